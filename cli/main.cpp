@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
-#include "base/title.h"
+#include "base/system.h"
 #include "cli/options/server.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"

@@ -2,7 +2,7 @@
 #include "cli/options/config.h"
 
 #include "base/fd.h"
-#include "base/os_error.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"

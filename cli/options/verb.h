@@ -5,7 +5,7 @@
 #include "base/exit_code.h"
 #include "base/result.h"
 #include "cli/options/environment.h"
-#include "run/run_end.h"
+#include "run/run.h"
 
 #include <array>
 #include <functional>

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "cli/output/show.h"
-#include "doctor/distribution.h"
-#include "doctor/finding.h"
+#include "doctor/bench.h"
+#include "doctor/facts.h"
 #include "lock/store.h"
 #include "run/force.h"
-#include "store/redis/acl_rules.h"
+#include "store/redis/acl.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/watch.h"
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock acl: the ACL rules that an administrator must set.
+#include "store/redis/acl.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "store/redis/acl_rules.h"
 
 #include <algorithm>
 #include <array>

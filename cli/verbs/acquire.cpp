@@ -11,7 +11,7 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "lock/held_locks.h"
+#include "lock/wait_until_free.h"
 #include "store/open.h"
 
 #include <array>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock doctor: checks whether a server is fit to hold locks.
-#include "base/host.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "cli/options/output.h"
 #include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "doctor/collect_facts.h"
+#include "doctor/facts.h"
 #include "doctor/probe.h"
 #include "doctor/rules.h"
 #include "lock/abilities.h"

@@ -10,7 +10,7 @@
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/token_lock.h"
-#include "run/exec_command.h"
+#include "run/environment.h"
 
 #include <algorithm>
 #include <array>

@@ -4,9 +4,9 @@
 
 #include "base/exit_code.h"
 #include "cli/verbs/ask.h"
+#include "run/environment.h"
 #include "run/force.h"
-#include "run/identity.h"
-#include "run/run_end.h"
+#include "run/run.h"
 
 namespace rlock::cli {
 

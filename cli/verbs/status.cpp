@@ -15,9 +15,8 @@
 #include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
 #include "lock/wait_until_free.h"
-#include "run/request_policy.h"
-#include "run/run_end.h"
-#include "run/waiting_line.h"
+#include "run/acquire_all.h"
+#include "run/run.h"
 
 #include <algorithm>
 #include <array>

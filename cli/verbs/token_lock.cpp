@@ -10,9 +10,9 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "lock/held_locks.h"
+#include "lock/wait_until_free.h"
 #include "run/environment.h"
-#include "run/release_socket.h"
+#include "run/keeper.h"
 
 #include <algorithm>
 #include <array>

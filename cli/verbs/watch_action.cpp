@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/watch_action.h"
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "base/timestamp.h"
 #include "cli/output/output.h"
 #include "cli/verbs/force_unlock.h"
 #include "cli/verbs/token_lock.h"
 #include "run/acquire.h"
-#include "run/identity.h"
+#include "run/environment.h"
 
 #include <algorithm>
 #include <array>

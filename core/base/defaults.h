@@ -6,7 +6,9 @@
 // `inline constexpr TYPE name{digits};  // meaning`. A `Millis` counts milliseconds.
 #pragma once
 
+#include <algorithm>
 #include "base/clock.h"
+#include "base/stop.h"
 
 namespace rlock {
 
@@ -38,5 +40,25 @@ inline constexpr int event_count{128};  // the entries that it has, about
 
 // How much time passes between two renewals of a lease of `ttl`.
 constexpr Millis renewal_period(Millis ttl) { return ttl / renewals_per_ttl; }
+
+// How long a call may take.
+
+// The call ends by `deadline`, and soon after `stop` is requested.
+struct CallLimits {
+  Instant deadline;
+  StopToken stop;
+};
+
+// The limits of a call that makes any number of requests: `timeout` bounds each answer, and `whole` bounds the call.
+struct PerAnswer {
+  const Clock& clock;
+  Millis timeout;
+  CallLimits whole;
+  // The limits of the next request.
+  [[nodiscard]] CallLimits next() const
+  {
+    return {.deadline = std::min(clock.now() + timeout, whole.deadline), .stop = whole.stop};
+  }
+};
 
 }  // namespace rlock

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
-#include "base/clock.h"
-#include "base/mutex.h"
-#include "base/stderr.h"
-#include "base/stop.h"
-#include "base/text.h"
-#include "base/timestamp.h"
-
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <utility>
-
-#include <unistd.h>
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/stop.h"
+#include "base/text.h"
 
 namespace rlock {
 namespace {
@@ -101,7 +102,8 @@ void write_line(std::string_view level, std::string_view line, const LogFields& 
   const bool is_json = style().format == LogFormat::json;
   const std::string message = shortened(line, longest_message);
   backlog().add(
-      (is_json ? json_line(level, message, fields, wall_clock_ms()) : line_prefix() + without_controls(message)) + "\n");
+      (is_json ? json_line(level, message, fields, wall_clock_ms()) : line_prefix() + without_controls(message)) +
+      "\n");
 }
 
 template <typename Number>
@@ -157,6 +159,59 @@ std::string json_line(std::string_view level, std::string_view message, const Lo
          ",\"place\":" + number_or_null(fields.place) +
          ",\"fence\":" + number_or_null(fields.fence == 0 ? std::nullopt : std::optional(fields.fence)) +
          ",\"exit_code\":" + number_or_null(fields.exit_code) + "}";
+}
+
+namespace {
+
+bool is_writable()
+{
+  pollfd output{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&output, 1, 0) == 1;
+}
+
+// A pipe or terminal that is opened again has an open file description, and so an O_NONBLOCK, of its own. Where the
+// system refuses that (another user's terminal, no /proc, no free descriptor), poll(2) is used: then another writer may
+// fill the pipe between poll(2) and write(2).
+ssize_t write_to_pipe_or_device(std::string_view text)
+{
+  const Fd own(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (own) {
+    return ::write(own.get(), text.data(), text.size());
+  }
+  if (!is_writable()) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+ssize_t write_some(std::string_view text)
+{
+  struct stat info {};
+  if (::fstat(STDERR_FILENO, &info) != 0) {
+    return -1;
+  }
+  if (S_ISSOCK(info.st_mode)) {
+    return ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+  if (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode)) {
+    return write_to_pipe_or_device(text);
+  }
+  return ::write(STDERR_FILENO, text.data(), text.size());  // a file: the shared description has the offset
+}
+
+}  // namespace
+
+std::size_t write_stderr_at_once(std::string_view text)
+{
+  ssize_t written = 0;
+  do {
+    written = write_some(text);
+  } while (written < 0 && errno == EINTR);
+  if (written >= 0) {
+    return static_cast<std::size_t>(written);
+  }
+  return errno == EAGAIN ? 0 : text.size();
 }
 
 }  // namespace rlock

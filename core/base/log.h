@@ -2,6 +2,7 @@
 // The messages of rlock: lines on stderr, never on stdout. rlock prints none on success unless the user asks for them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,5 +57,13 @@ void finish_log();
 // One line of LogFormat::json without the newline: time, level, event, key, message, holder, place, fence, exit_code.
 // An unknown value is null.
 std::string json_line(std::string_view level, std::string_view message, const LogFields& fields, std::int64_t time_ms);
+
+// Writes to stderr without waiting for its reader. rlock shares the open file description of stderr with its caller and
+// the job, so its flags are never changed.
+
+// Writes as much as stderr takes at once and returns the number of bytes: 0 for a full pipe or a stopped terminal. Text
+// that can never be written, because stderr is closed or broken, counts as written. Up to PIPE_BUF bytes go to a pipe
+// as a whole or not at all. Thread-safe.
+std::size_t write_stderr_at_once(std::string_view text);
 
 }  // namespace rlock

@@ -3,11 +3,10 @@
 // the query. A caller that has threads already, as the quorum has, lets them put their replies into a PendingReplies.
 #pragma once
 
-#include "base/call_limits.h"
+#include "base/defaults.h"
 #include "base/fd.h"
-#include "base/mutex.h"
 #include "base/result.h"
-#include "base/signal_blocked_thread.h"
+#include "base/stop.h"
 
 #include <algorithm>
 #include <array>

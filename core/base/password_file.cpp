@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/password_file.h"
 
-#include "base/os_error.h"
+#include "base/result.h"
 #include "base/text.h"
 
 #include <cerrno>

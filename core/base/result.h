@@ -5,6 +5,7 @@
 // function could not find out.
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <utility>
 #include <variant>
@@ -54,5 +55,13 @@ class [[nodiscard]] Result {
  private:
   std::variant<T, Error> m_state;
 };
+
+// What the errno of a failed system call means.
+
+// Whether the system has run out of memory or descriptors, so that the same call may succeed later.
+constexpr bool is_shortage(int error)
+{
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
 
 }  // namespace rlock

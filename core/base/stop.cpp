@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/stop.h"
 
-#include <cerrno>
-#include <cstdint>
-#include <system_error>
-
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
 
 namespace rlock {
 
@@ -48,6 +49,25 @@ void StopSource::request()
 {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(m_event.get(), &one, sizeof one);
+}
+
+timespec to_timespec(Instant when)
+{
+  const auto since = std::max(when.time_since_epoch(), Instant::duration{1});
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  return {.tv_sec = seconds.count(), .tv_nsec = (since - seconds).count()};
+}
+
+Alarm::Alarm() : m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
+void Alarm::set(Instant due)
+{
+  if (due == m_due) {
+    return;
+  }
+  m_due = due;
+  const itimerspec once{{0, 0}, to_timespec(due)};
+  ::timerfd_settime(m_timer.get(), TFD_TIMER_ABSTIME, &once, nullptr);
 }
 
 }  // namespace rlock

@@ -5,6 +5,18 @@
 // the token. A token does not own the descriptor; the creator of the token keeps the descriptor open for longer.
 #pragma once
 
+#ifdef __clang__
+#define RLOCK_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define RLOCK_THREAD_ANNOTATION(x)
+#endif
+#include <pthread.h>
+#include <condition_variable>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+#include <thread>
+#include <utility>
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -44,6 +56,74 @@ class AnyStop {
 
  private:
   Fd m_set;
+};
+
+// A timer as a descriptor for poll(2). Unlike a timeout of poll(2), the timer is on time after a suspend.
+
+// The time for a timer on CLOCK_BOOTTIME. Never zero, because zero disarms a timer.
+timespec to_timespec(Instant when);
+
+class Alarm {
+ public:
+  Alarm();
+
+  // Readable once the alarm is due; -1: there was no free descriptor.
+  [[nodiscard]] int fd() const { return m_timer.get(); }
+
+  // Makes the descriptor unreadable until `due`; far_future: for ever. One thread at a time may call this.
+  void set(Instant due);
+
+ private:
+  Fd m_timer;
+  Instant m_due{};
+};
+
+// A thread in which all signals are blocked, so that another thread, which waits for signals, gets them.
+
+// Throws std::system_error when the system has no thread left.
+template <typename Body>
+std::thread signal_blocked_thread(Body body)
+{
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct Restore {
+    const sigset_t& mask;
+    ~Restore() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+  } const restore{before};
+  return std::thread(std::move(body));
+}
+
+}  // namespace rlock
+
+#define GUARDED_BY(mutex) RLOCK_THREAD_ANNOTATION(guarded_by(mutex))
+// The caller of the function holds the mutex.
+#define REQUIRES(mutex) RLOCK_THREAD_ANNOTATION(requires_capability(mutex))
+
+namespace rlock {
+
+class RLOCK_THREAD_ANNOTATION(capability("mutex")) Mutex {
+ private:
+  friend class MutexLock;
+  std::mutex m_mutex;
+};
+
+// Holds the mutex from its constructor to its destructor, except between unlock() and lock().
+class RLOCK_THREAD_ANNOTATION(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) RLOCK_THREAD_ANNOTATION(acquire_capability(mutex)) : m_lock(mutex.m_mutex) {}
+  ~MutexLock() RLOCK_THREAD_ANNOTATION(release_capability()) = default;
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+  void unlock() RLOCK_THREAD_ANNOTATION(release_capability()) { m_lock.unlock(); }
+  void lock() RLOCK_THREAD_ANNOTATION(acquire_capability()) { m_lock.lock(); }
+  // Releases the mutex while it waits. May return without a notification, so the caller checks its condition again.
+  void wait(std::condition_variable& news) { news.wait(m_lock); }
+
+ private:
+  std::unique_lock<std::mutex> m_lock;
 };
 
 }  // namespace rlock

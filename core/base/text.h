@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -42,5 +43,20 @@ std::string json_escape(std::string_view character);
 std::string json_text(std::string_view text);
 
 bool is_control(char c);  // C0 or DEL
+
+// Masks secrets in command lines before rlock stores, shows or logs them. Pure functions; any thread may call them.
+//
+// A secret is the user and password of a URL, and the value of every option or assignment whose name contains
+// "password", "passwd", "secret", "token", "api-key" or "apikey", in any case: --x=V, --x V, X=V.
+
+inline constexpr std::string_view masked = "***";
+
+// The words of a command joined by blanks, each secret replaced by `masked`. The word after -c is read as a shell reads
+// it.
+std::string shown_command(std::span<const std::string> words);
+
+// The same for a command line whose word boundaries are lost, and for the text of a script: words end at blanks outside
+// quotes. Masking a masked text changes nothing.
+std::string without_secrets(std::string_view text);
 
 }  // namespace rlock

@@ -2,10 +2,9 @@
 // Asks the sentinels of a server, and the nodes of a cluster, about each other. Private to doctor.
 #pragma once
 
+#include <string_view>
 #include "doctor/facts.h"
 #include "server/transport.h"
-
-#include <string_view>
 
 namespace rlock::doctor {
 

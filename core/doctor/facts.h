@@ -2,10 +2,6 @@
 // What one server told about itself, and what other servers told about that server. A Result without a value says why.
 #pragma once
 
-#include "base/clock_sample.h"
-#include "base/result.h"
-#include "server/url.h"
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +10,11 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "base/clock.h"
+#include "base/result.h"
+#include "lock/names.h"
+#include "server/transport.h"
+#include "server/url.h"
 
 namespace rlock {
 
@@ -101,5 +102,32 @@ bool is_loopback(std::string_view host);
 
 // A version as a number: 7.0.15 is 70015; 0: the text is no version.
 int number_of_version(std::string_view text);
+
+// Collects the facts about one server: asks it, its sentinels and the nodes of its cluster.
+
+struct CollectOptions {
+  LockName name;   // the name of a trial lock, from random_lock_name
+  Millis ttl;      // the ttl that the locks on this server will have
+  Millis timeout;  // bounds each answer
+};
+
+// The endpoint for a client without a user name and a password.
+Endpoint without_password(Endpoint endpoint);
+
+// Collects the facts. Takes about a second, because the function measures the rate of the server's clock. `transport` leads to
+// `endpoint`, and `anonymous` to without_password(endpoint).
+Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const CollectOptions& options,
+                    const Clock& clock, Rng& rng);
+
+// The result of one check of the doctor.
+
+enum class CheckStatus { ok, warn, fail, unknown };
+
+struct Finding {
+  std::string_view check;  // the name of the check, which never changes: "eviction"
+  CheckStatus status;
+  std::string found;   // for people; safe to print
+  std::string advice;  // what to do; empty: nothing
+};
 
 }  // namespace rlock

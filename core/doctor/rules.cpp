@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/rules.h"
 
-#include "doctor/check.h"
-#include "net/errors.h"
+#include "net/codec.h"
 
 namespace rlock {
 namespace {

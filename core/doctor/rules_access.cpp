@@ -3,7 +3,7 @@
 #include "base/defaults.h"
 #include "base/duration.h"
 #include "base/text.h"
-#include "doctor/check.h"
+#include "doctor/rules.h"
 
 #include <algorithm>
 #include <array>

@@ -4,10 +4,8 @@
 #pragma once
 
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/stop.h"
 #include "lease/renewal.h"
-#include "lease/server_clock.h"
 #include "lock/store.h"
 
 #include <functional>

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "lock/holder.h"
-#include "lock/lock_state.h"
 #include "lock/names.h"
 #include "lock/past_run.h"
+#include "lock/requests.h"
 #include "lock/schema.h"
 
 #include <cstdint>

@@ -2,9 +2,8 @@
 #include "lock/holder.h"
 
 #include "base/duration.h"
-#include "base/secrets.h"
 #include "base/text.h"
-#include "lock/lock_state.h"
+#include "lock/requests.h"
 #include "lock/schema.h"
 
 #include <algorithm>

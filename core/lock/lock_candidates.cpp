@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/lock_candidates.h"
 
+#include <utility>
+#include "base/defaults.h"
+
 namespace rlock {
 namespace {
 
@@ -77,6 +80,100 @@ const LockCandidate& LockCandidates::nearest() const
     return distance(one) < distance(other);
   };
   return *std::min_element(m_candidates.begin(), m_candidates.end(), is_nearer);
+}
+
+namespace {
+
+constexpr std::uint64_t crowd = 100;   // waiters ahead from which on a waiter adds further_rest
+constexpr Millis further_rest{2'000};  // keeps a thousand waiters below 100 commands a second
+constexpr std::uint64_t vanguard = 4;  // how many waiters ask when the ttl is over
+constexpr Millis step_back{300};       // between one of these and the next
+constexpr Millis step_behind{20};      // the same behind them, where the lock is not renewed any more
+constexpr Millis poll_pause{100};      // where the holder does not announce its release
+
+// A holder that renews has more than half of its lease left. The waiters in front may be stopped, so all look at the end of one that
+// has less.
+bool is_ending(const Busy& busy)
+{
+  const auto& info = busy.holder ? busy.holder->info : std::nullopt;
+  return info && *busy.ttl <= handover_confirmation && *busy.ttl * 2 < info->lease;
+}
+
+Millis up_to(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::uint64_t>(most.count()) + 1)}; }
+
+}  // namespace
+
+void LockCandidate::refused(const Busy& busy, const AcquireOptions& options, Instant sent_at, Rng& rng)
+{
+  last = busy;
+  asked_at = sent_at;
+  handover.reset();
+  confirmed_by.reset();
+  if (!options.queues) {
+    return;
+  }
+  queued = true;
+  needs_release = true;
+  ticket = busy.ticket;
+  must_hear_releases = is_first() && busy.holder && !busy.holder->info;
+  ask_at = sent_at + rest_after(busy, rng);
+  if (barging.must_poll(sent_at, must_hear_releases, std::exchange(was_notified, false))) {
+    ask_at = sent_at + Millis{1};
+  }
+}
+
+void LockCandidate::notified(const Hint& hint, Instant now)
+{
+  if (hint.next) {
+    confirmed_by.reset();
+  }
+  if (hint.confirm_within) {
+    confirmed_by = now + *hint.confirm_within + Millis{1};
+  }
+  if (hint.look_in) {
+    was_notified = true;
+    handover = hint.handover;
+    ask_by(now + *hint.look_in);
+  }
+}
+
+void LockCandidate::stopped_listening()
+{
+  queue_checked = false;
+  hears_releases = false;
+}
+
+// The ticket is kept: with it the waiter gets its position in the queue back.
+void LockCandidate::released(Instant now)
+{
+  last.reset();
+  handover.reset();
+  queued = false;
+  needs_release = false;
+  confirmed_by.reset();
+  ask_at = now;
+}
+
+Millis rest_after(const Busy& busy, Rng& rng)
+{
+  if (busy.again_in) {
+    return std::min(look_again_after, *busy.again_in);
+  }
+  const Millis longest = std::min(look_again_after, busy.watch_in.value_or(look_again_after));
+  if (busy.silent && busy.waiters_ahead == 0) {
+    return std::min(longest, poll_pause / 2 + up_to(rng, poll_pause / 2));
+  }
+  if (busy.waiters_ahead >= crowd && !busy.watch_in) {
+    return look_again_after + up_to(rng, further_rest);
+  }
+  if (!busy.ttl || (busy.waiters_ahead >= vanguard && !is_ending(busy))) {
+    return longest;
+  }
+  const auto ahead = static_cast<std::int64_t>(busy.waiters_ahead);
+  const auto last_of_vanguard = static_cast<std::int64_t>(vanguard);
+  const Millis turn =
+      step_back * std::min(ahead, last_of_vanguard) + step_behind * std::max<std::int64_t>(ahead - last_of_vanguard, 0);
+  return std::min(longest, *busy.ttl + turn + Millis{1} + up_to(rng, Millis{2}));
 }
 
 }  // namespace rlock

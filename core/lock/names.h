@@ -2,8 +2,8 @@
 // The names of a lock and of its owner, as types that cannot be swapped.
 #pragma once
 
+#include "base/clock.h"
 #include "base/result.h"
-#include "base/rng.h"
 
 #include <string>
 #include <string_view>

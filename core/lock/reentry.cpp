@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/reentry.h"
 
-#include "lock/answer_deadline.h"
 #include "lock/lease_budget.h"
-#include "lock/server_wait.h"
+#include "lock/store.h"
+#include "lock/wait_until_free.h"
 
 #include <algorithm>
 

@@ -15,14 +15,57 @@
 // and would end the later grant.
 #pragma once
 
-#include "lock/listener.h"
-#include "lock/requests.h"
-
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
+#include "base/clock.h"
+#include "base/defaults.h"
+#include "base/result.h"
+#include "lock/requests.h"
 
 namespace rlock {
+
+// Receives the messages that a store sends to one owner about its locks: hand-overs, release requests, releases.
+
+// The message with which a store hands a lock over to a waiter. The lock belongs to the waiter then, for a short lease.
+struct Handover {
+  std::uint64_t fence;
+  std::chrono::microseconds at;  // when, by the server's clock, since 1970
+  Millis lease;
+};
+
+// What the messages about one lock since the last call of heard() mean. Messages may be lost, so a hint mostly says when to ask
+// the store.
+struct Hint {
+  std::optional<Millis> look_in;  // ask the store after this time; nullopt: no message says so
+  bool next = false;              // the owner is first in the queue
+  std::optional<Millis>
+      confirm_within;  // ask after this time, in which a hand-over is confirmed or (`next`) the lock is renewed
+  std::optional<Handover>
+      handover;  // the last hand-over, beside look_in; nullopt: none, or another message says to ask
+};
+using Hints = std::vector<Hint>;  // one for each lock, in the order of the specs given to LockStore::listen
+
+// Ownership: the caller of LockStore::listen owns the listener, which may outlive the store's connection. Threads: not
+// thread-safe.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  [[nodiscard]] virtual int fd() const = 0;  // readable: heard() may return a hint
+  // Takes the messages that have arrived, or some of them if there are very many. Does not block. After an Error the listener is
+  // useless.
+  virtual Result<Hints> heard(const Clock& clock) = 0;
+  // After the return, each release and deletion of lock number `which` gives a hint. rlock hands a lock over to a waiter
+  // directly, so only foreign clients and the end of a queue announce a release. May be called again.
+  virtual Result<Done> hear_releases(std::size_t which, const CallLimits& limit) = 0;
+  // For a holder: after the return, a grant of lock number `which` that found no holder gives a hint. May be called again.
+  virtual Result<Done> hear_takings(std::size_t which, const CallLimits& limit) = 0;
+};
 
 class EventLog;
 class FenceRaising;
@@ -92,5 +135,21 @@ class LockStore {
   virtual RestartMarker* restart_marker() { return nullptr; }
   virtual RunHistory* run_history() { return nullptr; }
 };
+
+// The deadline of a waiter's request. Pure functions and their constants.
+
+// How long a waiter that ends tries to give its lock back or to leave its queue. After that the ttl does it.
+constexpr Millis give_back_timeout{500};
+
+// The least time for an answer, however little of the wait is left.
+constexpr Millis least_answer_time{40};
+
+// The deadline of a request that is sent now. `until`: the end of the wait; nullopt: the server has not answered yet, so the
+// request gets the whole server timeout.
+inline Instant answer_deadline(Instant now, Millis server_timeout, std::optional<Instant> until)
+{
+  const Instant full = now + server_timeout;
+  return until ? std::clamp(*until, std::min(now + least_answer_time, full), full) : full;
+}
 
 }  // namespace rlock

@@ -11,14 +11,15 @@
 // the first grant and leaves all other queues; a lock that was handed over there meanwhile passes on to the next waiter.
 #pragma once
 
-#include "base/rng.h"
-#include "lock/store.h"
-
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
 #include <variant>
+#include "base/clock.h"
+#include "lock/lease_budget.h"
+#include "lock/store.h"
 
 namespace rlock {
 
@@ -91,6 +92,56 @@ inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& sp
                                             WaitObserver& observer)
 {
   return wait_and_acquire(store, std::span(&spec, 1), owner, policy, clock, rng, stop, observer);
+}
+
+// Decides when the first waiter must poll because a foreign client barges: a client that has just unlocked may lock again before
+// its message reaches the waiter. A pure state machine: the caller passes the time. Not thread-safe.
+
+// A waiter that loses to foreign clients for `patience` polls every millisecond for `polling_time`, so that one of its
+// requests arrives between an unlock and the next lock.
+class Barging {
+ public:
+  // Call this after each refusal. `behind_foreigner`: the waiter is first, and the holder is a foreign client.
+  // `was_notified`: a message made the waiter ask. True: the waiter must ask again in a millisecond.
+  bool must_poll(Instant now, bool behind_foreigner, bool was_notified)
+  {
+    if (!behind_foreigner) {
+      m_losing_since.reset();
+      return false;
+    }
+    if (was_notified && !m_losing_since) {
+      m_losing_since = now;
+    } else if (m_losing_since && now - *m_losing_since > patience) {
+      m_poll_until = now + polling_time;
+      m_losing_since.reset();
+    }
+    return now < m_poll_until;
+  }
+
+ private:
+  static constexpr Millis patience{300};
+  static constexpr Millis polling_time{50};
+  std::optional<Instant> m_losing_since;
+  Instant m_poll_until{};
+};
+
+// Whether a job may begin on the message that hands its lock over, before the server is asked. Pure functions.
+
+// When the lock was handed over, by the clock of this host, or a moment earlier. The server's clock read `server_time` when the
+// server answered a request that was sent at `asked_at`; the message has the server's time as well. So the age of the message is
+// known, except for that round trip and the drift of the clocks since then.
+//
+// nullopt: the waiter must ask the server first, because the message is older than the answer, leaves too little of its lease,
+// or is from the future (the server's clock was set). A clock that is set ahead by no more than the delay of the message goes
+// unnoticed.
+inline std::optional<Instant> handed_over_at(const Handover& handover, Instant asked_at,
+                                             std::chrono::microseconds server_time, Instant now)
+{
+  const auto between = handover.at - server_time;
+  const Instant at = asked_at + between - drift_allowed(std::chrono::ceil<Millis>(between));
+  const bool may_begin =
+      between.count() > 0 && at <= now && LeaseBudget({.from = at, .length = handover.lease}).may_begin(now);
+  return may_begin ? std::optional(at) : std::nullopt;
 }
 
 }  // namespace rlock

@@ -2,16 +2,17 @@
 #include "net/codec.h"
 
 #include "base/text.h"
-
 #if __has_include(<hiredis/hiredis.h>)
 #include <hiredis/hiredis.h>
 #else
 #include <hiredis.h>
 #endif
-
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -177,5 +178,153 @@ Result<std::optional<Reply>> Decoder::next()
   unfinished = {};
   return std::optional(std::move(*reply));
 }
+
+namespace {
+
+struct Rule {
+  std::string_view start;  // of the server's text, whole words
+  ErrorCode code;
+  std::string_view advice;
+};
+
+constexpr std::string_view script_denial = "The user executing the script can't";  // Redis 6.2
+
+constexpr std::string_view unknown_command = "ERR unknown command";
+
+constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
+constexpr std::string_view name_the_master = "it is a replica; name the master";
+constexpr std::string_view has_become_replica = "it has become a replica";
+constexpr std::string_view choose_smaller_db = "choose a smaller db number";
+constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
+
+constexpr std::string_view is_a_node = "it is a node of a cluster: use -S ";
+
+constexpr Rule rules[] = {
+    {"LOADING", ErrorCode::unfit, "wait until it has loaded its data"},
+    {"BUSY", ErrorCode::unfit, "a script runs for too long there; SCRIPT KILL ends it"},
+    {"OOM", ErrorCode::unfit, "its memory is full; raise maxmemory"},
+    {"MISCONF", ErrorCode::unfit, "it cannot save to disk; see its log"},
+    {"READONLY", ErrorCode::unfit, name_the_master},
+    {"MASTERDOWN", ErrorCode::unfit, name_the_master},
+    {"NOREPLICAS", ErrorCode::unfit, "too few replicas follow it; see min-replicas-to-write"},
+    {"CLUSTERDOWN", ErrorCode::unfit, "see CLUSTER INFO there"},
+    {"TRYAGAIN", ErrorCode::unfit, "its slots are being moved; try again"},
+    {"UNBLOCKED", ErrorCode::unfit, has_become_replica},
+    {"ERR WAIT cannot be used with replica", ErrorCode::unfit, has_become_replica},
+    {"ERR max number of clients", ErrorCode::unfit, "raise maxclients there"},
+    {unknown_command, ErrorCode::unfit, "a command that rlock needs is renamed or switched off there"},
+    {"NOAUTH", ErrorCode::refused, give_password},
+    {"WRONGPASS", ErrorCode::refused, "check the user and the password"},
+    {"NOPERM", ErrorCode::refused, missing_rule},
+    {"ERR The user executing the script can't", ErrorCode::refused, missing_rule},
+    {"ERR ACL failure in script", ErrorCode::refused, missing_rule},
+    {script_denial, ErrorCode::refused, missing_rule},
+    {"DENIED", ErrorCode::refused, "it is in protected mode; set a password there"},
+    {"WRONGTYPE", ErrorCode::config, "the key holds something that is no such lock; choose another key"},
+    {"ERR DB index is out of range", ErrorCode::config, choose_smaller_db},
+    {"ERR invalid DB index", ErrorCode::config, choose_smaller_db},
+    {"MOVED", ErrorCode::config, is_a_node},
+    {"ASK", ErrorCode::config, is_a_node},
+};
+
+bool begins_with_words(std::string_view text, std::string_view words)
+{
+  return text.starts_with(words) &&
+         (text.size() == words.size() || text[words.size()] == ' ' || text[words.size()] == ':');
+}
+
+bool is_code_letter(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Redis 6.2 puts the line before the error of a script, `...: @user_script: 1: -CODE text`, and a denial there has no
+// code. Only such texts are searched, because others may quote a key.
+std::string_view unwrapped(std::string_view text)
+{
+  if (!text.starts_with("ERR Error running script") && !text.starts_with("@user_script")) {
+    return text;
+  }
+  if (const auto at = text.find(script_denial); at != std::string_view::npos) {
+    return text.substr(at);
+  }
+  for (auto at = text.find(" -"); at != std::string_view::npos; at = text.find(" -", at + 1)) {
+    const std::string_view rest = text.substr(at + 2);
+    const auto end = std::find_if_not(rest.begin(), rest.end(), is_code_letter);
+    if (end != rest.begin() && (end == rest.end() || *end == ' ')) {
+      return rest;
+    }
+  }
+  return text;
+}
+
+// The number in `@user_script:12`, which follows the name of the function on Redis 6.2; 0: there is none.
+int script_line(std::string_view text)
+{
+  constexpr std::string_view marker = "@user_script:";
+  const auto at = text.rfind(marker);
+  if (at == std::string_view::npos) {
+    return 0;
+  }
+  text.remove_prefix(at + marker.size());
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ')));  // Redis 6.2 has a blank there
+  int line = 0;
+  std::from_chars(text.data(), text.data() + text.size(), line);
+  return line;
+}
+
+// The first sentence, without the line in the script and without the arguments that some texts quote: an owner's id may
+// be among them.
+std::string shortened(std::string_view text)
+{
+  constexpr std::size_t max_size = 160;
+  constexpr std::string_view redis_8 = "ERR ACL failure in script: ";
+  const std::size_t begin = text.starts_with(redis_8) ? redis_8.size() : 0;
+  for (const std::string_view end : {". ", " script: ", ", with args", "\n", "\r"}) {
+    text = text.substr(0, text.find(end, begin));
+  }
+  const bool cut = text.size() > max_size;
+  text = text.substr(0, max_size);
+  while (text.ends_with('.')) {
+    text.remove_suffix(1);
+  }
+  return printable(text) + (cut ? "..." : "");
+}
+
+// The URL of the cluster by the address of this node.
+std::string completion(const Rule& rule, std::string_view where)
+{
+  if (rule.advice != is_a_node) {
+    return {};
+  }
+  const std::string url(where.starts_with("redis") ? where : "redis://host:port");
+  const auto scheme = url.find("://");
+  return url.substr(0, scheme) + "+cluster" + url.substr(scheme);
+}
+
+}  // namespace
+
+Error error_from_reply(std::string_view text, std::string_view where)
+{
+  const int line = script_line(text);
+  text = unwrapped(text);
+  if (begins_with_words(text, "ERR Protocol error: unauthenticated")) {  // the answer to a request of many words
+    text = "NOAUTH Authentication required";
+  }
+  const auto* const rule = std::find_if(std::begin(rules), std::end(rules),
+                                        [text](const Rule& each) { return begins_with_words(text, each.start); });
+  const std::string message = std::string(where) + " says: " + shortened(text);
+  if (rule == std::end(rules)) {
+    return {ErrorCode::internal, message};
+  }
+  return {rule->code, message + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
+          rule->code == ErrorCode::refused ? line : 0};
+}
+
+bool is_missing_rule(const Error& error)
+{
+  return error.code == ErrorCode::refused && error.text.find(missing_rule) != std::string::npos;
+}
+
+bool is_unknown_script(std::string_view text) { return begins_with_words(unwrapped(text), "NOSCRIPT"); }
+
+bool is_unknown_command(std::string_view text) { return text.starts_with(unknown_command); }
 
 }  // namespace rlock

@@ -2,17 +2,30 @@
 // Encodes RESP2, and decodes RESP2 with hiredis. No other file uses hiredis. Private to net.
 #pragma once
 
-#include "base/result.h"
-#include "net/reply.h"
-
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+#include "base/result.h"
 
 namespace rlock {
+
+// One RESP2 reply as a value.
+
+struct Reply {
+  enum class Kind { nil, integer, text, error, array };
+
+  Kind kind = Kind::nil;
+  std::int64_t integer = 0;     // integer
+  std::string text;             // text (simple or bulk string, binary-safe) and error
+  std::vector<Reply> elements;  // array
+
+  [[nodiscard]] bool is_error() const { return kind == Kind::error; }
+};
 
 std::string encode(std::span<const std::string_view> argv);
 
@@ -40,5 +53,20 @@ class Decoder {
   };
   std::unique_ptr<State, Free> m_state;
 };
+
+// What an error reply means to a lock client. The texts are those of Redis 6.2 to 8.
+
+// The error of a reply. `where`: the server, as Endpoint::shown. The table in errors.cpp maps the code of the reply to an
+// ErrorCode; an unknown code is ErrorCode::internal. Redis 6.2 wraps the code of an error inside a script (`ERR Error running
+// script ... -READONLY ...`): then the first ` -CODE ` counts. A refusal inside a script sets Error::script_line, because the
+// text names neither the command nor the key.
+Error error_from_reply(std::string_view text, std::string_view where);
+
+bool is_missing_rule(
+    const Error&
+        error);  // true: the ACL of the user lacks a right; false: the user could not log in, or another reason
+
+bool is_unknown_script(std::string_view text);   // NOSCRIPT, wrapped or not
+bool is_unknown_command(std::string_view text);  // the server does not have the command, or has it renamed
 
 }  // namespace rlock

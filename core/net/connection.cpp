@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/connection.h"
 
-#include "net/byte_stream.h"
-#include "net/codec.h"
-#include "net/handshake.h"
-#include "net/wait.h"
-
+#include <poll.h>
+#include <array>
+#include <optional>
 #include <string>
 #include <utility>
-
-#include <poll.h>
+#include <vector>
+#include "base/password_file.h"
+#include "base/text.h"
+#include "net/byte_stream.h"
+#include "net/codec.h"
 
 namespace rlock {
+
+// Logs in, selects the db and checks the role, before any other request. Private to net.
+
+// Takes one round trip, or none without a password, a db and Endpoint::must_be_master. The handshake is never sent together with
+// another request, because that request would run as the default user or in db 0 after a refused AUTH or SELECT. When the server
+// refuses the password, the function reads the password file again and tries once more if the password has changed.
+Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit);
 
 struct Connection::State {
   ByteStream stream;
@@ -96,6 +104,157 @@ Result<std::optional<Reply>> Connection::receive(const CallLimits& limit)
       return read.error();
     }
   }
+}
+
+namespace {
+
+using Request = std::vector<std::string_view>;
+
+Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Request>& requests,
+                                   const CallLimits& limit)
+{
+  for (const Request& request : requests) {
+    if (const auto sent = connection.send(request, limit); !sent) {
+      return sent.error();
+    }
+  }
+  std::vector<Reply> replies;
+  while (replies.size() < requests.size()) {
+    auto reply = connection.answer(limit);
+    if (!reply) {
+      return reply.error();
+    }
+    replies.push_back(*std::move(reply));
+  }
+  return replies;
+}
+
+Request hello(const Endpoint& endpoint, bool logs_in)
+{
+  if (!logs_in) {
+    return {"HELLO", "2"};
+  }
+  const std::string_view user = endpoint.user.empty() ? "default" : std::string_view(endpoint.user);
+  return {"HELLO", "2", "AUTH", user, endpoint.password, "SETNAME", "rlock"};
+}
+
+// AUTH without HELLO, for servers before Redis 6 and for some proxies.
+Request plain_auth(const Endpoint& endpoint)
+{
+  return endpoint.user.empty() ? Request{"AUTH", endpoint.password} : Request{"AUTH", endpoint.user, endpoint.password};
+}
+
+// The text of the server is not shown, because some texts quote the request with its password.
+Error login_failed(const Reply& reply, const std::string& where)
+{
+  Error error = error_from_reply(reply.text, where);
+  if (error.code == ErrorCode::unfit) {
+    return error;
+  }
+  return {ErrorCode::refused, where +
+                                  " refused the user or password (check the URL, RLOCK_PASSWORD "
+                                  "or --password-file)"};
+}
+
+Error select_failed(const Reply& reply, const Endpoint& endpoint)
+{
+  Error error = error_from_reply(reply.text, endpoint.shown());
+  const bool no_such_db = error.code == ErrorCode::config || error.code == ErrorCode::internal;
+  if (!no_such_db) {
+    return error;
+  }
+  Endpoint server = endpoint;
+  server.db = 0;
+  return {ErrorCode::config, "no db " + std::to_string(endpoint.db) + " on " + server.shown() +
+                                 " (0 is always there; its `databases` setting has their number)"};
+}
+
+// HELLO tells the role, also to a user without any rights. Before Redis 6 there is only ROLE.
+std::string_view role_in(const Reply& hello)
+{
+  for (std::size_t i = 0; i + 1 < hello.elements.size(); i += 2) {
+    if (hello.elements[i].text == "role") {
+      return hello.elements[i + 1].text;
+    }
+  }
+  return {};
+}
+
+Result<Done> check_master(Connection& connection, const Reply& hello, const CallLimits& limit)
+{
+  std::string role(role_in(hello));
+  if (role.empty()) {
+    const std::array<std::string_view, 1> argv{"ROLE"};
+    const auto answer = connection.call(argv, limit);
+    if (!answer) {
+      return answer.error();
+    }
+    if (answer->is_error() || answer->elements.empty()) {
+      return error_from_reply(hello.is_error() ? hello.text : answer->text, connection.where());
+    }
+    role = answer->elements.front().text;
+  }
+  if (role == "master") {
+    return Done{};
+  }
+  return Error{ErrorCode::unfit, connection.where() + " says that it is a " + printable(role) + " and no master"};
+}
+
+Result<Done> log_in(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
+{
+  const bool logs_in = !endpoint.user.empty() || !endpoint.password.empty();
+  const std::string db = std::to_string(endpoint.db);
+  const bool says_hello = logs_in || endpoint.must_be_master;
+  std::vector<Request> requests;
+  if (says_hello) {
+    requests.push_back(hello(endpoint, logs_in));
+  }
+  if (endpoint.db != 0) {
+    requests.push_back({"SELECT", db});
+  }
+
+  auto replies = ask_all(connection, requests, limit);
+  if (replies && logs_in && replies->front().is_error() && is_unknown_command(replies->front().text)) {
+    requests.front() = plain_auth(endpoint);
+    replies = ask_all(connection, requests, limit);
+  }
+  if (!replies) {
+    return replies.error();
+  }
+  if (logs_in && replies->front().is_error()) {
+    return login_failed(replies->front(), endpoint.shown());
+  }
+  if (endpoint.db != 0 && replies->back().is_error()) {
+    return select_failed(replies->back(), endpoint);
+  }
+  return endpoint.must_be_master ? check_master(connection, replies->front(), limit) : Done{};
+}
+
+// The password may be changed while jobs run.
+std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
+{
+  if (endpoint.password_file.empty()) {
+    return std::nullopt;
+  }
+  const auto password = read_password_file(endpoint.password_file);
+  if (!password || *password == endpoint.password) {
+    return std::nullopt;
+  }
+  Endpoint changed = endpoint;
+  changed.password = *password;
+  return changed;
+}
+
+}  // namespace
+
+Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
+{
+  auto done = log_in(connection, endpoint, limit);
+  if (done || done.error().code != ErrorCode::refused) {
+    return done;
+  }
+  const auto changed = with_new_password(endpoint);
+  return changed ? log_in(connection, *changed, limit) : done;
 }
 
 }  // namespace rlock

@@ -8,18 +8,17 @@
 // request.
 #pragma once
 
-#include "base/call_limits.h"
-#include "base/fd.h"
-#include "base/result.h"
-#include "net/endpoint.h"
-#include "net/reply.h"
-
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include "base/defaults.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "net/codec.h"
+#include "net/endpoint.h"
 
 namespace rlock {
 

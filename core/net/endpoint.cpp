@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/endpoint.h"
 
-#include "base/text.h"
-
 #include <algorithm>
 #include <string_view>
+#include "base/text.h"
 
 namespace rlock {
 namespace {

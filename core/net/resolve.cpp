@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/resolve.h"
 
-#include "base/mutex.h"
-#include "net/wait.h"
+#include "base/stop.h"
+#include "net/byte_stream.h"
 
 #include <cerrno>
 #include <cstring>

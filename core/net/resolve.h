@@ -2,7 +2,7 @@
 // Looks up the addresses of a host by a deadline, which getaddrinfo(3) does not have. Private to net.
 #pragma once
 
-#include "base/call_limits.h"
+#include "base/defaults.h"
 #include "base/result.h"
 
 #include <cstdint>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/descriptors.h"
 
-#include "process/proc.h"
-
-#include <algorithm>
-#include <numeric>
-
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
+#include <numeric>
+#include "base/fd.h"
+#include "process/process_tree.h"
 
 namespace rlock {
 namespace {
@@ -50,6 +49,26 @@ std::vector<int> inherited_descriptors()
     return fd <= STDERR_FILENO || flags < 0 || (flags & FD_CLOEXEC) != 0;
   });
   return inherited;
+}
+
+void detach()
+{
+  ::setsid();
+  for (const int fd : inherited_descriptors()) {
+    ::close(fd);
+  }
+  redirect_streams();
+  [[maybe_unused]] const int moved = ::chdir("/");
+}
+
+void redirect_streams()
+{
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (!null || ::dup2(null.get(), fd) != fd) {
+      ::close(fd);
+    }
+  }
 }
 
 }  // namespace rlock

@@ -2,8 +2,6 @@
 #include "process/job.h"
 
 #include "process/guardian.h"
-#include "process/guardian_messages.h"
-#include "process/proc.h"
 #include "process/process_tree.h"
 
 #include <cerrno>

@@ -12,7 +12,6 @@
 #include "base/defaults.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "process/inherited_pipe.h"
 #include "process/shared_deadline.h"
 #include "process/signals.h"
 #include "process/terminal.h"

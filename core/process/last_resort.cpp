@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/last_resort.h"
 
-#include "base/alarm.h"
+#include "base/stop.h"
 
 #include <array>
 #include <cerrno>

@@ -2,17 +2,17 @@
 // Starts the job in two steps: a new process prepares everything except execve(2), and waits at its gate.
 #pragma once
 
-#include "base/fd.h"
-#include "process/job.h"
-#include "process/signals.h"
-
+#include <sys/types.h>
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
-
-#include <sys/types.h>
+#include "base/fd.h"
+#include "base/result.h"
+#include "process/job.h"
+#include "process/signals.h"
 
 namespace rlock {
 
@@ -51,5 +51,12 @@ using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
 // that no memory is copied. qemu-user and valgrind copy the memory: there the function waits until the gate is passed, and a
 // failed execve ends the job with ExitCode::not_executable. `group`: as for setpgid(2).
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate);
+
+// Finds the program of a command, so that rlock takes no lock for a command that does not exist.
+
+// The path that execvp(3) would execute: `name` itself if it has a slash, else the first executable file
+// of that name in `path` (the value of PATH; nullopt: PATH is not set, and the default of execvp(3) is used).
+// Errors: ErrorCode::not_found, ErrorCode::not_executable.
+Result<std::string> find_command(const std::string& name, std::optional<std::string_view> path);
 
 }  // namespace rlock

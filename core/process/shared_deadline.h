@@ -4,16 +4,15 @@
 // same page tells the runner about the job, for the case that the guardian is killed.
 #pragma once
 
-#include "base/clock.h"
-#include "base/fd.h"
-
+#include <sys/types.h>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <set>
-
-#include <sys/types.h>
+#include <utility>
+#include "base/clock.h"
+#include "base/fd.h"
 
 namespace rlock {
 
@@ -58,6 +57,30 @@ class SharedDeadline {
   };
   Page* m_page;  // MAP_SHARED: runner and guardian see the same after fork
   Fd m_moved;
+};
+
+// Tells whether processes of the job are left, in the way of flock(1): all processes of the job inherit the write end of a pipe.
+// A process that ends or closes the write end is no longer under the lock. The read end hangs up when no process holds the write
+// end.
+
+class InheritedPipe {
+ public:
+  // Returns the write end. The job inherits it, and then the caller closes it. No descriptor: the system has none left.
+  Fd open();
+
+  [[nodiscard]] int fd() const
+  {
+    return m_pipe.get();
+  }  // the read end: POLLHUP: no process holds the pipe; -1: not opened
+  [[nodiscard]] bool is_held() const;
+
+  // Sends KILL to the holders in the session in which the pipe was opened and in the session that the job's main process may have
+  // made, until no holder is left or kill_patience is over. Holders in other sessions are daemons and stay untouched.
+  void kill_all(pid_t main) const;
+
+ private:
+  Fd m_pipe;
+  pid_t m_session = 0;
 };
 
 }  // namespace rlock

@@ -2,7 +2,7 @@
 #include "process/shell.h"
 
 #include "process/descriptors.h"
-#include "process/pidfd.h"
+#include "process/signals.h"
 
 #include <algorithm>
 #include <array>

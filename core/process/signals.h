@@ -6,14 +6,14 @@
 // status when SIGCHLD is ignored.
 #pragma once
 
-#include "base/fd.h"
-#include "base/result.h"
-#include "base/stop.h"
-
+#include <sys/types.h>
 #include <csignal>
 #include <optional>
 #include <string>
 #include <string_view>
+#include "base/fd.h"
+#include "base/result.h"
+#include "base/stop.h"
 
 namespace rlock {
 
@@ -54,5 +54,24 @@ bool asks_to_end(int signal);  // true for TERM, INT, HUP and QUIT, as in timeou
 
 std::optional<int> signal_number(std::string_view name);  // "TERM", "SIGTERM", "15"; nullopt for others
 std::string signal_name(int signal);                      // "TERM"
+
+// A descriptor of a process, which need not be a child. The kernel may give a pid to another process when its process has ended;
+// a descriptor stays with its process.
+
+class PidFd {
+ public:
+  // ErrorCode::usage: there is no such process, or the number is that of a thread. ErrorCode::os: the system refused.
+  static Result<PidFd> open(pid_t pid);
+
+  [[nodiscard]] int fd() const { return m_fd.get(); }  // readable when the process has ended, reaped or not
+  [[nodiscard]] bool has_ended() const;
+
+  [[nodiscard]] bool may_be_signalled() const;
+  void signal(int number) const;  // no effect on a process that has ended
+
+ private:
+  explicit PidFd(Fd fd) : m_fd(std::move(fd)) {}
+  Fd m_fd;
+};
 
 }  // namespace rlock

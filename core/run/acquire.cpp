@@ -2,18 +2,15 @@
 #include "run/acquire.h"
 
 #include "base/duration.h"
-#include "base/secrets.h"
 #include "base/text.h"
 #include "lock/reentry.h"
-#include "lock/server_wait.h"
-#include "process/proc.h"
-#include "run/ancestry.h"
+#include "lock/wait_until_free.h"
+#include "process/process_tree.h"
+#include "run/acquire_all.h"
 #include "run/environment.h"
-#include "run/identity.h"
 #include "run/keeper.h"
-#include "run/notify.h"
-#include "run/request_policy.h"
-#include "run/waiting_line.h"
+#include "run/report.h"
+#include "run/run.h"
 
 #include <memory>
 #include <span>

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/environment.h"
 
-#include "lock/held_locks.h"
-
+#include <pwd.h>
+#include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <variant>
+#include <vector>
+#include "base/text.h"
+#include "lock/wait_until_free.h"
+#include "process/launch.h"
+#include "process/process_tree.h"
 
 namespace rlock {
 namespace {
@@ -99,6 +110,87 @@ std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment
     }
   }
   return ancestors;
+}
+
+namespace {
+
+// 0: there is no parent, or it cannot be read.
+pid_t parent_of(pid_t pid)
+{
+  const auto process = read_process(pid);
+  return process ? process->parent : 0;
+}
+
+bool is_ancestor(std::int64_t wanted)
+{
+  for (pid_t pid = ::getppid(); pid > 0; pid = parent_of(pid)) {
+    if (pid == wanted) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Another container may have the same host name and the same pid.
+bool has_command(std::int64_t pid, const std::string& command)
+{
+  const std::string program = command.substr(0, command.find(' '));
+  const std::vector<std::string> words = command_of(static_cast<pid_t>(pid));
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return word.find(program) != std::string::npos; });
+}
+
+}  // namespace
+
+bool waits_for_itself(const Mode& mode, const Busy& busy)
+{
+  if (std::holds_alternative<Permits>(mode) || !busy.holder || !busy.holder->info) {
+    return false;
+  }
+  const HolderInfo& holder = *busy.holder->info;
+  return holder.automatic && holder.host == host_name() && is_ancestor(holder.pid) &&
+         has_command(holder.pid, holder.command);
+}
+
+std::string host_name()
+{
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+// A look-up in the user database costs more than everything else at the start, so root is not looked up.
+std::string user_name()
+{
+  const uid_t uid = ::geteuid();
+  if (uid == 0) {
+    return "root";
+  }
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+  return found != nullptr ? found->pw_name : std::to_string(uid);
+}
+
+std::string own_identity() { return user_name() + "@" + host_name() + " (pid " + std::to_string(::getpid()) + ")"; }
+
+Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+                   const Signals& signals)
+{
+  const Result<std::string> path = find_command(argv.front(), find_variable(environment, "PATH"));
+  if (!path) {
+    return path.error();
+  }
+  std::vector<char*> words;
+  words.reserve(argv.size() + 1);
+  for (const std::string& word : argv) {
+    words.push_back(const_cast<char*>(word.c_str()));  // execv takes char* but does not write
+  }
+  words.push_back(nullptr);
+  signals.restore();
+  ::execv(path->c_str(), words.data());
+  return {ErrorCode::not_executable,
+          "cannot execute " + printable(argv.front()) + ": " + std::generic_category().message(errno)};
 }
 
 }  // namespace rlock

@@ -2,17 +2,20 @@
 // The RLOCK_* variables: sets them for the job, and reads those that an outer rlock set for this process.
 #pragma once
 
-#include "base/clock.h"
-#include "lock/names.h"
-#include "lock/reentry.h"
-#include "store/open.h"
-
 #include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "base/clock.h"
+#include "base/result.h"
+#include "lock/mode.h"
+#include "lock/names.h"
+#include "lock/reentry.h"
+#include "lock/store.h"
+#include "process/signals.h"
+#include "store/open.h"
 
 namespace rlock {
 
@@ -61,5 +64,31 @@ std::optional<std::string_view> find_variable(const std::vector<std::string>& en
 
 // The same; empty: the list has no such name.
 std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name);
+
+// Detects a process that would wait for itself. Such a process runs below the job that holds the lock, but RLOCK_HELD was removed
+// from its environment (su -, sudo -i), so the process cannot enter the lock again.
+
+// Whether an ancestor of this process holds the lock for as long as its job runs, so that the wait would not end. Compares the
+// holder's record (host, pid, command) with the ancestors in /proc. False for permits, because another holder may release one.
+bool waits_for_itself(const Mode& mode, const Busy& busy);
+
+// The end of the message that the lock is busy.
+constexpr std::string_view waits_for_itself_text =
+    "; this process runs under that job and would wait for itself: keep RLOCK_HELD in the environment to enter the "
+    "lock again";
+
+// The names of this process in holder records and messages.
+
+std::string host_name();
+std::string user_name();  // the name of the effective user id; the number, if the user database has no name
+
+// "alice@web1 (pid 71)"
+std::string own_identity();
+
+// Replaces this process by a command that runs without a lock.
+
+// Returns only when the command cannot be executed. `environment`: NAME=value. Errors: ErrorCode::not_found, not_executable.
+Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+                   const Signals& signals);
 
 }  // namespace rlock

@@ -1,20 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/keeper.h"
 
-#include "process/detach.h"
-#include "process/proc.h"
-#include "run/keeper_loop.h"
-
-#include <array>
-#include <cerrno>
-#include <string>
-#include <system_error>
-
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <system_error>
+#include "base/stop.h"
+#include "base/text.h"
+#include "lease/watchdog.h"
+#include "lock/lease_budget.h"
+#include "process/descriptors.h"
+#include "process/process_tree.h"
+#include "run/release.h"
+#include "run/report.h"
+#include "run/run.h"
 
 namespace rlock {
+
+// The keeper's event loop.
+
+// Sends the only message between `rlock acquire` and its keeper. From the keeper: the keeper holds the lock now. To the keeper:
+// the caller has its token.
+void send_byte(int socket);
+
+// Holds the lock until there is a reason to end, and releases the lock. `caller`: the socket to `rlock acquire`. False: the
+// keeper could not begin, because there was no descriptor or memory, and has sent no message.
+bool run_keeper(const KeeperTask& task, Fd caller);
+
 namespace {
 
 [[noreturn]] void be_keeper(const KeeperTask& task, Fd socket)
@@ -63,5 +85,371 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
 }
 
 void Keeper::confirm_caller_has_token() const { send_byte(m_socket.get()); }
+
+namespace {
+
+constexpr Millis longest_release_pause{10'000};
+constexpr Millis time_to_check_release{1000};  // of a lost lock, before the watched process is signalled
+
+bool is_readable(int fd) { return StopToken(fd).requested(); }
+
+// Why the keeper ends.
+enum class Reason {
+  process_ended,      // the watched process
+  caller_gone,        // `rlock acquire` ended before it had the token
+  release_announced,  // `rlock release` has connected
+  told_to_end,        // by a signal, with --on-lost warn
+  release_requested,  // an operator, or a client with the right to do so, asks for the lock
+  lost,               // proven
+  unconfirmed,        // the lease could not be renewed in time
+};
+
+class KeeperLoop {
+ public:
+  KeeperLoop(const KeeperTask& task, ReleaseSocket release_socket, Fd caller)
+      : m_task(task),
+        m_release_socket(std::move(release_socket)),
+        m_caller(std::move(caller)),
+        m_log(Verbosity::quiet),
+        m_lease(task.taken.grant.lease),
+        m_alarm(alarm_at(m_lease.signal_at(default_kill_after))),
+        m_watchdog(task.store,
+                   {.spec = task.spec,
+                    .owner = task.hold.owner,
+                    .renews = true,
+                    .lease = m_lease,
+                    .kill_after = default_kill_after,
+                    .listener = std::move(task.taken.listener),
+                    .on_moved = [this](const LeaseBudget& lease) { move_end(lease); }},
+                   task.clock, m_log)
+  {
+  }
+
+  void run()
+  {
+    end_for(await_reason());
+    if (!m_task.notify.empty() && !m_news.outcome.empty()) {
+      m_watchdog.stop();
+      m_task.store.rest();
+      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_task.taken.grant.lease.from);
+      notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
+             write_to_syslog);
+    }
+  }
+
+ private:
+  static Alarm alarm_at(Instant due)
+  {
+    Alarm alarm;
+    if (alarm.fd() < 0) {
+      throw std::system_error(errno, std::generic_category(), "timerfd");
+    }
+    alarm.set(due);
+    return alarm;
+  }
+
+  // Called by the watchdog. Only the watchdog uses both members until it is stopped.
+  void move_end(const LeaseBudget& lease)
+  {
+    m_lease = lease;
+    m_alarm.set(lease.signal_at(default_kill_after));
+  }
+
+  Reason await_reason()
+  {
+    std::optional<Reason> reason;
+    while (!reason) {
+      std::array<pollfd, 7> waits{pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_release_socket.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_caller.get(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_watchdog.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_watchdog.message_fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
+      ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_watchdog.due()));
+      m_watchdog.act(m_task.signals.stop());
+      reason = find_reason();
+    }
+    return *reason;
+  }
+
+  // Reads a loss before it looks for an announced release, and reports the loss only when there is none. `rlock
+  // release` connects before the lock is released, so a keeper that sees such a loss sees the connection as well.
+  std::optional<Reason> find_reason()
+  {
+    const auto lost = loss();
+    if (m_task.watched.has_ended()) {
+      return Reason::process_ended;
+    }
+    if (auto connection = m_release_socket.accept()) {
+      m_releaser = *std::move(connection);
+      return Reason::release_announced;
+    }
+    if (lost) {
+      return lost;
+    }
+    if (m_caller && is_readable(m_caller.get()) && !caller_has_token()) {
+      return Reason::caller_gone;
+    }
+    return is_told_to_end() ? std::optional{Reason::told_to_end} : std::nullopt;
+  }
+
+  std::optional<Reason> loss()
+  {
+    if (const auto event = m_watchdog.event()) {
+      return std::holds_alternative<Lost>(*event)               ? Reason::lost
+             : std::holds_alternative<ReleaseRequested>(*event) ? Reason::release_requested
+                                                                : Reason::unconfirmed;
+    }
+    return is_readable(m_alarm.fd()) ? std::optional{Reason::unconfirmed} : std::nullopt;
+  }
+
+  bool caller_has_token()
+  {
+    char byte = 0;
+    const bool has_token = ::read(m_caller.get(), &byte, 1) == 1;
+    m_caller.reset();
+    return has_token;
+  }
+
+  // A service manager that stops a service sends TERM to all of its processes, also to the watched one. So with
+  // --on-lost stop the keeper passes the signal on and holds the lock until the watched process has ended.
+  bool is_told_to_end()
+  {
+    bool is_told = false;
+    while (const auto signal = m_task.signals.take()) {
+      is_told = is_told || signal->number == SIGTERM || signal->number == SIGINT;
+    }
+    if (is_told && m_task.on_lost == OnLost::stop) {
+      signal_watched();
+      return false;
+    }
+    return is_told;
+  }
+
+  void end_for(Reason reason)
+  {
+    m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Ending::succeeded);
+    switch (reason) {
+      case Reason::process_ended:
+      case Reason::told_to_end: return release();
+      case Reason::caller_gone: return release({.outcome = Ending::unused});
+      case Reason::release_announced:
+        await_end_of(m_releaser.get(), far_future);
+        return release();  // in case `rlock release` was killed before it could
+      case Reason::release_requested:
+        signal_watched();
+        release_if_ended_in_time();
+        return report_loss(Ending::forced);
+      case Reason::lost:
+        if (was_released()) {
+          return;
+        }
+        signal_watched_if_asked();
+        note_loss();
+        return report_loss(is_forced() ? Ending::forced : Ending::lost);
+      case Reason::unconfirmed:
+        signal_watched_if_asked();
+        release_if_ended_in_time();
+        return report_loss(Ending::lost);
+    }
+  }
+
+  void signal_watched() { m_task.watched.signal(m_task.lost_signal); }
+
+  void signal_watched_if_asked()
+  {
+    if (m_task.on_lost == OnLost::stop) {
+      signal_watched();
+    }
+  }
+
+  // Reports the loss. If the watchdog has no event, the alarm was first.
+  void report_loss(Ending outcome)
+  {
+    m_watchdog.stop();
+    const LeaseEvent event = m_watchdog.event().value_or(Unconfirmed{m_watchdog.trouble()});
+    m_news.outcome = name_of(outcome);
+    m_news.message = loss_text(event, printable(m_task.spec.name.text())) + "; it was held for process " +
+                     std::to_string(m_task.spec.who.pid);
+    write_to_syslog(m_news.message);
+  }
+
+  // Whether the descriptor became readable, or the watched process ended, by then.
+  bool await_end_of(int fd, Instant until)
+  {
+    while (!is_readable(fd) && m_task.clock.now() < until) {
+      std::array<pollfd, 2> waits{pollfd{.fd = fd, .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0}};
+      ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), until));
+      if (m_task.watched.has_ended()) {
+        return true;
+      }
+    }
+    return is_readable(fd);
+  }
+
+  // The lock may still be held. Once the watched process has ended no process works under it.
+  void release_if_ended_in_time()
+  {
+    m_watchdog.stop();
+    if (await_end_of(m_task.watched.fd(), m_lease.valid_until())) {
+      release();
+    }
+  }
+
+  // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
+  // is proven to be lost, because otherwise this request would release the lock.
+  bool was_released()
+  {
+    m_watchdog.stop();
+    const auto released = release_lost({});
+    return released && !std::holds_alternative<NotHeld>(*released);
+  }
+
+  [[nodiscard]] bool is_forced()
+  {
+    const auto event = m_watchdog.event();
+    const auto* lost = event ? std::get_if<Lost>(&*event) : nullptr;
+    return lost != nullptr && lost->forced;
+  }
+
+  // Records the loss in the history, because the server may have lost the event log together with the lock.
+  void note_loss()
+  {
+    [[maybe_unused]] const auto lost = release_lost({.outcome = Ending::lost, .fence = m_task.taken.grant.fence});
+  }
+
+  Result<Release> release_lost(const EndOfRun& result)
+  {
+    return m_task.store.release(m_task.spec, m_task.hold, {.result = result},
+                                {.deadline = m_task.clock.now() + time_to_check_release, .stop = StopToken::never()});
+  }
+
+  // Tries until the lease ends, because the lock ends by itself then.
+  void release(const EndOfRun& result = {})
+  {
+    m_watchdog.stop();
+    const Instant give_up = std::max(m_lease.valid_until(), m_task.clock.now() + m_task.server_timeout);
+    [[maybe_unused]] const auto released = retry_release(
+        m_task.clock,
+        {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
+        [&](const CallLimits& limit) {
+          return m_task.store.release(m_task.spec, m_task.hold, {.result = result}, limit);
+        },
+        [&] { m_task.store.forget(); });
+  }
+
+  const KeeperTask& m_task;
+  ReleaseSocket m_release_socket;
+  Fd m_caller;    // until the caller has its token
+  Fd m_releaser;  // the connection of `rlock release`
+  const Log m_log;
+  LeaseBudget m_lease;  // the watchdog's until it is stopped, as is the alarm
+  Alarm m_alarm;
+  Watchdog m_watchdog;
+  RunNews m_news;  // why the keeper ends
+};
+
+}  // namespace
+
+void send_byte(int socket)
+{
+  const char byte = 1;
+  [[maybe_unused]] const auto sent = ::send(socket, &byte, 1, MSG_NOSIGNAL);
+}
+
+bool run_keeper(const KeeperTask& task, Fd caller)
+{
+  try {
+    auto release_socket = ReleaseSocket::open(task.hold);
+    if (!release_socket) {
+      return false;
+    }
+    const int socket = caller.get();
+    KeeperLoop loop(task, *std::move(release_socket), std::move(caller));
+    send_byte(socket);
+    loop.run();
+    return true;
+  } catch (const std::exception&) {  // no descriptor, no memory
+    return false;
+  }
+}
+
+namespace {
+
+struct Address {
+  sockaddr_un bytes{};
+  socklen_t length = 0;
+};
+
+// A name that begins with a zero byte is abstract: no file. nullopt: the token is too long to be one of rlock.
+std::optional<Address> address_of(const Hold& hold)
+{
+  const std::string name = '\0' + ("rlock-keeper/" + hold.id);
+  Address address;
+  if (name.size() > sizeof address.bytes.sun_path) {
+    return std::nullopt;
+  }
+  address.bytes.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), address.bytes.sun_path);
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return address;
+}
+
+Fd unix_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+const sockaddr* generic(const Address& address) { return reinterpret_cast<const sockaddr*>(&address.bytes); }
+
+bool is_same_user_or_root(const Fd& connection)
+{
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         (peer.uid == ::geteuid() || peer.uid == 0);
+}
+
+}  // namespace
+
+Result<ReleaseSocket> ReleaseSocket::open(const Hold& hold)
+{
+  constexpr int backlog = 8;
+  const auto address = address_of(hold);
+  Fd socket = unix_socket();
+  if (!address || !socket || ::bind(socket.get(), generic(*address), address->length) != 0 ||
+      ::listen(socket.get(), backlog) != 0) {
+    return Error{ErrorCode::os, "cannot open the keeper's socket: " + std::generic_category().message(errno)};
+  }
+  return ReleaseSocket(std::move(socket));
+}
+
+std::optional<Fd> ReleaseSocket::accept() const
+{
+  for (;;) {
+    Fd connection(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection) {
+      return std::nullopt;
+    }
+    if (is_same_user_or_root(connection)) {
+      return connection;
+    }
+  }
+}
+
+Fd announce_release(const Hold& hold)
+{
+  const auto address = address_of(hold);
+  Fd socket = unix_socket();
+  const bool has_keeper = address && socket && ::connect(socket.get(), generic(*address), address->length) == 0;
+  return has_keeper ? std::move(socket) : Fd();
+}
+
+void write_to_syslog(const std::string& line)
+{
+  if (!line.empty()) {
+    ::openlog("rlock", LOG_PID, LOG_USER);
+    ::syslog(LOG_ERR, "%s", without_controls(line).c_str());
+  }
+}
 
 }  // namespace rlock

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/lock_set.h"
 
-#include "base/secrets.h"
-#include "process/guardian.h"
-#include "run/identity.h"
-#include "run/notify_run.h"
-#include "run/request_policy.h"
-#include "run/retry_release.h"
-
+#include <unistd.h>
 #include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <iterator>
 #include <span>
-
-#include <unistd.h>
+#include <utility>
+#include "base/text.h"
+#include "lock/abilities.h"
+#include "lock/wait_until_free.h"
+#include "process/guardian.h"
+#include "process/terminal.h"
+#include "run/environment.h"
+#include "run/force.h"
+#include "run/release.h"
+#include "run/report.h"
+#include "run/run.h"
 
 namespace rlock {
 namespace {
@@ -200,6 +203,260 @@ std::vector<HeldLock> LockSet::held_locks() const
 const LockSession& LockSet::first_to_expire() const
 {
   return *std::min_element(sessions.begin(), sessions.end(), expires_earlier);
+}
+
+LockSession::LockSession(const RunRequest& request, const RunContext& context, std::vector<LockSpec> any_of,
+                         Owner owner)
+    : m_request(request), m_context(context), m_any_of(std::move(any_of)), m_hold(std::move(owner))
+{
+}
+
+std::string LockSession::display_name() const
+{
+  return rlock::display_name(m_request.shards.empty() ? name() : *m_request.names.begin(), m_request.shards.size());
+}
+
+std::optional<std::size_t> LockSession::shard() const
+{
+  return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
+}
+
+Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
+{
+  auto store = reach_server(policy, m_context.clock, m_context.rng, stop, observer,
+                            [&] { return open_store(m_request.server, m_context.clock, stop); });
+  if (!store) {
+    return store.error().code == ErrorCode::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
+  }
+  if (m_request.once && (*store)->once_memory() == nullptr) {
+    return not_offered("once", m_request.server.shown());
+  }
+  m_store = *std::move(store);
+  WaitPolicy own_policy = policy;
+  own_policy.takes_message = may_begin_on_message();
+  std::optional<CancelHolder> cancel;
+  if (m_request.cancel_in_progress) {
+    if (m_store->force_unlock() == nullptr) {
+      return not_offered("run --cancel-in-progress", m_request.server.shown());
+    }
+    own_policy.stopper = &cancel.emplace(*m_store, spec(), m_request.server.timeout, m_context.clock, m_context.log);
+  }
+  auto entry =
+      enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock, m_context.rng, stop, observer);
+  if (!entry) {
+    return entry.error();
+  }
+  if (auto* entered = std::get_if<Entered>(&*entry)) {
+    begin(std::move(*entered));
+    return Outcome{Done{}};
+  }
+  if (const auto* done = std::get_if<AlreadyDone>(&*entry)) {
+    return Outcome{*done};
+  }
+  const auto* timed_out = std::get_if<TimedOut>(&*entry);
+  return timed_out != nullptr ? Outcome{*timed_out} : Outcome{Interrupted{}};
+}
+
+// Whether the message of a hand-over may start the job. False if the server's answer says more than the message: whether another
+// job has succeeded (once), or how many replicas have the lock (sync). False for a fixed lease, which counts from the answer, and
+// for several locks, because the short lease of the message would hide which lease ends first.
+bool LockSession::may_begin_on_message() const
+{
+  return m_request.automatic && !m_request.once && m_request.sync == 0 && m_request.names.size() == 1;
+}
+
+void LockSession::begin(Entered entered)
+{
+  m_hold = std::move(entered.hold);
+  m_which = entered.taken.which;
+  m_grant = entered.taken.grant;
+  m_lease = std::make_unique<Lease>(*m_store,
+                                    GrantedLock{.spec = spec(),
+                                                .owner = m_hold.owner,
+                                                .lease = entered.taken.grant.lease,
+                                                .is_claim = entered.taken.is_claim,
+                                                .listener = std::move(entered.taken.listener)},
+                                    m_request.kill_after, m_context.clock, m_context.log);
+  if (m_hold.is_nested()) {
+    m_context.log.detail(
+        "re-entered " + printable(name().text()) + ", which is now held " + std::to_string(m_grant.count) + " times",
+        {.event = "reentered", .key = name().text()});
+  }
+}
+
+// A process below the job of one of the shards holds what it asks for. flock(1) does not re-enter locks.
+std::vector<Ancestor> LockSession::ancestors() const
+{
+  return m_request.compatibility == Compatibility::flock ? std::vector<Ancestor>{}
+                                                         : ancestors_with(m_request.environment, m_any_of);
+}
+
+void LockSession::stop_threads()
+{
+  m_lease->stop_watchdog();
+  m_store->rest();
+}
+
+bool LockSession::was_released(const CallLimits& limit)
+{
+  m_lease->stop_watchdog();
+  const auto answer = release({}, limit);
+  const bool released = answer && !std::holds_alternative<NotHeld>(*answer);
+  if (released) {
+    m_lease->discard_event();
+  }
+  return released;
+}
+
+void LockSession::note_skipped(const SkippedRun& run)
+{
+  const Millis timeout = std::min(time_to_note_skip, m_request.server.timeout);
+  const CallLimits limit{.deadline = m_context.clock.now() + timeout, .stop = m_context.signals.stop()};
+  if (!m_store) {  // the command was not found, so no server was asked
+    if (!ancestors().empty()) {
+      return;  // a nested run is none
+    }
+    ServerSpec server = m_request.server;
+    server.timeout = timeout;
+    server.starts_local = false;  // it would have to run for this note only
+    auto opened = open_store(server, m_context.clock, m_context.signals.stop());
+    if (!opened) {
+      return;
+    }
+    m_store = *std::move(opened);
+  }
+  rlock::note_skipped(*m_store, spec(), m_hold.owner, run, limit);
+}
+
+Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)
+{
+  return m_store->release(spec(), m_hold, options, limit);
+}
+
+namespace {
+
+constexpr StopTimes already_over{};  // no job starts with this deadline
+
+bool are_same(const HeldLock& one, const HeldLock& other)
+{
+  return one.name == other.name && one.hold.token() == other.hold.token();
+}
+
+}  // namespace
+
+PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
+                         std::function<bool(const std::optional<OrphanedJob>&)> release,
+                         std::function<std::optional<Instant>()> keep)
+    : m_request(request),
+      m_context(context),
+      m_path(std::move(path)),
+      m_release_for_runner(std::move(release)),
+      m_keep_for_runner(std::move(keep)),
+      m_shared_deadline(already_over)
+{
+}
+
+// Whether a lost lock does not stop the job (--on-lost warn). The end of a fixed lease always does.
+bool PreparedJob::warns_only() const { return m_request.on_lost == OnLost::warn && m_request.automatic; }
+
+Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant earliest_last_resort)
+{
+  const JobSpec spec{
+      .path = m_path,
+      .argv = m_request.argv,
+      .environment = job_environment(m_request.environment,
+                                     {.held = locks, .lease = m_request.ttl, .server = m_request.server.for_job()}),
+      .late_variable = std::string(fence_variable),
+      .stop_signal = m_request.stop_signal,
+      .kill_after = m_request.kill_after,
+      .leftovers = m_request.leftovers,
+      .max_runtime = m_request.max_runtime,
+      .earliest_last_resort = earliest_last_resort,
+      .release_for_runner = m_release_for_runner,
+      .keep_for_runner = m_keep_for_runner};
+  return Job::prepare(spec, m_context.signals, m_shared_deadline);
+}
+
+// A guardian that was killed, by the last resort or by another process, has left its child to this process.
+void PreparedJob::discard()
+{
+  if (m_job && !m_job->is_ready()) {
+    m_job->take_over();
+  }
+  m_job.reset();
+}
+
+void PreparedJob::discard_unusable()
+{
+  if (m_job && (m_context.clock.now() >= m_usable_until || !m_job->is_ready())) {
+    discard();
+  }
+}
+
+void PreparedJob::prepare(const std::vector<HeldLock>& locks) { prepare(locks, far_future); }
+
+void PreparedJob::prepare_for_first_request(const std::vector<HeldLock>& locks)
+{
+  const Instant now = m_context.clock.now();
+  prepare(locks, stop_times(LeaseBudget({.from = now, .length = m_request.ttl})).last_resort);
+  m_usable_until = now + m_request.ttl / 2;
+}
+
+void PreparedJob::request_refused()
+{
+  if (m_usable_until != far_future) {
+    discard();
+    m_usable_until = far_future;
+  }
+}
+
+void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_last_resort)
+{
+  discard_unusable();
+  if (m_job || Terminal().is_shared()) {
+    return;
+  }
+  if (auto job = fork_job(locks, earliest_last_resort)) {
+    m_job.emplace(*std::move(job));
+    m_prepared_under = locks;
+    m_earliest_last_resort = earliest_last_resort;
+    m_usable_until = far_future;
+  }
+}
+
+Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, std::uint64_t fence)
+{
+  discard_unusable();
+  if (m_usable_until != far_future && m_shared_deadline.times().last_resort < m_earliest_last_resort) {
+    discard();  // the lease is shorter than the one that was asked for
+  }
+  if (!std::equal(locks.begin(), locks.end(), m_prepared_under.begin(), m_prepared_under.end(), are_same)) {
+    m_job.reset();
+  }
+  if (!m_job) {
+    auto job = fork_job(locks, far_future);
+    if (!job) {
+      return job.error();
+    }
+    m_job.emplace(*std::move(job));
+  }
+  Job job = *std::move(m_job);
+  m_job.reset();
+  const auto started = job.go(std::to_string(fence));
+  return started ? Result<Job>(std::move(job)) : started.error();
+}
+
+void PreparedJob::move_deadline(const LeaseBudget& lease) { m_shared_deadline.move_to(stop_times(lease)); }
+
+StopTimes PreparedJob::stop_times(const LeaseBudget& lease) const
+{
+  if (warns_only()) {
+    return never_stopped;
+  }
+  return {.signal = lease.signal_at(m_request.kill_after),
+          .kill = lease.kill_at(),
+          .last_resort = lease.last_resort_at(),
+          .lease_end = lease.valid_until()};
 }
 
 }  // namespace rlock

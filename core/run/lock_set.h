@@ -2,13 +2,131 @@
 // All locks of one job, and the job that runs under them.
 #pragma once
 
-#include "run/lock_session.h"
-#include "run/prepared_job.h"
-
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
+#include "lease/lease.h"
+#include "lock/lease_budget.h"
+#include "lock/reentry.h"
+#include "process/job.h"
+#include "process/shared_deadline.h"
+#include "run/environment.h"
+#include "run/run.h"
 
 namespace rlock {
+
+// One lock of a job, or any one of several shards, from the request to the release: its store, its owner and its lease.
+
+// Ownership: owns the store. The destructor stops the watchdog and releases no lock; release_all does. Threads: used from the
+// main thread.
+class LockSession {
+ public:
+  // `request` and `context` must outlive the session. The first attempt uses `owner`; each attempt after a release uses a fresh
+  // owner. A lock that an ancestor of this process holds is entered again under the ancestor's owner.
+  LockSession(const RunRequest& request, const RunContext& context, std::vector<LockSpec> any_of, Owner owner);
+
+  // Done: the lock is held. AlreadyDone: RunRequest::once needs no run. After any other outcome nothing is left on the
+  // server, as with wait_and_acquire.
+  using Outcome = std::variant<Done, AlreadyDone, TimedOut, Interrupted>;
+  Result<Outcome> acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer);
+
+  // The name for messages while the session waits: "stock", "stock (5 shards)".
+  [[nodiscard]] std::string display_name() const;
+
+  // Call the following functions when the lock is held.
+  [[nodiscard]] const LockName& name() const { return spec().name; }
+  [[nodiscard]] std::optional<std::size_t> shard() const;  // the number of the shard; nullopt: the lock is no shard
+  [[nodiscard]] const Hold& hold() const { return m_hold; }
+  [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
+  [[nodiscard]] std::uint64_t fence() const { return m_grant.fence; }
+  // The guardian calls this, because it was forked before the lock was granted.
+  void set_fence(std::uint64_t fence) { m_grant.fence = fence; }
+  [[nodiscard]] std::int64_t depth() const { return std::max<std::int64_t>(m_grant.count, 1); }  // 1: not nested
+  [[nodiscard]] Lease& lease() { return *m_lease; }
+  [[nodiscard]] const Lease& lease() const { return *m_lease; }
+
+  // Ends all threads of the lease and of the store, so that the process can fork.
+  void stop_threads();
+
+  Result<Release> release(const ReleaseOptions& options, const CallLimits& limit);
+  // Whether a lock that is lost was released by its token. True: the lease no longer has an event.
+  bool was_released(const CallLimits& limit);
+  void forget_connection() { m_store->forget(); }
+  // Records in the history of the lock, or of the first shard, that this run did not begin.
+  void note_skipped(const SkippedRun& run);
+
+ private:
+  [[nodiscard]] std::vector<Ancestor> ancestors() const;
+  [[nodiscard]] bool may_begin_on_message() const;
+  void begin(Entered entered);
+
+  const RunRequest& m_request;
+  const RunContext& m_context;
+  std::vector<LockSpec> m_any_of;
+  std::size_t m_which = 0;
+  Hold m_hold;
+  Granted m_grant{};
+  std::unique_ptr<LockStore> m_store;
+  std::unique_ptr<Lease> m_lease;  // uses m_store; nullptr until the lock is held
+};
+
+// The job before the lock is held: forked, guarded, and waiting at its gate. Work that is done while another job still runs costs
+// no time when the lock is handed over.
+
+// Ownership: `request` and `context` must outlive the object. The destructor kills a job that was prepared and never started.
+// Threads: used from the main thread, except move_deadline() and the functions after it.
+class PreparedJob {
+ public:
+  // `path`: the path of the program. `release`: JobSpec::release_for_runner. `keep`: JobSpec::keep_for_runner.
+  PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
+              std::function<bool(const std::optional<OrphanedJob>&)> release,
+              std::function<std::optional<Instant>()> keep);
+
+  // Forks the job when the runner is the first waiter in line for the last lock that is missing. Does nothing on a terminal,
+  // because the waiter must get the terminal's keystrokes until the grant. Ignores a failure, because start() tries again.
+  // Threads: call this while the process has one thread.
+  void prepare(const std::vector<HeldLock>& locks);
+
+  // The same before the first request for the lock, when the server will probably grant the lock at once.
+  void prepare_for_first_request(const std::vector<HeldLock>& locks);
+  // Kills a job that was prepared for the first request, because only the first waiter in line keeps a prepared job.
+  void request_refused();
+
+  // Starts the job with the times of the last move_deadline(). Forks the job again if it was prepared under other locks, because
+  // an attempt to acquire was released since. ErrorCode::os: the job could not be forked.
+  Result<Job> start(const std::vector<HeldLock>& locks, std::uint64_t fence);
+
+  // Thread-safe.
+  void move_deadline(
+      const LeaseBudget& lease);  // never_stopped when a lost lock must not stop the job (--on-lost warn)
+  void remove_deadline() { m_shared_deadline.move_to(never_stopped); }
+  [[nodiscard]] StopTimes stop_times() const { return m_shared_deadline.times(); }
+
+ private:
+  void discard();
+  void discard_unusable();
+  void prepare(const std::vector<HeldLock>& locks, Instant earliest_last_resort);
+  [[nodiscard]] StopTimes stop_times(const LeaseBudget& lease) const;
+  [[nodiscard]] bool warns_only() const;
+  [[nodiscard]] Result<Job> fork_job(const std::vector<HeldLock>& locks, Instant earliest_last_resort);
+
+  const RunRequest& m_request;
+  const RunContext& m_context;
+  std::string m_path;
+  std::function<bool(const std::optional<OrphanedJob>&)> m_release_for_runner;
+  std::function<std::optional<Instant>()> m_keep_for_runner;
+  SharedDeadline m_shared_deadline;
+  std::vector<HeldLock> m_prepared_under;  // the locks in the environment of m_job
+  Instant m_earliest_last_resort{};        // that its guardian counts on
+  Instant m_usable_until = far_future;     // of a job for the first request: later the last resort would come too soon
+  std::optional<Job> m_job;                // uses m_shared_deadline
+};
 
 // Each attempt to acquire has a set, and so an owner, of its own: what an earlier attempt could not release is left to its ttl,
 // and a late release cannot end a lock that is held now.

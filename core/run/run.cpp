@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run.h"
 
-#include "base/duration.h"
-#include "base/secrets.h"
-#include "base/text.h"
-#include "lock/server_wait.h"
-#include "process/command.h"
-#include "run/acquire_all.h"
-#include "run/ancestry.h"
-#include "run/environment.h"
-#include "run/notify_run.h"
-#include "run/outcome.h"
-#include "run/request_policy.h"
-#include "run/supervision.h"
-#include "run/waiting_line.h"
-
 #include <memory>
+#include "base/duration.h"
+#include "base/text.h"
+#include "lock/wait_until_free.h"
+#include "process/launch.h"
+#include "run/acquire_all.h"
+#include "run/environment.h"
+#include "run/report.h"
+#include "run/supervision.h"
 
 namespace rlock {
 namespace {

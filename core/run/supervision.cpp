@@ -3,14 +3,11 @@
 #include "run/supervision.h"
 
 #include "base/text.h"
-#include "lease/lease_group.h"
+#include "lease/lease.h"
 #include "process/process_tree.h"
 #include "run/keeper.h"
-#include "run/notify_run.h"
-#include "run/outcome.h"
-#include "run/release_all.h"
-#include "run/run_report.h"
-#include "run/syslog.h"
+#include "run/release.h"
+#include "run/report.h"
 
 #include <algorithm>
 #include <csignal>

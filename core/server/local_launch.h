@@ -2,13 +2,38 @@
 // Starts the private server, detached from the process that starts it. Private to server.
 #pragma once
 
+#include <sys/types.h>
+#include <string>
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "server/local_idle.h"
-
-#include <string>
 
 namespace rlock {
+
+// Ends a private server that no process uses. Private to server.
+//
+// A client holds a shared lock (flock(2)) on the directory of the server from before it looks for the server until it is
+// connected (local_entry). The watching process ends the server under the exclusive lock, after the server has said that it has
+// no connection but the one of the watching process, and that no client has connected since the last question. So no client finds
+// a server and then cannot reach it. The watching process also holds the lock of the processes that start a server, so that the
+// next server begins after the end of this server.
+
+// When the server must end. The caller makes the rule before the fork, because another thread may hold the lock of malloc.
+struct IdleRule {
+  Millis time;             // how long without a connection and without a held lock; 0: the server never ends by itself
+  std::string lock_query;  // the request that the server answers with 0 if no lock is held
+};
+
+// Watches the server, a child of this process that works in the working directory of this process, and ends it by `rule`. Returns
+// when the server has ended for any reason. Makes only async-signal-safe calls.
+void end_when_idle(pid_t server, const IdleRule& rule);
+
+// The request `EVAL SCRIPT 0`.
+std::string eval_request(const std::string& script);
+
+// Returns a descriptor; while it is open, the server in this directory does not end by itself. No descriptor: there is no such
+// directory. Errors: ErrorCode::unreachable: the server is still ending at the deadline; ErrorCode::os.
+Result<Fd> local_entry(const std::string& directory, const Clock& clock, const CallLimits& limit);
 
 // The path of redis-server or valkey-server in PATH. ErrorCode::config: there is neither; the text says what to install.
 Result<std::string> find_server_program();

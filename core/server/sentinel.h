@@ -4,12 +4,14 @@
 // whether that server is still the master.
 #pragma once
 
-#include "server/direct.h"
-
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include "net/codec.h"
+#include "server/transport.h"
+#include "server/url.h"
 
 namespace rlock {
 
@@ -41,5 +43,17 @@ class Sentinel final : public Direct {
   Instant m_checked_at;
   std::shared_ptr<std::atomic<bool>> m_moved = std::make_shared<std::atomic<bool>>(false);  // set by the MasterWatch
 };
+
+// The single servers behind an endpoint that leads to several.
+
+// The address in the answer {host, port} of a sentinel; nullopt: the sentinel knows no master of that name, or
+// names no valid host.
+std::optional<HostPort> master_address_in(const Reply& reply);
+
+// One sentinel of `group`, which is of Kind::sentinel, with the user, password and TLS of the sentinels.
+Endpoint sentinel_at(const Endpoint& group, const HostPort& at);
+
+// The server at `at`: a node of a cluster, or the master that sentinels name, which must say that it is a master.
+Endpoint server_at(const Endpoint& group, const HostPort& at);
 
 }  // namespace rlock

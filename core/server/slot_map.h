@@ -2,14 +2,14 @@
 // The slot map of a cluster, and redirections.
 #pragma once
 
-#include "base/result.h"
-#include "net/reply.h"
-#include "server/url.h"
-
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
+#include "base/result.h"
+#include "net/codec.h"
+#include "server/url.h"
 
 namespace rlock {
 
@@ -52,5 +52,12 @@ class SlotMap {
       m_moved;  // slots that have moved since the map was fetched; takes precedence over m_ranges
   std::vector<HostPort> m_nodes;
 };
+
+// The slot of a cluster to which a key or a channel belongs.
+
+constexpr unsigned slot_count = 16384;
+
+// The slot of the text between the first '{' and the next '}', or of the whole name if there is no such text.
+unsigned slot_of(std::string_view name);
 
 }  // namespace rlock

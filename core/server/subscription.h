@@ -3,18 +3,84 @@
 // Messages may be lost, so the caller waits by a deadline and then asks the server.
 #pragma once
 
-#include "base/fd.h"
-#include "server/master_watch.h"
-#include "server/receiver.h"
-
+#include <atomic>
 #include <cstddef>
+#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+#include "base/fd.h"
+#include "net/connection.h"
 
 namespace rlock {
+
+// A connection that listens to channels. Private to server.
+
+struct Message {
+  std::string channel;
+  std::string text;
+};
+
+// A sharded channel belongs to a slot of a cluster: only the master of the slot serves the channel, and tells the listeners when
+// the slot moves.
+enum class ChannelKind { plain, sharded };
+
+// Not thread-safe; may move between threads. Useless after an Error.
+class Receiver {
+ public:
+  explicit Receiver(Connection connection, ChannelKind kind) : m_connection(std::move(connection)), m_kind(kind) {}
+
+  // Subscribes, and returns when the server has confirmed all channels. A Reply is the error reply of the server, after which the
+  // receiver is still usable. If the server has no sharded channels (Redis 6), the receiver uses plain channels from then on.
+  Result<std::optional<Reply>> listen(std::span<const std::string_view> channels, const CallLimits& limit);
+
+  // Listens to the channel in both kinds, because foreign clients publish in either.
+  Result<Done> listen_to_both_kinds(std::string_view channel, const CallLimits& limit);
+
+  // The next message; nullopt: none came by the deadline.
+  Result<std::optional<Message>> next(const CallLimits& limit);
+
+  [[nodiscard]] int fd() const { return m_connection.fd(); }
+  [[nodiscard]] const std::string& where() const { return m_connection.where(); }
+
+ private:
+  Result<std::optional<Reply>> subscribe(ChannelKind kind, std::span<const std::string_view> channels,
+                                         const CallLimits& limit);
+  Result<bool> handle_push(Reply reply);
+
+  Connection m_connection;
+  ChannelKind m_kind;
+  std::deque<Message> m_early;  // messages that arrived before the server had confirmed a further channel
+};
+
+// Receives the message of a sentinel that another server has become the master. The message may come late or never. Private to
+// server.
+
+// Not thread-safe except for `moved`; may move between threads.
+class MasterWatch {
+ public:
+  // After the return, the watch receives the message about each master of that name that is not at `now`, and sets `moved`.
+  static Result<MasterWatch> open(Connection sentinel, const std::string& name, const HostPort& now,
+                                  std::shared_ptr<std::atomic<bool>> moved, const CallLimits& limit);
+
+  // Reads the messages that have arrived, without waiting. Useless after an Error.
+  Result<bool> has_moved();
+
+  [[nodiscard]] int fd() const { return m_sentinel.fd(); }  // readable: call has_moved()
+
+ private:
+  MasterWatch(Connection sentinel, std::string prefix, std::string now, std::shared_ptr<std::atomic<bool>> moved);
+  [[nodiscard]] bool announces_other_master(const Reply& message) const;
+
+  Connection m_sentinel;
+  std::string m_prefix;  // how messages about this master begin: its name and a blank
+  std::string m_now;     // how a message about the present master ends
+  std::shared_ptr<std::atomic<bool>> m_moved;
+};
 
 // Not thread-safe; may move between threads.
 class Subscription {

@@ -2,18 +2,38 @@
 // Sends a request to the right server. Which server that is may change at any time.
 #pragma once
 
-#include "base/call_limits.h"
-#include "base/result.h"
-#include "net/reply.h"
-#include "server/script.h"
-#include "server/subscription.h"
-
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "base/defaults.h"
+#include "base/result.h"
+#include "net/codec.h"
+#include "net/connection.h"
+#include "server/subscription.h"
+#include "server/url.h"
 
 namespace rlock {
+
+// A Lua script of lua/ without its comment lines, and its SHA-1, by which the server knows the script.
+
+struct Script {
+  std::string_view name;           // KIND_VERB, or the name of a single script; for messages
+  const std::string_view* blocks;  // static; the scripts share the blocks, because most of their text is the same
+  std::string_view order;          // the indices of the blocks of the source, one byte each
+  std::string_view sha1;           // the SHA-1 of the source: 40 lower-case hex digits, as SCRIPT LOAD returns
+
+  [[nodiscard]] std::string source() const
+  {
+    std::string text;
+    for (const char index : order) {
+      text += blocks[static_cast<unsigned char>(index)];
+    }
+    return text;
+  }
+};
 
 struct Request {
   std::string route_key;
@@ -26,7 +46,7 @@ class Transport {
   virtual ~Transport() = default;
 
   // Sends one request and returns its reply by the deadline. In a cluster, `route_key` decides the server. An error reply becomes
-  // an Error (net/errors.h); only NOSCRIPT stays a reply, for run_script. After ErrorCode::unreachable or interrupted the request
+  // an Error (net/codec.h); only NOSCRIPT stays a reply, for run_script. After ErrorCode::unreachable or interrupted the request
   // may have happened.
   virtual Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
                              const CallLimits& limit) = 0;
@@ -69,5 +89,60 @@ struct ScriptCall {
 };
 std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls,
                                        const CallLimits& limit);
+
+// A Transport over one connection to one server: connects at the first call, and again after a failure. The subclasses Local and
+// Sentinel look for their server before each connection.
+
+class Direct : public Transport {
+ public:
+  // `clock` must outlive the transport.
+  Direct(Endpoint endpoint, const Clock& clock);
+
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const CallLimits& limit) final;
+  Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
+                          const CallLimits& limit) final;
+  // After a failed request the replies to the later requests are unknown: each of them is an Error.
+  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) final;
+  Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
+  void forget() final;
+
+  // Connects, unless there is a connection. If this fails, nothing but the handshake has been sent.
+  virtual Result<Done> connect(const CallLimits& limit);
+
+ protected:
+  // Whether an answer that took so long still counts. False: the next call connects again.
+  virtual bool believes(Instant::duration took, const CallLimits& limit);
+  Result<Done> connect_to(Endpoint endpoint, const CallLimits& limit);
+  [[nodiscard]] bool is_connected() const { return m_connection.has_value(); }
+  [[nodiscard]] const Endpoint& server() const { return m_server; }  // the server of the present or last connection
+  [[nodiscard]] const Clock& clock() const { return m_clock; }
+
+ private:
+  Result<Reply> checked(Result<Reply> reply) const;
+  Result<Reply> exchange(std::span<const std::string_view> argv, const CallLimits& limit);
+  Result<Done> check_answer(Instant sent, const CallLimits& limit);
+
+  Endpoint m_server;
+  const Clock& m_clock;
+  std::optional<Connection> m_connection;
+};
+
+// Opens the Transport to the endpoint of a Redis URL.
+
+// How to find and start the private server of `local:`.
+struct LocalServerOptions {
+  Millis timeout;                 // the time limit for its start
+  std::string runtime_directory;  // XDG_RUNTIME_DIR
+  std::string name;               // RLOCK_LOCAL_NAME
+  std::string idle;               // RLOCK_LOCAL_IDLE
+  std::string any_lock;           // LocalSpec::any_lock
+  bool starts = true;             // false: a server that does not run is unreachable
+};
+
+// Opens the transport. Starts the private server of `local:` if LocalServerOptions::starts; connects to no other server.
+// Ownership: the caller owns the transport; `clock` must outlive it.
+// Errors: those of local_server; ErrorCode::config: the endpoint belongs to another engine.
+Result<std::unique_ptr<Transport>> open_transport(const Endpoint& endpoint, const LocalServerOptions& local,
+                                                  const Clock& clock, StopToken stop);
 
 }  // namespace rlock

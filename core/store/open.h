@@ -4,7 +4,7 @@
 
 #include "base/defaults.h"
 #include "lock/store.h"
-#include "server/open_transport.h"
+#include "server/transport.h"
 #include "store/quorum/quorum.h"
 
 #include <memory>

@@ -6,7 +6,7 @@
 --              RUN      the run_id of the server process that wrote the marker
 --              LONGEST  the longest ttl in the period that began at BEGAN
 --              BEFORE   the longest ttl in the period before
---              SURE     1 if the server counts (lock/data_age.h)
+--              SURE     1 if the server counts (lock/abilities.h)
 --   ARGV[1]  the ttl of a lock in milliseconds; or 0
 --   ARGV[2]  the SINCE of an earlier reply by which the client found that the server counts; or 0
 --

@@ -5,7 +5,7 @@
 //
 //   rlock_server_core [ROUNDS]      starts a redis-server, which ends with it
 #include "bench/lab.h"
-#include "server/direct.h"
+#include "server/transport.h"
 #include "store/redis/redis_store.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"

@@ -3,14 +3,13 @@
 // It tells Claims when it thinks that it holds the lock.
 #pragma once
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/rng.h"
 #include "fault/claims.h"
-#include "lease/lease_group.h"
+#include "lease/lease.h"
 #include "process/signals.h"
 #include "run/acquire_all.h"
-#include "run/release_all.h"
-#include "run/request_policy.h"
+#include "run/release.h"
 #include "run/run.h"
 
 #include <memory>

@@ -5,7 +5,7 @@
 #include "cli/verbs/acquire.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
-#include "lock/held_locks.h"
+#include "lock/wait_until_free.h"
 #include "run/environment.h"
 
 namespace rlock::test {

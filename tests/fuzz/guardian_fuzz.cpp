@@ -3,7 +3,7 @@
 // message; the first of them is the number of an alternative.
 #include "base/fd.h"
 #include "fuzz/fuzzer.h"
-#include "process/guardian_messages.h"
+#include "process/guardian.h"
 
 #include <sys/socket.h>
 

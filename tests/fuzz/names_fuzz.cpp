@@ -3,8 +3,8 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 #include "lock/names.h"
-#include "server/slot.h"
-#include "store/redis/acl_rules.h"
+#include "server/slot_map.h"
+#include "store/redis/acl.h"
 #include "store/redis/lock_keys.h"
 
 #include <array>

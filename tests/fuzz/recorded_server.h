@@ -2,9 +2,8 @@
 // A server whose replies are known before the requests, at a time that stands still.
 #pragma once
 
-#include "base/rng.h"
+#include "base/clock.h"
 #include "net/codec.h"
-#include "net/errors.h"
 #include "server/transport.h"
 
 #include <chrono>

@@ -4,7 +4,7 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/recorded_server.h"
 #include "fuzz/shown.h"
-#include "lock/lock_candidate.h"
+#include "lock/lock_candidates.h"
 #include "net/codec.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/scan.h"

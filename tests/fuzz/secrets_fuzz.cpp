@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masking of command lines. Input: the words of a command, one in a line. A word that is a secret option gets a secret value
 // behind it, and a secret is put into words that end with an assignment or with the user of a URL.
-#include "base/secrets.h"
 #include "base/text.h"
 #include "fuzz/fuzzer.h"
 

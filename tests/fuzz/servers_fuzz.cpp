@@ -2,14 +2,13 @@
 // What servers tell about themselves and about other servers. Input: a digit for the question, and the text of the answer; for
 // arrays in RESP.
 #include "cli/output/json.h"
-#include "doctor/collect_facts.h"
+#include "doctor/facts.h"
 #include "doctor/rules.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/recorded_server.h"
 #include "fuzz/shown.h"
-#include "net/errors.h"
-#include "server/group.h"
-#include "server/slot.h"
+#include "net/codec.h"
+#include "server/sentinel.h"
 #include "server/slot_map.h"
 
 #include <array>

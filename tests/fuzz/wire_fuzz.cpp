@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
-#include "server/direct.h"
+#include "server/transport.h"
 #include "store/redis/redis_store.h"
 
 #include <array>

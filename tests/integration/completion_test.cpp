@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tab in real shells on a pseudo-terminal. A stub in place of rlock writes down its arguments.
-#include "process/command.h"
+#include "process/launch.h"
 #include "support/integration.h"
 #include "support/paths.h"
 #include "support/script.h"

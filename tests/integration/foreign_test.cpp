@@ -7,7 +7,7 @@
 #include <array>
 #include <atomic>
 
-#include "base/rng.h"
+#include "base/clock.h"
 #include "lock/waiting.h"
 #include "store/open.h"
 

@@ -3,7 +3,7 @@
 #include "cli/help/help.h"
 #include "cli/verbs/completion.h"
 #include "cli/verbs/dispatch.h"
-#include "process/command.h"
+#include "process/launch.h"
 #include "support/integration.h"
 #include "support/paths.h"
 #include "support/skip.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A waiter whose prepared processes are killed prepares others, and runs its job.
-#include "process/proc.h"
+#include "process/process_tree.h"
 #include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/queue_fixture.h"

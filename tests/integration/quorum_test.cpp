@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Five independent masters, some of which are down, hung or replicas. Over 300 lines: every case needs the same five
 // servers.
-#include "server/direct.h"
+#include "server/transport.h"
 #include "store/open.h"
 #include "store/quorum/quorum_store.h"
 #include "store/redis/redis_store.h"

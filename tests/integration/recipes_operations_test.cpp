@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes of packaging/recipes in which several runs meet: leaders, freezes, containers, CI systems.
 #include "base/duration.h"
-#include "process/command.h"
+#include "process/launch.h"
 #include "support/integration.h"
 #include "support/recipe_fixture.h"
 #include "support/skip.h"

@@ -2,7 +2,7 @@
 // The files in packaging/recipes work as they are; stubs record the calls of other programs.
 #include "cli/help/help.h"
 #include "cli/verbs/dispatch.h"
-#include "process/command.h"
+#include "process/launch.h"
 #include "support/integration.h"
 #include "support/paths.h"
 #include "support/recipe_fixture.h"

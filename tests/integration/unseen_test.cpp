@@ -2,7 +2,7 @@
 // Jobs whose processes rlock does not find by their group and session alone: where /proc is missing or shows another pid
 // namespace, and where a part of the job has a session of its own.
 #include "base/fd.h"
-#include "process/proc.h"
+#include "process/process_tree.h"
 #include "support/integration.h"
 #include "support/skip.h"
 

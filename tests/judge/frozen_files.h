@@ -3,7 +3,7 @@
 // (state D), as below a file server that does not answer. A file system of its own in a file, mounted by loop. One thread.
 #pragma once
 
-#include "base/rng.h"
+#include "base/clock.h"
 #include "judge/records.h"
 #include "support/process.h"
 

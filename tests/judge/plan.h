@@ -2,7 +2,7 @@
 // What one rlock of the storm does: drawn from the seed, and nothing else.
 #pragma once
 
-#include "base/rng.h"
+#include "base/clock.h"
 #include "judge/process_fault.h"
 #include "judge/records.h"
 

@@ -2,8 +2,8 @@
 // Signals for the processes of one run: which, to which process, and when.
 #pragma once
 
+#include "base/clock.h"
 #include "base/fd.h"
-#include "base/rng.h"
 #include "judge/records.h"
 
 #include <string>

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/mutex.h"
+#include "base/stop.h"
 
 #include <atomic>
 #include <cstdint>

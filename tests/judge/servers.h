@@ -7,8 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "base/rng.h"
-#include "net/reply.h"
+#include "net/codec.h"
 
 #include <functional>
 #include <map>

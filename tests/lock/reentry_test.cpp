@@ -2,7 +2,7 @@
 // Reentry over a connection that loses the reply to any one request.
 #include "lock/reentry.h"
 
-#include "server/direct.h"
+#include "server/transport.h"
 #include "store/redis/redis_store.h"
 #include "support/integration.h"
 

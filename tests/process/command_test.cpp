@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/command.h"
+#include "process/launch.h"
 
 #include "support/job_runner.h"
 

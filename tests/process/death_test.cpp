@@ -3,7 +3,7 @@
 #include "support/job_runner.h"
 
 #include "base/clock.h"
-#include "process/proc.h"
+#include "process/process_tree.h"
 #include "support/skip.h"
 
 #include <csignal>

@@ -3,7 +3,7 @@
 
 #include "run/acquire_all.h"
 #include "run/force.h"
-#include "run/request_policy.h"
+#include "run/run.h"
 #include "run/supervision.h"
 #include "server/url.h"
 

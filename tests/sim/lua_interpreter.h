@@ -3,7 +3,7 @@
 // of `redis` and the conversions of replies are those of Redis 7.
 #pragma once
 
-#include "server/script.h"
+#include "server/transport.h"
 #include "sim/model_redis.h"
 
 #include <map>

@@ -19,7 +19,7 @@ namespace rlock::sim {
 
 using Words = std::vector<std::string>;
 
-// A reply as a script sees it: a status and a text are told apart, which net/reply.h does not need to.
+// A reply as a script sees it: a status and a text are told apart, which net/codec.h does not need to.
 struct Value {
   enum class Kind { nil, integer, text, status, error, array };
   Kind kind = Kind::nil;

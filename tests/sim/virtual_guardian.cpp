@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/virtual_guardian.h"
 
-#include "process/guardian_messages.h"
+#include "process/guardian.h"
 
 #include <csignal>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guardian of a virtual job: the loop of process/guardian_loop.cpp, with a job that is no process.
+// The guardian of a virtual job: the loop of process/guardian.cpp, with a job that is no process.
 #pragma once
 
 #include "process/job.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/virtual_job.h"
 
-#include "process/guardian_messages.h"
+#include "process/guardian.h"
 #include "run/environment.h"
 #include "sim/virtual_guardian.h"
 

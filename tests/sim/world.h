@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "sim/fiber.h"
 
 #include <functional>

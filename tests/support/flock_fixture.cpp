@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/flock_fixture.h"
 
-#include "process/command.h"
+#include "process/launch.h"
 #include "support/paths.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"

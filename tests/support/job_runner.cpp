@@ -4,7 +4,7 @@
 #include "support/wait_until.h"
 
 #include "base/clock.h"
-#include "process/proc.h"
+#include "process/process_tree.h"
 
 #include <csignal>
 #include <cstdlib>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/fd.h"
-#include "lock/force_unlock.h"
-#include "lock/listener.h"
+#include "lock/abilities.h"
 #include "lock/requests.h"
+#include "lock/store.h"
 
 #include <map>
 #include <mutex>

@@ -3,7 +3,7 @@
 #include "support/give_up.h"
 #include "support/paths.h"
 
-#include "base/call_limits.h"
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "net/connection.h"
 #include "support/skip.h"

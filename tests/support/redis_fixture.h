@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "net/reply.h"
+#include "net/codec.h"
 #include "server/url.h"
 #include "support/certificates.h"
 #include "support/process.h"

@@ -2,8 +2,8 @@
 // A server that sends the bytes and makes the pauses that a test has chosen, on a unix socket or on a free port.
 #pragma once
 
-#include "base/call_limits.h"
 #include "base/clock.h"
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "net/connection.h"
 #include "server/url.h"

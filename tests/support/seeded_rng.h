@@ -2,7 +2,7 @@
 // Random numbers that a seed repeats. Source: splitmix64.
 #pragma once
 
-#include "base/rng.h"
+#include "base/clock.h"
 
 namespace rlock::test {
 

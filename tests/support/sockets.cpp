@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/sockets.h"
 
-#include "net/socket_path.h"
+#include "net/endpoint.h"
 
 #include <cerrno>
 #include <system_error>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/rng.h"
+#include "base/clock.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/secrets.h"
+#include "base/text.h"
 #include "support/test.h"
 
 using namespace rlock::test;

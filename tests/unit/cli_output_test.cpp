@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/timestamp.h"
+#include "base/clock.h"
 #include "cli/output/json.h"
 #include "cli/output/show.h"
 #include "cli/verbs/force_unlock.h"

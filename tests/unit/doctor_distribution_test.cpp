@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor/distribution.h"
+#include "doctor/bench.h"
 #include "support/test.h"
 
 using namespace rlock::test;

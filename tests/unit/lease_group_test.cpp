@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several leases of one job, with different ttls.
-#include "lease/lease_group.h"
+#include "lease/lease.h"
 
 #include "support/fake_store.h"
 #include "support/integration.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lease/server_clock.h"
+#include "lease/renewal.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lock/barging.h"
+#include "lock/waiting.h"
 
 #include <doctest/doctest.h>
 

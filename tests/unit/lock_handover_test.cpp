@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A waiter that takes its lock by the message of a hand-over, without asking the server once more.
-#include "lock/handover.h"
+#include "lock/waiting.h"
 
 #include "support/test.h"
 #include "support/wait_fixture.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a waiter looks again that gets no message.
-#include "lock/lock_candidate.h"
+#include "lock/lock_candidates.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/dial.h"
+#include "net/byte_stream.h"
 
 #include "support/scripted_server.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/errors.h"
+#include "net/codec.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/guardian_messages.h"
+#include "process/guardian.h"
 
 #include "base/fd.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/pidfd.h"
+#include "process/signals.h"
 #include "support/test.h"
 
 #include <thread>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/acl_rules.h"
+#include "store/redis/acl.h"
 
 #include "lua/scripts.h"
-#include "store/redis/acl_error.h"
 #include "support/test.h"
 
 #include <array>

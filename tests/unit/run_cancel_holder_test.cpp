@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client that asks a holder to stop, on a server and with a clock that the test controls.
-#include "run/cancel_holder.h"
+#include "run/force.h"
 
 #include "base/defaults.h"
 #include "support/fake_store.h"

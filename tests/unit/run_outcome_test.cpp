@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/outcome.h"
+#include "run/report.h"
 #include "support/test.h"
 
 #include <csignal>

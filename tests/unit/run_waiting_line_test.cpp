@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/waiting_line.h"
+#include "run/acquire_all.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // A cluster whose nodes reply what the test says. Over 300 lines: every case needs the scripted nodes.
 #include "server/cluster.h"
 
-#include "server/slot.h"
+#include "server/slot_map.h"
 #include "support/scripted_server.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/direct.h"
+#include "server/transport.h"
 
 #include "support/scripted_server.h"
 #include "support/test.h"

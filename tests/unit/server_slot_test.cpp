@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/slot.h"
+#include "server/slot_map.h"
 
 #include "store/redis/lock_keys.h"
 #include "support/test.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How QuorumStore takes a lock.
 #include "lock/lease_budget.h"
-#include "store/quorum/marker.h"
-#include "store/quorum/quorum_query.h"
 #include "store/quorum/quorum_store.h"
+#include "store/quorum/restart_guard.h"
 
 #include <map>
 

@@ -1,13 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/quorum/quorum_store.h"
 
-#include "store/quorum/marker.h"
-#include "store/quorum/quorum_listener.h"
-#include "store/quorum/quorum_query.h"
-
+#include <sys/epoll.h>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+#include "base/fd.h"
+#include "lock/store.h"
+#include "store/quorum/quorum.h"
+#include "store/quorum/restart_guard.h"
 
 namespace rlock {
+
+// Receives the messages to one owner from several servers.
+
+class QuorumListener final : public Listener {
+ public:
+  // `listeners`: one for each server, which receive the releases of all `locks` already. With fewer than `least` listeners left,
+  // heard() returns an Error. A message is passed on after a pause of `backoff`, because all waiters receive the message at once,
+  // from one server sooner than from the next.
+  QuorumListener(std::vector<std::unique_ptr<Listener>> listeners, std::size_t locks, std::size_t least,
+                 std::shared_ptr<Backoff> backoff);
+
+  [[nodiscard]] int fd() const override { return m_epoll.get(); }
+  Result<Hints> heard(const Clock& clock) override;
+  Result<Done> hear_releases(std::size_t, const CallLimits&) override { return Done{}; }
+  Result<Done> hear_takings(std::size_t which, const CallLimits& limit) override;
+
+ private:
+  Result<Done> enough_left() const;
+
+  std::vector<std::unique_ptr<Listener>> m_listeners;
+  std::size_t m_locks;
+  std::size_t m_least;
+  std::shared_ptr<Backoff> m_backoff;
+  Fd m_epoll;
+};
+
 namespace {
 
 // The outer hold's number is the one that a quorum agreed on, if any server knows it. A server that was late to grant
@@ -274,6 +306,62 @@ Result<std::unique_ptr<Listener>> QuorumStore::listen(std::span<const LockSpec> 
     }
   }
   return ListenerPtr(std::make_unique<QuorumListener>(std::move(listeners), specs.size(), majority(), m_backoff));
+}
+
+QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> listeners, std::size_t locks, std::size_t least,
+                               std::shared_ptr<Backoff> backoff)
+    : m_listeners(std::move(listeners)),
+      m_locks(locks),
+      m_least(least),
+      m_backoff(std::move(backoff)),
+      m_epoll(::epoll_create1(EPOLL_CLOEXEC))
+{
+  for (const auto& listener : m_listeners) {
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    ::epoll_ctl(m_epoll.get(), EPOLL_CTL_ADD, listener->fd(), &event);
+  }
+}
+
+Result<Done> QuorumListener::enough_left() const
+{
+  return m_listeners.size() < m_least
+             ? Result<Done>(Error{ErrorCode::unreachable, "lost the subscriptions at too many servers"})
+             : Result<Done>(Done{});
+}
+
+// Subscribes on one server after the other, and leaves out the servers that do not answer in time.
+Result<Done> QuorumListener::hear_takings(std::size_t which, const CallLimits& limit)
+{
+  std::erase_if(m_listeners,
+                [&](const std::unique_ptr<Listener>& listener) { return !listener->hear_takings(which, limit); });
+  return enough_left();
+}
+
+// A server that closes its connection may have lost the lock as well, so the owner looks at once.
+Result<Hints> QuorumListener::heard(const Clock& clock)
+{
+  Hints all(m_locks);
+  const std::size_t before = m_listeners.size();
+  std::erase_if(m_listeners, [&](const std::unique_ptr<Listener>& listener) {
+    const auto hints = listener->heard(clock);
+    for (std::size_t lock = 0; hints && lock < m_locks; ++lock) {
+      const auto in = (*hints)[lock].look_in;
+      all[lock].look_in = in ? std::min(all[lock].look_in.value_or(*in), *in) : all[lock].look_in;
+    }
+    return !hints;
+  });
+  if (const auto enough = enough_left(); !enough) {
+    return enough.error();
+  }
+  for (Hint& hint : all) {
+    if (m_listeners.size() < before) {
+      hint.look_in = Millis{0};
+    }
+    if (hint.look_in) {
+      *hint.look_in += m_backoff->draw();
+    }
+  }
+  return all;
 }
 
 }  // namespace rlock

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/quorum/restart_guard.h"
 
-#include "base/duration.h"
-#include "lock/lease_budget.h"
-
 #include <algorithm>
 #include <vector>
+#include "base/duration.h"
+#include "lock/lease_budget.h"
 
 namespace rlock {
 namespace {

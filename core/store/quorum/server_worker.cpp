@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/quorum/server_worker.h"
 
-#include "base/signal_blocked_thread.h"
+#include "base/stop.h"
 
 #include <cstdint>
 #include <system_error>

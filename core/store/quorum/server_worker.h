@@ -6,8 +6,8 @@
 // without an answer costs its connection, so a late answer cannot be taken for the answer to another request.
 #pragma once
 
-#include "base/mutex.h"
-#include "lock/data_age.h"
+#include "base/stop.h"
+#include "lock/abilities.h"
 #include "lock/store.h"
 
 #include <condition_variable>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/lock_keys.h"
 
-#include "store/redis/kinds.h"
+#include "store/redis/redis_store.h"
 
 namespace rlock {
 namespace {

@@ -2,7 +2,7 @@
 #include "store/redis/redis_store.h"
 
 #include "base/defaults.h"
-#include "store/redis/acl_error.h"
+#include "store/redis/acl.h"
 #include "store/redis/lock_keys.h"
 #include "store/redis/script_reply.h"
 

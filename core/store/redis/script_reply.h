@@ -3,8 +3,8 @@
 #pragma once
 
 #include "lock/requests.h"
-#include "net/reply.h"
-#include "server/script.h"
+#include "net/codec.h"
+#include "server/transport.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Releases the locks of a job.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+#include "base/clock.h"
+#include "base/defaults.h"
+#include "base/result.h"
+#include "lock/store.h"
+#include "run/lock_set.h"
+#include "run/report.h"
+
+namespace rlock {
+
+struct ReleaseAllOptions {
+  Instant give_up;          // when attempts to release end; there is at least one for each lock
+  Instant keep_until{};     // the ttl of the locks ends at this time (--min-hold)
+  bool succeeded = false;   // the job succeeded; the server remembers that if RunRequest::once asks for it
+  bool lease_over = false;  // the job was stopped because a lease ended
+  EndOfRun result = {};     // for the event log
+};
+
+// For each lock the answer to its release; nullopt: the lock was still held.
+using ReleaseFindings = std::vector<std::optional<NotHeld>>;
+
+// First stops all watchdogs, because a renewal must not follow a release. Then releases `held`, the last acquired first. Logs a
+// lock that could not be released; the ttl ends that lock. A lock that is lost gets one attempt, for a short time and without a
+// message. Returns after a short pause when a waiter got one of the locks. Call this when the job is reaped, or if it never ran.
+ReleaseFindings release_all(const RunRequest& request, const RunContext& context, std::span<LockSession> held,
+                            const ReleaseAllOptions& options);
+
+// The locks as run_outcome() needs them. `findings`: what release_all returned for `held`.
+std::vector<LockOutcome> lock_outcomes(std::span<LockSession> held, const ReleaseFindings& findings);
+
+// Releases a lock on a server that may not answer at once.
+
+constexpr Millis first_release_pause{50};  // the pause between the first two attempts
+
+struct RetryReleaseOptions {
+  Millis server_timeout;                       // long enough for several attempts
+  Instant give_up;                             // when attempts end
+  Millis longest_pause = first_release_pause;  // the pauses double up to this
+};
+
+// Calls `release` at least once, and again until it succeeds, fails for good, or `give_up` has come. Calls `forget_connection`
+// before each further attempt. Returns the Error of the last attempt that had its full time, if there was one.
+Result<Release> retry_release(const Clock& clock, const RetryReleaseOptions& options,
+                              const std::function<Result<Release>(const CallLimits&)>& release,
+                              const std::function<void()>& forget_connection);
+
+}  // namespace rlock

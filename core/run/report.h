@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides how `rlock run` ends, from the end of the job and of its locks. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "lease/watchdog.h"
+#include "lock/past_run.h"
+#include "lock/store.h"
+#include "process/job.h"
+#include "process/signals.h"
+#include "run/environment.h"
+#include "run/lock_set.h"
+#include "run/run.h"
+
+namespace rlock {
+
+struct LockOutcome {
+  std::string lock;                 // the name of the lock
+  std::optional<LeaseEvent> event;  // what happened while the job ran; nullopt: nothing
+  std::optional<NotHeld> release;   // the answer to the release; nullopt: the lock was still held
+  Instant valid_until{};            // the end of the lease as this host counts it
+  std::string trouble = {};         // why renewals failed; empty: no renewal failed
+};
+
+struct JobOutcome {
+  std::optional<Ended> job;        // nullopt: the guardian was killed
+  std::vector<LockOutcome> locks;  // at least one
+  bool automatic = true;           // RunRequest::automatic
+  Compatibility compatibility = Compatibility::own;
+  bool still_runs = false;  // at the end of a fixed lease, KILL has not ended some processes of the job
+};
+
+struct RunOutcome {
+  RunEnd end;
+  Ending ending;
+  std::string line = {};        // the message; empty: rlock ends as the job did
+  std::string_view event = {};  // of the message, for the JSON log
+  std::string lock = {};        // that the message is about; empty: none
+};
+
+// What the event log says about the run.
+EndOfRun result_of(const RunOutcome& outcome);
+
+// The exit code as a shell sees it: 128 + n when rlock dies of signal n.
+int exit_code_of(const RunEnd& end);
+
+// Whether the job ended by itself with status 0.
+bool succeeded(const Ended& job);
+
+// "the lock stock was lost: expired or deleted"
+std::string loss_text(const LeaseEvent& event, const std::string& lock);
+
+// The exit code when the job did not run.
+ExitWith failure(ErrorCode error, Compatibility compatibility);
+
+// The result of a run. A lost lock takes precedence over every other result, because a job under a lost lock did not succeed. If
+// several locks were lost, the message names the lock whose loss is proven, or whose lease ended first.
+RunOutcome run_outcome(const JobOutcome& job);
+
+// The messages of `rlock run` about its job, and how rlock ends after each.
+
+// The job never ran.
+RunReport report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed);
+RunReport report_not_started(const RunContext& context, const LockSession& first_to_expire);
+
+void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left);
+void report_not_signalled(const RunContext& context, pid_t pid);
+// Logs that KILL was needed after `signal`, which rlock had passed on; logs nothing if the job ended by itself.
+void report_killed_after(const RunRequest& request, const RunContext& context, const Ended& ended, int signal);
+void report_no_last_resort(const RunContext& context, const LastResortRefused& refused);
+
+// The following serve while processes live that KILL has not ended.
+void report_not_killed(const RunContext& context, const LeftProcess& process);
+void report_signal_while_killing(const RunContext& context, int signal);
+void report_lost_while_killing(const RunContext& context, const LeaseEvent& event, const LockName& lock);
+
+// The message of the outcome, with the time of the loss of a lock. `lost_at_ms`: by the wall clock; 0: now.
+std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);
+
+// What became of the run. Logs nothing.
+RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms);
+
+// Logs the outcome unless rlock ends as its job did.
+RunReport report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
+                         std::int64_t lost_at_ms);
+
+// --notify: runs a command of the user that gets the result of a run.
+
+// The environment of the command, without the variables of RunNews: the variables of the job, but RLOCK_HELD as this process
+// inherited it, because the command runs after the release. `fence`: 0: unknown.
+std::vector<std::string> notify_environment(const std::vector<std::string>& inherited, const JobLocks& locks,
+                                            std::uint64_t fence);
+// The same for a run that got no lock.
+std::vector<std::string> notify_environment(const std::vector<std::string>& inherited, const LockName& wanted,
+                                            const JobServer& server);
+
+struct RunNews {
+  std::string outcome;           // succeeded failed lost forced timed_out busy replaced unreachable
+  std::optional<int> exit_code;  // nullopt: unknown; the variable is empty then
+  Millis duration{0};
+  std::string message;  // empty: made of the other members
+};
+
+// Runs `command` by /bin/sh, for the time limit of notify.cpp at most. Calls `failed` with a line when the command fails.
+// `heeded`: see run_in_shell. Threads: call this while the process has one thread, after the release.
+void notify(const std::string& command, std::vector<std::string> environment, const RunNews& news, const Clock& clock,
+            const Signals& inherited, Signals* heeded, const std::function<void(const std::string&)>& failed);
+
+// Runs the command of RunRequest::notify.
+
+// Runs the command, if there is a command and a run to tell about. `held`: the locks that the run had; nullptr: none. `duration`:
+// how long the job ran, or how long the run waited. `heeded`: see run_in_shell. Calls `failed` with a line when the command
+// fails. Threads: call this when the locks are released, while the process has one thread.
+void notify_of(const RunRequest& request, const RunContext& context, const LockSet* held, const RunReport& report,
+               Millis duration, Signals* heeded, const std::function<void(const std::string&)>& failed);
+
+}  // namespace rlock

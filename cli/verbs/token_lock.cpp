@@ -9,7 +9,7 @@
 #include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
-#include "cli/verbs/dispatch.h"
+#include "lock/abilities.h"
 #include "lock/wait_until_free.h"
 #include "run/environment.h"
 #include "run/keeper.h"
@@ -186,6 +186,9 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
+  }
+  if (ttl && !opened->store->has_token_leases()) {
+    return not_offered("renew", opened->server, no_token_leases);
   }
   const Result<LockSpec> spec = lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened);
   if (!spec) {

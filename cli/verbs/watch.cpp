@@ -128,7 +128,7 @@ void WatchedLocks::refresh_when_due()
     keep(*std::move(states));
     return;
   }
-  m_opened.store->forget();
+  m_opened.store->drop_connection();
   m_next_search = now();
   m_has_searched = false;
   m_error = states.error();

@@ -77,7 +77,7 @@ void Lease::renew(const CallLimits& limit)
 {
   const auto renewal = m_store.renew(spec(), m_lock.owner, {.confirms = m_lock.is_claim}, limit);
   if (!renewal) {
-    m_store.forget();
+    m_store.drop_connection();
     m_event = Unconfirmed{"it could not be renewed: " + renewal.error().text};
     return;
   }

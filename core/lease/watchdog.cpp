@@ -198,7 +198,7 @@ std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
   const auto renewal = m_store.renew(spec, m_options.owner, options, {.deadline = deadline, .stop = m_interrupt});
   m_state.last_try = sent_at;
   if (!renewal) {
-    m_store.forget();
+    m_store.drop_connection();
     note_failure(renewal.error(), sent_at, deadline);
     return std::nullopt;
   }

@@ -150,11 +150,16 @@ class RestartMarker {
   virtual Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) = 0;
 };
 
-// The error of a verb that needs an ability which the server does not offer. `server`: the server as shown to people.
-inline Error not_offered(std::string_view verb, std::string_view server)
+// Why a server does not offer LockStore::keeps_after_release and LockStore::has_token_leases.
+inline constexpr std::string_view nothing_kept_after_release = "its locks end with their release";
+inline constexpr std::string_view no_token_leases = "its locks end with the process that took them";
+
+// The error of a verb that needs an ability which the server does not offer; exit code 78. `server` as shown to people.
+inline Error not_offered(std::string_view verb, std::string_view server, std::string_view why = {})
 {
   return {ErrorCode::config, "rlock " + std::string(verb) + ": the server " + std::string(server) +
-                                 " does not offer it (give another server with -S)"};
+                                 " does not offer it" + (why.empty() ? "" : ", because " + std::string(why)) +
+                                 " (give another server with -S)"};
 }
 
 }  // namespace rlock

@@ -112,8 +112,8 @@ class LockStore {
   // After the return the listener receives the messages to the owner about each of these locks, over one connection.
   virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                                    const CallLimits& limit) = 0;
-  // Drops the connection, so that the next request opens a new one.
-  virtual void forget() = 0;
+  // Drops the connection, so that the next request opens a new one. Holds, and a session of the engine, stay.
+  virtual void drop_connection() = 0;
 
   // Whether acquire itself releases an attempt that was not granted, as a quorum does. Then the next attempt needs a fresh owner.
   [[nodiscard]] virtual bool takes_back() const { return false; }
@@ -126,7 +126,12 @@ class LockStore {
   // Ends the store's threads until the next request, so that the process can fork.
   virtual void rest() {}
 
-  // Optional abilities. nullptr: the engine does not offer the ability.
+  // Optional abilities: false or nullptr where the engine does not offer one.
+  // Whether a released lock can stay taken for a while (ReleaseOptions::keep), though no process holds it.
+  [[nodiscard]] virtual bool keeps_after_release() const { return false; }
+  // Whether a hold lasts for its whole lease although the process that took it has ended, and any process that knows the token
+  // can renew it.
+  [[nodiscard]] virtual bool has_token_leases() const { return false; }
   virtual EventLog* event_log() { return nullptr; }
   virtual FenceRaising* fence_raising() { return nullptr; }
   virtual ForceUnlock* force_unlock() { return nullptr; }

@@ -39,7 +39,7 @@ class WaiterRequests {
   Result<Done> await_replicas(const LockCandidate& candidate, Instant sent_at);
   // Leaves the queues of all candidates but `kept`, and gives their locks back.
   void release_all_but(LockCandidates& candidates, const LockCandidate* kept);
-  void forget_connection() { m_store.forget(); }
+  void drop_connection() { m_store.drop_connection(); }
 
   // The owner of the last attempt. The reference stays valid; the value may change with each attempt.
   [[nodiscard]] const Owner& owner() const { return m_owner; }
@@ -309,7 +309,7 @@ class WaitLoop {
     if (!is_passing(error.code) || (!stays_in_line && !waits_for_it)) {
       return error;
     }
-    m_requests.forget_connection();
+    m_requests.drop_connection();
     m_notifications.close();
     if (!cut_while_resting) {
       m_observer.server_failed(error);

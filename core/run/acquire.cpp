@@ -3,6 +3,7 @@
 
 #include "base/duration.h"
 #include "base/text.h"
+#include "lock/abilities.h"
 #include "lock/reentry.h"
 #include "lock/wait_until_free.h"
 #include "process/process_tree.h"
@@ -124,6 +125,9 @@ Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<con
     return opened.error().code == ErrorCode::interrupted ? Result<EnterOutcome>(Interrupted{}) : opened.error();
   }
   store = *std::move(opened);
+  if (!request.watched && !store->has_token_leases()) {
+    return not_offered("acquire without --pid", request.server.shown(), no_token_leases);
+  }
   const Owner owner = Owner::fresh(context.rng, ::getpid());
   auto outcome = enter(*store, specs, owner, ancestors_with(request.environment, specs), policy, context.clock,
                        context.rng, stop, line);
@@ -192,7 +196,7 @@ class AcquiredLock {
          .clock = m_context.clock,
          .signals = m_context.signals});
     if (!keeper) {
-      m_store.forget();
+      m_store.drop_connection();
       release();
       return keeper.error();
     }

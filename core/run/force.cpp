@@ -158,7 +158,7 @@ ForcedRelease::Found ForcedRelease::ask_again(ForceStep step, StopToken stop)
     if (is_over || !is_passing(found.error().code)) {
       return {.held = std::nullopt, .end = found.error()};
     }
-    m_store.forget();
+    m_store.drop_connection();
     return {};
   }
   m_last = *found;

@@ -337,7 +337,7 @@ class KeeperLoop {
         [&](const CallLimits& limit) {
           return m_task.store.release(m_task.spec, m_task.hold, {.result = result}, limit);
         },
-        [&] { m_task.store.forget(); });
+        [&] { m_task.store.drop_connection(); });
   }
 
   const KeeperTask& m_task;

@@ -53,7 +53,7 @@ bool release_orphaned(LockStore& store, const LockSession& session, std::optiona
     const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until.value_or(now) - now), Millis{0});
     return store.release(session.spec(), session.hold(), {.keep = keep, .result = result}, limit);
   };
-  const auto released = retry_release(clock, options, release, [&] { store.forget(); });
+  const auto released = retry_release(clock, options, release, [&] { store.drop_connection(); });
   return released && !std::holds_alternative<NotHeld>(*released);
 }
 
@@ -230,6 +230,9 @@ Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, Stop
   }
   if (m_request.once && (*store)->once_memory() == nullptr) {
     return not_offered("once", m_request.server.shown());
+  }
+  if (m_request.min_hold > Millis{0} && !(*store)->keeps_after_release()) {
+    return not_offered("run --min-hold", m_request.server.shown(), nothing_kept_after_release);
   }
   m_store = *std::move(store);
   WaitPolicy own_policy = policy;

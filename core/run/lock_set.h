@@ -57,8 +57,8 @@ class LockSession {
   Result<Release> release(const ReleaseOptions& options, const CallLimits& limit);
   // Whether a lock that is lost was released by its token. True: the lease no longer has an event.
   bool was_released(const CallLimits& limit);
-  void forget_connection() { m_store->forget(); }
-  // Records in the history of the lock, or of the first shard, that this run did not begin.
+  void drop_connection() { m_store->drop_connection(); }
+  // Leaves a word about this run, which did not begin, in the history of the lock, or of the first shard.
   void note_skipped(const SkippedRun& run);
 
  private:

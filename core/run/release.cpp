@@ -59,8 +59,8 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
   auto released = retry_release(
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
-      [&] { session.forget_connection(); });
-  if (released && std::holds_alternative<NotHeld>(*released) && options.result.outcome != Ending::unused) {
+      [&] { session.drop_connection(); });
+  if (released && std::holds_alternative<NotHeld>(*released) && !options.result.unused) {
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Ending::lost};
     return release_lost(context, session, lost).value_or(*std::move(released));
@@ -126,7 +126,7 @@ constexpr int attempts_per_timeout = 5;
 
 Result<Release> retry_release(const Clock& clock, const RetryReleaseOptions& options,
                               const std::function<Result<Release>(const CallLimits&)>& release,
-                              const std::function<void()>& forget_connection)
+                              const std::function<void()>& drop_connection)
 {
   const Millis each = std::max(options.server_timeout / attempts_per_timeout, first_release_pause);
   Millis pause = first_release_pause;
@@ -143,7 +143,7 @@ Result<Release> retry_release(const Clock& clock, const RetryReleaseOptions& opt
     if (!is_passing(released.error().code)) {
       return *failure;
     }
-    forget_connection();
+    drop_connection();
     clock.sleep_until(std::min(clock.now() + pause, options.give_up), StopToken::never());
     if (clock.now() >= options.give_up) {
       return *failure;

@@ -45,10 +45,10 @@ struct RetryReleaseOptions {
   Millis longest_pause = first_release_pause;  // the pauses double up to this
 };
 
-// Calls `release` at least once, and again until it succeeds, fails for good, or `give_up` has come. Calls `forget_connection`
-// before each further attempt. Returns the Error of the last attempt that had its full time, if there was one.
+// Calls `release` at least once, and again until it succeeds, fails for good or `give_up` has come; calls
+// `drop_connection` before each further attempt. An Error is that of an attempt that had its full time, if any had.
 Result<Release> retry_release(const Clock& clock, const RetryReleaseOptions& options,
                               const std::function<Result<Release>(const CallLimits&)>& release,
-                              const std::function<void()>& forget_connection);
+                              const std::function<void()>& drop_connection);
 
 }  // namespace rlock

@@ -197,7 +197,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
                        .is_rlock = m_server->m_is_rlock};
     });
   }
-  void forget() override {}
+  void drop_connection() override {}
   FenceRaising* fence_raising() override { return this; }
   ForceUnlock* force_unlock() override { return this; }
 

@@ -45,6 +45,8 @@ struct LockRecord {
 struct MemoryServer {
   std::mutex mutex;  // guards the other members
   std::map<std::string, LockRecord> locks;
+  std::map<std::string, Instant>
+      sessions;  // when each owner's ends, unless it is kept alive; where holds have sessions
   std::vector<MemoryListener*> listeners;
 };
 

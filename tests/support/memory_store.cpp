@@ -13,7 +13,10 @@ namespace {
 
 class MemoryStore final : public LockStore, public ForceUnlock, public LockListing {
  public:
-  MemoryStore(MemoryServer& server, const Clock& clock) : m_server(server), m_clock(clock) {}
+  MemoryStore(MemoryServer& server, HoldsEnd holds_end, const Clock& clock)
+      : m_server(server), m_has_sessions(holds_end == HoldsEnd::with_session), m_clock(clock)
+  {
+  }
 
   Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits&) override
@@ -65,8 +68,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     }
     std::optional<LeaseTerm> lease;
     if (!options.only_checks) {
-      lease = {.from = m_clock.now(), .length = spec.ttl};
-      holder->ends = std::max(holder->ends, lease->from + lease->length);
+      lease = lengthen(*holder, spec.ttl);
     }
     return Renewal{Renewed{.lease = lease, .forced = holder->wanted}};
   }
@@ -84,8 +86,11 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     if (!holder->holds.empty()) {
       return Release{StillHeld{static_cast<std::int64_t>(holder->holds.size())}};
     }
-    holder->ends = std::min(holder->ends, m_clock.now() + options.keep);
-    end_expired(lock);
+    if (m_has_sessions || options.keep == Millis{0}) {
+      std::erase_if(lock.holders, [&](const HolderRecord& each) { return each.owner == hold.owner; });
+    } else {
+      holder->ends = std::min(holder->ends, m_clock.now() + options.keep);
+    }
     announce(spec.name, lock);
     return Release{Released{}};
   }
@@ -101,7 +106,9 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
   {
     return std::unique_ptr<Listener>(std::make_unique<MemoryListener>(m_server, specs, owner));
   }
-  void forget() override {}
+  void drop_connection() override {}
+  [[nodiscard]] bool keeps_after_release() const override { return !m_has_sessions; }
+  [[nodiscard]] bool has_token_leases() const override { return !m_has_sessions; }
 
   ForceUnlock* force_unlock() override { return this; }
   LockListing* listing() override { return this; }
@@ -165,7 +172,23 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
 
   void end_expired(LockRecord& lock) const
   {
-    std::erase_if(lock.holders, [now = m_clock.now()](const HolderRecord& each) { return each.ends <= now; });
+    std::erase_if(lock.holders, [this, now = m_clock.now()](const HolderRecord& each) { return end_of(each) <= now; });
+  }
+
+  // A session gets three quarters of what was asked for, from an earlier moment. All holds of an owner end with its session.
+  LeaseTerm lengthen(HolderRecord& holder, Millis ttl) const
+  {
+    const Instant now = m_clock.now();
+    const LeaseTerm lease = m_has_sessions ? LeaseTerm{.from = now - ttl / 20, .length = ttl * 3 / 4}
+                                           : LeaseTerm{.from = now, .length = ttl};
+    Instant& ends = m_has_sessions ? m_server.sessions[holder.owner.text()] : holder.ends;
+    ends = std::max(ends, lease.from + lease.length);
+    return lease;
+  }
+
+  [[nodiscard]] Instant end_of(const HolderRecord& holder) const
+  {
+    return m_has_sessions ? m_server.sessions[holder.owner.text()] : holder.ends;
   }
 
   static HolderRecord* find(LockRecord& lock, const Owner& owner)
@@ -199,9 +222,8 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
 
   Granted grant(LockRecord& lock, HolderRecord& holder, const std::string& hold, Millis ttl) const
   {
-    const LeaseTerm lease{.from = m_clock.now(), .length = ttl};
+    const LeaseTerm lease = lengthen(holder, ttl);
     holder.holds.insert(hold);
-    holder.ends = std::max(holder.ends, lease.from + lease.length);
     return {.fence = lock.fence, .count = static_cast<std::int64_t>(holder.holds.size()), .lease = lease};
   }
 
@@ -232,7 +254,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
 
   [[nodiscard]] Millis time_left(const HolderRecord& holder) const
   {
-    return std::chrono::ceil<Millis>(holder.ends - m_clock.now());
+    return std::chrono::ceil<Millis>(end_of(holder) - m_clock.now());
   }
 
   static Holder shown(const HolderRecord& record)
@@ -271,37 +293,45 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
   }
 
   MemoryServer& m_server;
+  const bool m_has_sessions;
   const Clock& m_clock;
 };
 
 constexpr std::string_view scheme = "memory";
+constexpr std::string_view session_scheme = "memory-sessions";
 
 Result<Endpoint> parse_memory(std::string_view url)
 {
   Endpoint endpoint;
   endpoint.kind = Endpoint::Kind::other;
-  endpoint.scheme = scheme;
-  endpoint.path = url.substr(scheme.size() + 1);
+  endpoint.scheme = url.substr(0, url.find(':'));
+  endpoint.path = url.substr(endpoint.scheme.size() + 1);
   return endpoint;
 }
 
 Result<std::unique_ptr<LockStore>> open_memory(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
                                                StopToken)
 {
-  return memory_store(endpoint.path, clock);
+  return memory_store(endpoint.path, clock,
+                      endpoint.scheme == session_scheme ? HoldsEnd::with_session : HoldsEnd::with_ttl);
 }
 
 }  // namespace
 
 void add_memory_engine()
 {
-  static const bool once = (add_engine({.scheme = scheme, .parse = parse_memory, .open = open_memory}), true);
+  static const bool once = [] {
+    for (const std::string_view each : {scheme, session_scheme}) {
+      add_engine({.scheme = each, .parse = parse_memory, .open = open_memory});
+    }
+    return true;
+  }();
   static_cast<void>(once);
 }
 
-std::unique_ptr<LockStore> memory_store(const std::string& name, const Clock& clock)
+std::unique_ptr<LockStore> memory_store(const std::string& name, const Clock& clock, HoldsEnd holds_end)
 {
-  return std::make_unique<MemoryStore>(memory_server_called(name), clock);
+  return std::make_unique<MemoryStore>(memory_server_called(name), holds_end, clock);
 }
 
 }  // namespace rlock::test

@@ -80,7 +80,7 @@ class ScriptedStore final : public LockStore {
     return call<std::unique_ptr<Listener>>("listen", specs.size(), limit,
                                            [&] { return std::make_unique<ScriptedListener>(m_fixture, specs.size()); });
   }
-  void forget() override {}
+  void drop_connection() override {}
 
   Result<Renewal> renew(const LockSpec&, const Owner&, const RenewOptions&, const CallLimits&) override
   {

@@ -83,10 +83,12 @@ class QuorumStore final : public LockStore,
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits& limit) override;
-  void forget() override {}  // a request that fails drops the connection to its server
+  void drop_connection() override {}  // each server's connection goes with the request that failed on it
   void rest() override;
 
   // An ability is offered if each of the servers offers it.
+  [[nodiscard]] bool keeps_after_release() const override { return m_keeps_after_release; }
+  [[nodiscard]] bool has_token_leases() const override { return m_has_token_leases; }
   ForceUnlock* force_unlock() override { return m_can_force ? this : nullptr; }
   LockListing* listing() override { return m_can_list ? this : nullptr; }
   OnceMemory* once_memory() override { return m_can_forget_success ? this : nullptr; }
@@ -153,6 +155,8 @@ class QuorumStore final : public LockStore,
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
+  bool m_keeps_after_release = true;
+  bool m_has_token_leases = true;
   bool m_can_force = true;
   bool m_can_list = true;
   bool m_can_forget_success = true;

@@ -49,7 +49,9 @@ class RedisStore final : public LockStore,
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits& limit) override;
-  void forget() override { m_transport->forget(); }
+  void drop_connection() override { m_transport->forget(); }
+  [[nodiscard]] bool keeps_after_release() const override { return true; }
+  [[nodiscard]] bool has_token_leases() const override { return true; }
 
   EventLog* event_log() override { return this; }
   FenceRaising* fence_raising() override { return this; }

@@ -3,8 +3,75 @@
 #include "contract/tested_store.h"
 #include "support/wait_until.h"
 
+#include "lease/lease.h"
+#include "lock/waiting.h"
+
+#include <atomic>
+
 using namespace rlock;
 using namespace rlock::test;
+
+namespace {
+
+class NoObserver final : public WaitObserver {
+ public:
+  void refused(const Busy&) override {}
+  [[nodiscard]] Instant due() const override { return far_future; }
+  void tick() override {}
+  void next_in_line() override {}
+};
+
+// A client that has waited for the lock, with its watchdog.
+class Holding {
+ public:
+  Holding(Tested& store, Millis ttl)
+      : m_store(store), m_spec(Tested::spec(Plain{}, ttl)), m_lease(store.one(), taken(), 10ms, Tested::clock(), m_log)
+  {
+  }
+
+  Lease& lease() { return m_lease; }
+
+  // Each new lease is compared with what the store has.
+  void renew_until(int times)
+  {
+    m_lease.start_watchdog({.renews = true, .consequence = ""}, [this](const LeaseBudget& moved) {
+      const auto state = m_store.other().inspect(m_spec.name, Tested::soon());
+      const bool is_held = state && state->held() && state->ttl;
+      m_too_much = m_too_much || !is_held || moved.valid_until() > Tested::clock().now() + *state->ttl;
+      ++m_renewals;
+    });
+    wait_until([&] { return m_renewals >= times || m_lease.event(); }, "it is renewed, or lost");
+    m_lease.stop_watchdog();
+  }
+
+  [[nodiscard]] bool counted_on_too_much() const { return m_too_much; }
+
+ private:
+  GrantedLock taken()
+  {
+    SystemRng rng;
+    NoObserver observer;
+    const WaitPolicy policy{.until = std::nullopt, .waits = true, .server_timeout = 5s};
+    auto outcome = wait_and_acquire(m_store.one(), m_spec, Tested::owner(), policy, Tested::clock(), rng,
+                                    StopToken::never(), observer);
+    REQUIRE(outcome);
+    auto& taken = std::get<Taken>(*outcome);
+    return {.spec = m_spec,
+            .owner = taken.owner,
+            .lease = taken.grant.lease,
+            .is_claim = taken.is_claim,
+            .listener = std::move(taken.listener)};
+  }
+
+  Tested& m_store;
+  const LockSpec m_spec;
+  const Log m_log{Verbosity::quiet};
+  std::atomic<int> m_renewals{0};
+  std::atomic<bool> m_too_much{false};
+  Lease m_lease;
+};
+
+}  // namespace
 
 TEST_SUITE_BEGIN("topology-quick");
 
@@ -124,6 +191,57 @@ TEST_CASE("contract: a hold ends with its ttl, and a renewal lengthens it")
   });
 }
 
+namespace {
+
+// Fails where the holder would count on its lease for longer than the store holds the lock for it.
+void ends_before_the_hold(Tested& store, const LeaseTerm& lease)
+{
+  const LockState state = store.state();
+  REQUIRE(state.held());
+  REQUIRE(state.ttl);
+  CHECK((LeaseBudget(lease).valid_until() <= Tested::clock().now() + *state.ttl));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "contract: a grant, a nested one and a renewal tell a lease that ends before the hold does; a check tells none")
+{
+  on_each_store([](Tested& store) {
+    const Owner holder = Tested::owner();
+    SystemRng rng;
+    const auto grant = store.granted(store.one(), Tested::spec(Plain{}, 10s), holder);
+    REQUIRE(grant);
+    CHECK(grant->lease.length > 0ms);
+    ends_before_the_hold(store, grant->lease);
+    const auto entered =
+        store.one().reenter(Tested::spec(Plain{}, 20s), Hold::nested_in(holder, rng, 1), Tested::soon());
+    REQUIRE(entered);
+    ends_before_the_hold(store, std::get<Granted>(*entered).lease);
+    const auto renewed = store.one().renew(Tested::spec(Plain{}, 30s), holder, {}, Tested::soon());
+    REQUIRE(renewed);
+    REQUIRE(std::get<Renewed>(*renewed).lease);
+    ends_before_the_hold(store, *std::get<Renewed>(*renewed).lease);
+    const Millis left = *store.state().ttl;
+    const auto checked = store.one().renew(Tested::spec(Plain{}, 10min), holder, {.only_checks = true}, Tested::soon());
+    REQUIRE(checked);
+    CHECK_FALSE(std::get<Renewed>(*checked).lease);
+    CHECK(*store.state().ttl <= left);
+  });
+}
+
+TEST_CASE("contract: a holder counts on no more than the store gave, while it waits, holds and renews")
+{
+  on_each_store([](Tested& store) {
+    Holding holding(store, 1500ms);
+    ends_before_the_hold(store, holding.lease().budget().term());
+    holding.renew_until(3);
+    CHECK_FALSE(holding.lease().event());
+    CHECK(store.state().held());
+    CHECK_FALSE(holding.counted_on_too_much());
+  });
+}
+
 TEST_CASE("contract: the fencing number grows with each holder")
 {
   on_each_store([](Tested& store) {
@@ -158,9 +276,12 @@ TEST_CASE("contract: inspect shows the holder, its holds and its info")
   });
 }
 
-TEST_CASE("contract: a release can keep the lock for a while")
+TEST_CASE("contract: where a store keeps a lock after its release, no other client gets it for a while")
 {
   on_each_store([](Tested& store) {
+    if (!store.one().keeps_after_release()) {
+      return;
+    }
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
     CHECK(std::holds_alternative<Released>(store.release(store.one(), holder, {.keep = 3s})));

@@ -20,13 +20,14 @@ namespace {
 using Words = std::vector<std::string>;
 
 const std::string url = "memory:engine";
+const std::string sessions_url = "memory-sessions:engine";
 const BootClock boot_clock;
 
 // What main does with the words, in this process.
-int rlock_here(Words words)
+int rlock_here(Words words, const std::string& server = url)
 {
   Signals signals;
-  const cli::Environment environment({"PATH=/usr/bin:/bin", "RLOCK_SERVER=" + url});
+  const cli::Environment environment({"PATH=/usr/bin:/bin", "RLOCK_SERVER=" + server});
   const Result<RunEnd> end = cli::dispatch(words, environment, signals);
   REQUIRE(cli::finish_output());
   if (!end) {
@@ -62,9 +63,9 @@ ChildEnd in_a_child(const std::function<int()>& act)
   REQUIRE(WIFEXITED(status));
   return {WEXITSTATUS(status), text_of(out), text_of(err)};
 }
-ChildEnd rlock_in_a_child(const Words& words)
+ChildEnd rlock_in_a_child(const Words& words, const std::string& server = url)
 {
-  return in_a_child([&] { return rlock_here(words); });
+  return in_a_child([&] { return rlock_here(words, server); });
 }
 
 // `k` on the memory server, held by this process.
@@ -157,4 +158,44 @@ TEST_CASE("memory engine: bench measures it")
   const ChildEnd end = rlock_in_a_child({"bench", "--for", "20ms", "--connections", "2"});
   CHECK(end.code == 0);
   CHECK(has(end.out, "hand_over"));
+}
+
+TEST_CASE("memory engine with sessions: run keeps its session alive while the job runs")
+{
+  add_memory_engine();
+  const ChildEnd end =
+      rlock_in_a_child({"run", "-k", "k", "--ttl", "1s", "--", "sh", "-c", "sleep 2; echo done"}, sessions_url);
+  CHECK(end.code == 0);
+  CHECK(end.out == "done\n");
+  CHECK(end.err.empty());
+}
+
+TEST_CASE(
+    "memory engine with sessions: a job is dead before its session ends, not before the lease that was asked for does")
+{
+  add_memory_engine();
+  const Instant began = boot_clock.now();
+  const ChildEnd end = rlock_in_a_child({"run", "-k", "k", "--lease", "8s", "--", "sleep", "20"}, sessions_url);
+  const auto took = boot_clock.now() - began;
+  CHECK(end.code == 124);
+  CHECK(took < 5800ms);  // the session of 6 s began 400 ms before
+  CHECK(took > 2s);
+}
+
+TEST_CASE("memory engine with sessions: what needs a lock without a process ends with 78 and says why")
+{
+  add_memory_engine();
+  const std::string other_server = " (give another server with -S)\n";
+  const std::string server = ": the server memory-sessions:engine does not offer it, because ";
+  const ChildEnd kept = rlock_in_a_child({"run", "-k", "k", "--min-hold", "1s", "--", "true"}, sessions_url);
+  CHECK(kept.code == 78);
+  CHECK(kept.err == "rlock: rlock run --min-hold" + server + "its locks end with their release" + other_server);
+  const std::string ends = "its locks end with the process that took them";
+  const ChildEnd acquired = rlock_in_a_child({"acquire", "-k", "k", "--lease", "1m"}, sessions_url);
+  CHECK(acquired.code == 78);
+  CHECK(acquired.err == "rlock: rlock acquire without --pid" + server + ends + other_server);
+  const ChildEnd renewed =
+      rlock_in_a_child({"renew", "-k", "k", "--token", "0d7a2b44-63a9-4b6c-8a49-6f0b8a0e8f55:71"}, sessions_url);
+  CHECK(renewed.code == 78);
+  CHECK(renewed.err == "rlock: rlock renew" + server + ends + other_server);
 }

@@ -26,11 +26,11 @@ struct RunningServers {
   std::vector<std::unique_ptr<RedisServer>> redis;
 };
 
-inline RunningServers memory_server()
+inline RunningServers memory_server(const std::string& scheme)
 {
   static int number = 0;
   add_memory_engine();
-  return {.spec = {.endpoints = {*parse_server("memory:contract-" + std::to_string(++number))}}, .redis = {}};
+  return {.spec = {.endpoints = {*parse_server(scheme + ":contract-" + std::to_string(++number))}}, .redis = {}};
 }
 
 inline RunningServers redis_servers(int count)
@@ -69,7 +69,8 @@ struct StoreRow {
 };
 
 inline constexpr std::array stores{
-    StoreRow{"memory", memory_server, true},
+    StoreRow{"memory", [] { return memory_server("memory"); }, true},
+    StoreRow{"memory with sessions", [] { return memory_server("memory-sessions"); }, true},
     StoreRow{"redis", [] { return redis_servers(1); }, true},
     StoreRow{"quorum of three", [] { return redis_servers(3); }, false},
 };

@@ -96,13 +96,13 @@ RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const 
 
 // With the kind of lock that the server has. A key that is gone or holds no lock counts as a plain lock: the notes that the
 // scripts keep beside the key are the same for all kinds.
-Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
+Result<LockRequest> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
 {
   const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
   if (!state && state.error().code != ErrorCode::config) {
     return state.error();
   }
-  return LockSpec{
+  return LockRequest{
       .name = token_lock.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
 }
 
@@ -163,7 +163,7 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
     return opened.error();
   }
   const Fd announced = announce_release(token_lock.hold);  // open until the release is over
-  const Result<LockSpec> spec = lock_spec_of(token_lock, Millis{0}, *opened);
+  const Result<LockRequest> spec = lock_spec_of(token_lock, Millis{0}, *opened);
   if (!spec) {
     return spec.error();
   }
@@ -190,7 +190,7 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
   if (ttl && !opened->store->has_token_leases()) {
     return not_offered("renew", opened->server, no_token_leases);
   }
-  const Result<LockSpec> spec = lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened);
+  const Result<LockRequest> spec = lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened);
   if (!spec) {
     return spec.error();
   }

@@ -123,7 +123,7 @@ void WatchedLocks::refresh_when_due()
     return;
   }
   auto states =
-      now() < m_next_search ? m_opened.store->listing()->held_among(m_found, m_opened.per_answer(m_stop)) : search();
+      now() < m_next_search ? m_opened.store->listing()->list_held(m_found, m_opened.per_answer(m_stop)) : search();
   if (states) {
     keep(*std::move(states));
     return;

@@ -68,7 +68,7 @@ constexpr ExitCode exit_code_of(ErrorCode code)
     case ErrorCode::usage: return ExitCode::usage;
     case ErrorCode::config: return ExitCode::config;
     case ErrorCode::unreachable:
-    case ErrorCode::unfit: return ExitCode::unavailable;
+    case ErrorCode::server_not_ready: return ExitCode::unavailable;
     case ErrorCode::refused: return ExitCode::refused;
     case ErrorCode::os: return ExitCode::os;
     case ErrorCode::not_found: return ExitCode::not_found;

@@ -14,20 +14,23 @@ namespace rlock {
 
 // Why something failed, as far as callers tell cases apart. exit_code.h maps each ErrorCode to an exit code.
 enum class ErrorCode {
-  usage,        // the command line is invalid
-  config,       // the environment or a file is invalid, or the key holds something that is no such lock
-  unreachable,  // the server did not answer: the request may or may not have happened
-  unfit,        // the server answered that it cannot serve now (loading, read-only, out of memory): nothing happened
-  refused,      // the server refused the authentication, or a command by its ACL
-  os,           // a system call failed: fork, memory
-  internal,     // a defect of rlock, or a server that behaves like no Redis
-  interrupted,  // the caller's StopToken was requested
-  not_found,    // no such command
+  usage,             // the command line is invalid
+  config,            // the environment or a file is invalid, or the key holds something that is no such lock
+  unreachable,       // the server did not answer: the request may or may not have happened
+  server_not_ready,  // the server answered that it cannot serve now (loading, read-only, out of memory): nothing happened
+  refused,           // the server refused the authentication, or a command by its ACL
+  os,                // a system call failed: fork, memory
+  internal,          // a defect of rlock, or a server that behaves like no Redis
+  interrupted,       // the caller's StopToken was requested
+  not_found,         // no such command
   not_executable,
 };
 
 // Whether the same request may succeed later.
-constexpr bool is_passing(ErrorCode code) { return code == ErrorCode::unreachable || code == ErrorCode::unfit; }
+constexpr bool is_passing(ErrorCode code)
+{
+  return code == ErrorCode::unreachable || code == ErrorCode::server_not_ready;
+}
 
 struct Error {
   ErrorCode code;

@@ -135,7 +135,7 @@ Result<Done> check_quorum_reply(const Result<Reply>& reply, const std::string& w
     return Done{};
   }
   const bool no_quorum = reply->text.starts_with("NOQUORUM");
-  return no_quorum ? Error{ErrorCode::unfit, printable(reply->text)} : error_from_reply(reply->text, where);
+  return no_quorum ? Error{ErrorCode::server_not_ready, printable(reply->text)} : error_from_reply(reply->text, where);
 }
 
 SentinelView ask(const Endpoint& group, const HostPort& at, const CallLimits& limit, const Clock& clock)

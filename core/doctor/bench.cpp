@@ -79,13 +79,13 @@ class Bencher {
       return attempt.error();
     }
     const Busy* busy = std::get_if<Busy>(&*attempt);
-    if (busy != nullptr && !busy->unfit.empty()) {
-      return Error{ErrorCode::unfit, busy->unfit};
+    if (busy != nullptr && !busy->not_ready.empty()) {
+      return Error{ErrorCode::server_not_ready, busy->not_ready};
     }
     const bool waits = options.queues && std::holds_alternative<Busy>(*attempt);
     return waits || std::holds_alternative<Granted>(*attempt)
                ? Result(Done{})
-               : Error{ErrorCode::unfit,
+               : Error{ErrorCode::server_not_ready,
                        "a lock that no other client uses was not granted (is the server slow, or does it lose keys?)"};
   }
 
@@ -127,7 +127,7 @@ class Bencher {
   const Clock& m_clock;
   StopToken m_stop;
   SystemRng m_rng;
-  LockSpec m_spec;
+  LockRequest m_spec;
   std::unique_ptr<LockStore> m_store;
   std::vector<Micros> m_acquire;
   std::vector<Micros> m_release;

@@ -14,7 +14,7 @@ Error unexpected(std::string what) { return {ErrorCode::internal, std::move(what
 // The steps of a trial; each needs those before it.
 class Trial {
  public:
-  Trial(RedisStore& store, LockSpec spec, Millis timeout, const Clock& clock, Rng& rng)
+  Trial(RedisStore& store, LockRequest spec, Millis timeout, const Clock& clock, Rng& rng)
       : m_store(store),
         m_spec(std::move(spec)),
         m_timeout(timeout),
@@ -115,7 +115,7 @@ class Trial {
   [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_timeout, StopToken::never()}; }
 
   RedisStore& m_store;
-  LockSpec m_spec;
+  LockRequest m_spec;
   Millis m_timeout;
   const Clock& m_clock;
   Owner m_owner;
@@ -134,7 +134,7 @@ Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl,
                          Rng& rng)
 {
   RedisStore store(std::make_unique<BorrowedTransport>(transport), clock);
-  const LockSpec spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
+  const LockRequest spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
   [[maybe_unused]] const auto deleted = delete_lock_keys(transport, name, {clock.now() + timeout, StopToken::never()});
   return probe;

@@ -23,7 +23,7 @@ const CertificateLife* untrusted(const Facts& facts)
 {
   const auto& all = facts.certificates;
   const auto at = std::find_if(all.begin(), all.end(), [](const CertificateLife& each) {
-    return !each.left && each.left.error().code == ErrorCode::unfit;
+    return !each.left && each.left.error().code == ErrorCode::server_not_ready;
   });
   return at == all.end() ? nullptr : &*at;
 }

@@ -22,7 +22,7 @@ struct WatchOptions {
 };
 
 struct GrantedLock {
-  LockSpec spec;
+  LockRequest spec;
   Owner owner;
   LeaseTerm lease;
   bool is_claim = false;               // the lease of a Handover, until the first renewal
@@ -36,7 +36,7 @@ class Lease {
   // watchdog may use the store.
   Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock& clock, const Log& log);
 
-  [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
+  [[nodiscard]] const LockRequest& spec() const { return m_lock.spec; }
   [[nodiscard]] const LeaseBudget& budget() const { return m_budget; }  // as of the last stop_watchdog()
   // A lease is watched from then on. A job that ends earlier needs no thread and no second connection.
   [[nodiscard]] Instant watch_from() const;

@@ -189,7 +189,7 @@ bool Watchdog::record(LeaseEvent event)
 std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
 {
   const Instant sent_at = m_clock.now();
-  LockSpec spec = m_options.spec;
+  LockRequest spec = m_options.spec;
   RenewOptions options{.confirms = m_options.is_claim, .stopping = m_is_stopping};
   if (!m_options.renews) {
     spec.ttl = std::chrono::floor<Millis>(m_state.lease.valid_until() - sent_at);
@@ -323,7 +323,7 @@ void Watchdog::listen()
   auto opened = m_options.listener ? Result(std::move(m_options.listener))
                                    : m_store.listen({&m_options.spec, 1}, m_options.owner, limit);
   const bool shared = kind_of(m_options.spec.mode).is_shared;
-  auto subscribed = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
+  auto subscribed = opened ? (*opened)->subscribe_to_grants(0, limit) : Result<Done>(opened.error());
   if (subscribed && !shared) {
     subscribed = (*opened)->hear_releases(0, limit);
   }

@@ -39,7 +39,7 @@ LeaseEvent answered_too_late();
 std::optional<LeaseEvent> lease_event_of(const Renewal& renewal);
 
 struct WatchdogOptions {
-  LockSpec spec;
+  LockRequest spec;
   Owner owner;
   bool renews;  // false: a fixed lease, which is only checked
   LeaseBudget lease;

@@ -94,7 +94,7 @@ class LockListing {
   virtual Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) = 0;
   // The state of each of these locks that is held, in the order of `names`. Unlike list(), the cost does not depend on what else
   // the server stores.
-  virtual Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) = 0;
+  virtual Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) = 0;
 };
 
 // `rlock events`.
@@ -121,8 +121,8 @@ class RunHistory {
   // lock, its Error is returned.
   virtual Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
                                                               const PerAnswer& limits) = 0;
-  // Logs a run that did not begin. `owner`: the owner of its last attempt. LockSpec::who names what would have run.
-  virtual Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+  // Logs a run that did not begin. `owner`: the owner of its last attempt. LockRequest::who names what would have run.
+  virtual Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                                     const CallLimits& limit) = 0;
 };
 
@@ -139,7 +139,7 @@ class FenceRaising {
  public:
   virtual ~FenceRaising() = default;
   // If the owner holds the lock, later holders get a number greater than `fence`. False: the owner does not hold the lock.
-  virtual Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+  virtual Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
                                    const CallLimits& limit) = 0;
 };
 

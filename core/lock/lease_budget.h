@@ -70,7 +70,7 @@ inline constexpr const char* give_longer_lease = " (give a longer --ttl or --lea
 // The error of a caller whose grants are repeatedly too late.
 inline Error too_slow()
 {
-  return {ErrorCode::unfit,
+  return {ErrorCode::server_not_ready,
           std::string("the server needs longer to answer than half the lease lasts") + give_longer_lease};
 }
 

@@ -20,7 +20,7 @@ namespace rlock {
 // again. Does no I/O. Not thread-safe.
 
 struct LockCandidate {
-  const LockSpec& spec;
+  const LockRequest& spec;
   std::size_t which;  // the index in the caller's list of specs
 
   Instant ask_at{};                     // when to ask the store; a past time: now
@@ -35,7 +35,7 @@ struct LockCandidate {
   bool must_hear_releases = false;      // the waiter is first behind a foreign holder, which hands over to no waiter
   bool hears_releases = false;
   bool was_notified = false;  // a message has come since the last request
-  Barging barging;
+  ForeignUnlockPolling barging;
 
   // Takes the answer to a request with `options` that was sent at `sent_at`.
   void refused(const Busy& busy, const AcquireOptions& options, Instant sent_at, Rng& rng);
@@ -56,7 +56,7 @@ Millis rest_after(const Busy& busy, Rng& rng);
 class LockCandidates {
  public:
   // `specs` must not be empty, and must outlive this.
-  LockCandidates(std::span<const LockSpec> specs, Rng& rng);
+  LockCandidates(std::span<const LockRequest> specs, Rng& rng);
 
   // The candidate to ask for now; nullptr: none is due. Returns the same candidate until next_turn().
   LockCandidate* due(Instant now);

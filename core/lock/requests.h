@@ -79,7 +79,7 @@ struct Sync {
   Millis within{0};
 };
 
-struct LockSpec {
+struct LockRequest {
   LockName name;
   Mode mode;
   Millis ttl;  // the lease that is asked for
@@ -109,7 +109,7 @@ struct ForceRequest {
 struct Granted {
   std::uint64_t fence;  // grows with each new holder
   std::int64_t count;   // > 1 when nested
-  LeaseTerm lease;      // as the store gave it: it may be shorter than LockSpec::ttl, and count from an earlier moment
+  LeaseTerm lease;  // as the store gave it: it may be shorter than LockRequest::ttl, and count from an earlier moment
   bool agreed = false;  // several servers have agreed on `fence`
 };
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
@@ -126,9 +126,9 @@ struct Busy {
   bool silent = false;                            // the holder does not announce its release, so the waiter must poll
   std::optional<Millis> again_in = std::nullopt;  // when to ask again; nullopt: the ttl decides
   std::optional<Millis> watch_in =
-      std::nullopt;        // when to ask at the latest, because a waiter ahead may not take a hand-over
-  std::string unfit = {};  // why the servers cannot grant before `again_in`; empty: another client is in the way
-  bool tied = false;       // several servers: several clients got some of them each, and no client a quorum
+      std::nullopt;            // when to ask at the latest, because a waiter ahead may not take a hand-over
+  std::string not_ready = {};  // why the servers cannot grant before `again_in`; empty: another client is in the way
+  bool split_vote = false;     // several servers: several clients got some of them each, and no client a quorum
   // A newer waiter has taken the caller's place, and the caller has left the queue (HolderInfo::latest).
   std::optional<Replaced> replaced = std::nullopt;
   // The time of the answer, to be compared with a later Handover; nullopt: not queued, or another server may answer next.
@@ -136,7 +136,7 @@ struct Busy {
 };
 struct AlreadyDone {
   Millis ago;
-};  // LockSpec::once: the server remembers a success; the caller holds nothing and is not queued
+};  // LockRequest::once: the server remembers a success; the caller holds nothing and is not queued
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 
 struct Renewed {
@@ -168,7 +168,7 @@ using Release = std::variant<Released, StillHeld, Dequeued, NotHeld>;
 
 struct ReleaseOptions {
   Millis keep{0};          // --min-hold: how long the lock stays taken after its last hold has ended
-  bool succeeded = false;  // the server must remember a success for LockSpec::once
+  bool succeeded = false;  // the server must remember a success for LockRequest::once
   bool announced = true;   // false: the caller takes back an attempt, which is no news for other clients
   EndOfRun result = {};    // for the event log
 };

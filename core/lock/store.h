@@ -64,7 +64,7 @@ class Listener {
   // directly, so only foreign clients and the end of a queue announce a release. May be called again.
   virtual Result<Done> hear_releases(std::size_t which, const CallLimits& limit) = 0;
   // For a holder: after the return, a grant of lock number `which` that found no holder gives a hint. May be called again.
-  virtual Result<Done> hear_takings(std::size_t which, const CallLimits& limit) = 0;
+  virtual Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) = 0;
 };
 
 class EventLog;
@@ -79,52 +79,52 @@ class LockStore {
  public:
   virtual ~LockStore() = default;
 
-  virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
+  virtual Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
                                   const CallLimits& limit) = 0;
   // Adds a nested hold if the owner holds the lock now. Never acquires a free lock, because then the outer run would not notice
   // that its lock was lost.
-  virtual Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) = 0;
+  virtual Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) = 0;
   // Whether the owner is in the queue of the lock. A waiter asks once, after it has subscribed.
-  virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
-  virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+  virtual Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) = 0;
+  virtual Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                                 const CallLimits& limit) = 0;
   // The same for one hold. NotHeld also if the owner has only other holds. The default is for engines without holds.
-  virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+  virtual Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                                      const CallLimits& limit)
   {
     return renew(spec, hold.owner, options, limit);
   }
   // Releases the hold. A waiting owner, passed as its outermost Hold, leaves the queue.
-  virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
+  virtual Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
                                   const CallLimits& limit) = 0;
   // Takes attempts back: releases the outermost hold of the owner on each lock, because no job has begun. Returns the answers in
   // the order of `specs`. An engine may need one round trip for all.
-  virtual std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
+  virtual std::vector<Result<Release>> release_each(std::span<const LockRequest* const> specs, const Owner& owner,
                                                     const CallLimits& limit)
   {
     std::vector<Result<Release>> answers;
-    for (const LockSpec* spec : specs) {
+    for (const LockRequest* spec : specs) {
       answers.push_back(release(*spec, owner, {.result = {.outcome = Ending::unused}}, limit));
     }
     return answers;
   }
   virtual Result<LockState> inspect(const LockName& name, const CallLimits& limit) = 0;
   // After the return the listener receives the messages to the owner about each of these locks, over one connection.
-  virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
+  virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
                                                    const CallLimits& limit) = 0;
   // Drops the connection, so that the next request opens a new one. Holds, and a session of the engine, stay.
   virtual void drop_connection() = 0;
 
   // Whether acquire itself releases an attempt that was not granted, as a quorum does. Then the next attempt needs a fresh owner.
-  [[nodiscard]] virtual bool takes_back() const { return false; }
-  // Waits until LockSpec::sync is satisfied. Call this right after a grant; after an Error release the lock.
-  virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits&)
+  [[nodiscard]] virtual bool releases_refused_attempts() const { return false; }
+  // Waits until LockRequest::sync is satisfied. Call this right after a grant; after an Error release the lock.
+  virtual Result<Done> await_replicas(const LockRequest& spec, const CallLimits&)
   {
     return spec.sync.replicas == 0 ? Result(Done{})
                                    : Error{ErrorCode::config, "this server has no replicas (leave out --sync)"};
   }
   // Ends the store's threads until the next request, so that the process can fork.
-  virtual void rest() {}
+  virtual void stop_threads() {}
 
   // Optional abilities: false or nullptr where the engine does not offer one.
   // Whether a released lock can stay taken for a while (ReleaseOptions::keep), though no process holds it.

@@ -63,7 +63,7 @@ struct FreeWatch {
       return false;
     }
     if (!listener) {
-      const LockSpec sought{.name = name, .mode = mode, .ttl = {}, .who = {}, .once = {}};
+      const LockRequest sought{.name = name, .mode = mode, .ttl = {}, .who = {}, .once = {}};
       auto opened = store.listen({&sought, 1}, subscriber, limit());
       if (!opened || !(*opened)->hear_releases(0, limit())) {
         return false;

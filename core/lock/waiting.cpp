@@ -33,7 +33,7 @@ class WaiterRequests {
     Result<Attempt> attempt;
     Instant sent_at;
   };
-  // Sends one attempt. Repeats a tied attempt within the time of one answer, while a late grant would still leave enough of its
+  // Sends one attempt. Repeats an attempt whose vote was split within the time of one answer, while a late grant would still leave enough of its
   // lease.
   Answer acquire(const LockCandidate& candidate, const AcquireOptions& options);
   Result<Done> await_replicas(const LockCandidate& candidate, Instant sent_at);
@@ -67,8 +67,8 @@ class WaiterRequests {
 class WaitNotifications {
  public:
   // All arguments must outlive this.
-  WaitNotifications(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, LockCandidates& candidates,
-                    const Clock& clock)
+  WaitNotifications(LockStore& store, std::span<const LockRequest> specs, const Owner& owner,
+                    LockCandidates& candidates, const Clock& clock)
       : m_store(store), m_specs(specs), m_owner(owner), m_candidates(candidates), m_clock(clock)
   {
   }
@@ -92,7 +92,7 @@ class WaitNotifications {
   void hear_releases(LockCandidate& candidate, const CallLimits& limit);
 
   LockStore& m_store;
-  const std::span<const LockSpec> m_specs;
+  const std::span<const LockRequest> m_specs;
   const Owner& m_owner;
   LockCandidates& m_candidates;
   const Clock& m_clock;
@@ -144,7 +144,7 @@ constexpr int most_stale_grants = 3;
 // One call of wait_and_acquire.
 class WaitLoop {
  public:
-  WaitLoop(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, const WaitPolicy& policy,
+  WaitLoop(LockStore& store, std::span<const LockRequest> specs, const Owner& owner, const WaitPolicy& policy,
            const Clock& clock, Rng& rng, StopToken stop, WaitObserver& observer)
       : m_policy(policy),
         m_clock(clock),
@@ -272,8 +272,8 @@ class WaitLoop {
     }
     const bool is_hopeless = m_candidates.size() == 1 && m_observer.is_hopeless(*candidate.last);
     const bool gives_up = is_hopeless || (m_policy.waits ? time_is_over() : m_to_probe == 0);
-    if (gives_up && !nearest.last->unfit.empty()) {
-      const Error error{ErrorCode::unfit, nearest.last->unfit};
+    if (gives_up && !nearest.last->not_ready.empty()) {
+      const Error error{ErrorCode::server_not_ready, nearest.last->not_ready};
       return rlock::waits_for_server(m_policy, m_clock.now()) ? failed(candidate, error) : error;
     }
     if (!gives_up && m_policy.stopper != nullptr) {
@@ -377,7 +377,7 @@ class WaitLoop {
 
 }  // namespace
 
-Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
+Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockRequest> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                      WaitObserver& observer)
 {
@@ -393,7 +393,7 @@ CallLimits WaiterRequests::limit_from(Instant now) const
 
 WaiterRequests::Answer WaiterRequests::acquire(const LockCandidate& candidate, const AcquireOptions& options)
 {
-  LockSpec spec = candidate.spec;
+  LockRequest spec = candidate.spec;
   const Instant first = m_clock.now();
   const CallLimits limit = limit_from(first);
   const Instant give_up = std::min(limit.deadline, first + spec.ttl / 4);
@@ -403,9 +403,9 @@ WaiterRequests::Answer WaiterRequests::acquire(const LockCandidate& candidate, c
     }
     spec.who.since_ms = wall_clock_ms();
     auto answer = m_store.acquire(spec, m_owner, options, limit);
-    m_needs_fresh_owner = m_store.takes_back() && !(answer && std::holds_alternative<Granted>(*answer));
+    m_needs_fresh_owner = m_store.releases_refused_attempts() && !(answer && std::holds_alternative<Granted>(*answer));
     const Busy* busy = answer ? std::get_if<Busy>(&*answer) : nullptr;
-    const Instant again = busy != nullptr && busy->tied ? m_clock.now() + *busy->again_in : far_future;
+    const Instant again = busy != nullptr && busy->split_vote ? m_clock.now() + *busy->again_in : far_future;
     if (again >= give_up) {
       return {std::move(answer), sent_at};
     }
@@ -425,7 +425,7 @@ Result<Done> WaiterRequests::await_replicas(const LockCandidate& candidate, Inst
 void WaiterRequests::release_all_but(LockCandidates& candidates, const LockCandidate* kept)
 {
   std::vector<LockCandidate*> leaving;
-  std::vector<const LockSpec*> specs;
+  std::vector<const LockRequest*> specs;
   for (LockCandidate& candidate : candidates) {
     if (candidate.needs_release && &candidate != kept) {
       leaving.push_back(&candidate);
@@ -438,7 +438,7 @@ void WaiterRequests::release_all_but(LockCandidates& candidates, const LockCandi
   const Instant by = m_clock.now() + std::min(give_back_timeout, m_policy.server_timeout);
   const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = StopToken::never()});
   for (std::size_t i = 0; i < leaving.size(); ++i) {
-    m_needs_fresh_owner = m_needs_fresh_owner || answers[i] || answers[i].error().code != ErrorCode::unfit;
+    m_needs_fresh_owner = m_needs_fresh_owner || answers[i] || answers[i].error().code != ErrorCode::server_not_ready;
     if (answers[i]) {
       leaving[i]->released(m_clock.now());
     }

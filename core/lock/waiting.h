@@ -84,10 +84,10 @@ class WaitObserver : public ServerObserver {
 //
 // Errors: a server that never answered is an Error when WaitPolicy::server_until has passed; a handshake counts as an answer. A
 // server that goes away later is asked again until the time is over; then its Error is returned.
-Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
+Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockRequest> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                      WaitObserver& observer);
-inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& spec, const Owner& owner,
+inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockRequest& spec, const Owner& owner,
                                             const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                             WaitObserver& observer)
 {
@@ -99,7 +99,7 @@ inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& sp
 
 // A waiter that loses to foreign clients for `patience` polls every millisecond for `polling_time`, so that one of its
 // requests arrives between an unlock and the next lock.
-class Barging {
+class ForeignUnlockPolling {
  public:
   // Call this after each refusal. `behind_foreigner`: the waiter is first, and the holder is a foreign client.
   // `was_notified`: a message made the waiter ask. True: the waiter must ask again in a millisecond.

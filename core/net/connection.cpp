@@ -148,7 +148,7 @@ Request plain_auth(const Endpoint& endpoint)
 Error login_failed(const Reply& reply, const std::string& where)
 {
   Error error = error_from_reply(reply.text, where);
-  if (error.code == ErrorCode::unfit) {
+  if (error.code == ErrorCode::server_not_ready) {
     return error;
   }
   return {ErrorCode::refused, where +
@@ -197,7 +197,8 @@ Result<Done> check_master(Connection& connection, const Reply& hello, const Call
   if (role == "master") {
     return Done{};
   }
-  return Error{ErrorCode::unfit, connection.where() + " says that it is a " + printable(role) + " and no master"};
+  return Error{ErrorCode::server_not_ready,
+               connection.where() + " says that it is a " + printable(role) + " and no master"};
 }
 
 Result<Done> log_in(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)

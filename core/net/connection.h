@@ -28,7 +28,7 @@ class Connection {
   // endpoint that only leads to a server (`local:`, sentinels, a cluster) is ErrorCode::internal, because core/server turns such
   // an endpoint into a TCP or unix endpoint.
   //   unreachable  no answer by the deadline, refused, no such socket or host, connection lost
-  //   unfit        loading, too many clients, an invalid certificate, a replica instead of a master
+  //   server_not_ready  loading, too many clients, an invalid certificate, a replica instead of a master
   //   refused      a wrong or missing password or client certificate
   //   config       no such db; an invalid file for TLS
   //   interrupted  the stop was requested

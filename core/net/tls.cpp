@@ -212,7 +212,7 @@ Error Tls::failed() const
                                     " refused the TLS handshake (if it wants a client certificate: "
                                     "--cert and --tls-key)"};
   }
-  return {ErrorCode::unfit, "TLS with " + m_where + " failed: " + reason()};
+  return {ErrorCode::server_not_ready, "TLS with " + m_where + " failed: " + reason()};
 }
 
 Error Tls::bad_certificate(long why) const
@@ -220,19 +220,22 @@ Error Tls::bad_certificate(long why) const
   const std::string text = "the certificate of " + m_where + " ";
   switch (why) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return {ErrorCode::unfit, text + "has expired (renew it there; is this host's clock right?)"};
+      return {ErrorCode::server_not_ready, text + "has expired (renew it there; is this host's clock right?)"};
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return {ErrorCode::unfit, text + "is not valid yet (is this host's clock right?)"};
+      return {ErrorCode::server_not_ready, text + "is not valid yet (is this host's clock right?)"};
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return {ErrorCode::unfit, text + "is not for '" + m_host + "' (name the server as its certificate does)"};
+      return {ErrorCode::server_not_ready,
+              text + "is not for '" + m_host + "' (name the server as its certificate does)"};
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return {ErrorCode::unfit, text + "is not signed by a trusted CA (name the file of its CA with --cacert)"};
-    default: return {ErrorCode::unfit, text + "is invalid: " + m_library->X509_verify_cert_error_string(why)};
+      return {ErrorCode::server_not_ready,
+              text + "is not signed by a trusted CA (name the file of its CA with --cacert)"};
+    default:
+      return {ErrorCode::server_not_ready, text + "is invalid: " + m_library->X509_verify_cert_error_string(why)};
   }
 }
 

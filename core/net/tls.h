@@ -23,7 +23,7 @@ class Tls {
   static Result<Tls> open(const Endpoint& endpoint);
 
   // Continues the handshake with the bytes received so far. True: the handshake is complete, and the server is authenticated.
-  //   unfit    the server's certificate is invalid, or the server and rlock have no TLS version or cipher in common
+  //   server_not_ready  the server's certificate is invalid, or the server and rlock have no TLS version or cipher in common
   //   refused  the server does not accept the client certificate, or requires one
   Result<bool> handshake();
 

@@ -81,7 +81,7 @@ void block_all_signals()
 }
 
 // Waits until the lock is held.
-std::variant<LateValue, DiscardJob, PeerGone> await_start(int socket)
+std::variant<FenceValue, DiscardJob, PeerGone> await_start(int socket)
 {
   for (;;) {
     pollfd runner{socket, POLLIN, 0};
@@ -111,10 +111,10 @@ class StartGate final : public Gate {
  public:
   StartGate(const GuardianTask& task, LastResort& last_resort) : m_task(task), m_last_resort(last_resort) {}
 
-  std::optional<LateValue> pass() override
+  std::optional<FenceValue> pass() override
   {
     const auto told = await_start(m_task.socket.get());
-    const auto* value = std::get_if<LateValue>(&told);
+    const auto* value = std::get_if<FenceValue>(&told);
     // A recv(2) that fails is no proof: the runner may live.
     m_runner_is_gone = !std::holds_alternative<DiscardJob>(told) && is_gone(m_task.socket.get());
     if (value == nullptr || m_runner_is_gone || !may_start(m_clock.now(), m_task.shared_deadline.times())) {
@@ -140,7 +140,7 @@ class StartGate final : public Gate {
   BootClock m_clock;
   // Written by the process at the gate, which shares the memory.
   bool m_runner_is_gone = false;
-  LateValue m_value;
+  FenceValue m_value;
 };
 
 void send(const GuardianTask& task, const JobEvent& event) { send_message(task.socket.get(), event); }

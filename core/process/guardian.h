@@ -46,7 +46,7 @@ struct ForwardSignal {
   int signal;
 };
 struct StartJob {
-  LateValue value;
+  FenceValue value;
 };
 // The runner gives the job up: the socket closes because the runner closes it, and not because the runner is dead.
 struct DiscardJob {};

@@ -131,7 +131,7 @@ bool Job::is_ready()
 
 Result<Done> Job::go(std::string_view late_value)
 {
-  const bool sent = send_message(m_socket.get(), Command(StartJob{LateValue(late_value)}));
+  const bool sent = send_message(m_socket.get(), Command(StartJob{FenceValue(late_value)}));
   return sent || errno == EPIPE ? Result(Done{}) : refused("send");
 }
 

@@ -66,7 +66,7 @@ ExecArgs exec_args(const JobSpec& spec)
 void add_late_variable(ExecArgs& args, const JobSpec& spec)
 {
   if (!spec.late_variable.empty()) {
-    args.late = spec.late_variable + "=" + std::string(LateValue::size, '\0');
+    args.late = spec.late_variable + "=" + std::string(FenceValue::size, '\0');
     args.environment.insert(args.environment.end() - 1, args.late.data());
   }
 }
@@ -106,7 +106,7 @@ struct ExecContext {
     ::_exit(1);
   }
   if (!context.args.late.empty()) {
-    std::memcpy(context.args.late.data() + context.late_at, value->c_str(), LateValue::size);
+    std::memcpy(context.args.late.data() + context.late_at, value->c_str(), FenceValue::size);
   }
   if (shares_group) {
     context.signals.restore();

@@ -17,10 +17,10 @@
 namespace rlock {
 
 // The value of JobSpec::late_variable, with a fixed size, so that it fits in a message.
-class LateValue {
+class FenceValue {
  public:
-  LateValue() = default;
-  explicit LateValue(std::string_view text) { text.copy(m_text.data(), m_text.size() - 1); }
+  FenceValue() = default;
+  explicit FenceValue(std::string_view text) { text.copy(m_text.data(), m_text.size() - 1); }
   [[nodiscard]] const char* c_str() const { return m_text.data(); }
   static constexpr std::size_t size = 32;
 
@@ -36,7 +36,7 @@ class Gate {
   virtual ~Gate() = default;
   // Waits, and returns the late value; nullopt: the job must not begin. The new process calls this, so only what signal-safety(7)
   // allows is allowed.
-  virtual std::optional<LateValue> pass() = 0;
+  virtual std::optional<FenceValue> pass() = 0;
   // Whether a process has passed. The parent calls this.
   [[nodiscard]] virtual bool is_passed() const = 0;
 };

@@ -61,7 +61,7 @@ Result<Fd> stop_descriptor(const Signals& signals, const std::optional<PidFd>& w
 }
 
 // Operators see the watched process as the holder, or else the caller, because this process is about to end.
-LockSpec spec_of(const AcquireRequest& request, const LockName& name)
+LockRequest spec_of(const AcquireRequest& request, const LockName& name)
 {
   const pid_t holder = request.watched ? request.watched->pid : ::getppid();
   return {.name = name,
@@ -81,12 +81,12 @@ LockSpec spec_of(const AcquireRequest& request, const LockName& name)
 }
 
 // A spec for each shard, or for the only lock.
-std::vector<LockSpec> specs_of(const AcquireRequest& request)
+std::vector<LockRequest> specs_of(const AcquireRequest& request)
 {
   if (request.shards.empty()) {
     return {spec_of(request, request.name)};
   }
-  std::vector<LockSpec> specs;
+  std::vector<LockRequest> specs;
   for (const LockName& shard : request.shards) {
     specs.push_back(spec_of(request, shard));
   }
@@ -99,10 +99,10 @@ bool would_wait_for_itself(const AcquireRequest& request, const Busy& busy)
   return request.shards.empty() && waits_for_itself(request.mode, busy);
 }
 
-class AcquireLine final : public WaitingLine {
+class AcquireLine final : public WaitMessage {
  public:
   AcquireLine(const AcquireRequest& request, const RunContext& context)
-      : WaitingLine(display_name(request.name, request.shards.size()), context.clock, context.log, [] {}),
+      : WaitMessage(display_name(request.name, request.shards.size()), context.clock, context.log, [] {}),
         m_request(request)
   {
   }
@@ -113,7 +113,7 @@ class AcquireLine final : public WaitingLine {
 };
 
 // Opens the store and enters the lock.
-Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<const LockSpec> specs,
+Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<const LockRequest> specs,
                                 const AcquireRequest& request, const RunContext& context, StopToken stop)
 {
   const Instant began = context.clock.now();
@@ -160,7 +160,7 @@ Result<RunEnd> interrupted(const RunContext& context)
 // A lock that this process holds until its caller or a keeper does.
 class AcquiredLock {
  public:
-  AcquiredLock(const AcquireRequest& request, const RunContext& context, LockStore& store, const LockSpec& spec,
+  AcquiredLock(const AcquireRequest& request, const RunContext& context, LockStore& store, const LockRequest& spec,
                Entered&& entered)
       : m_request(request),
         m_context(context),
@@ -236,7 +236,7 @@ class AcquiredLock {
   const AcquireRequest& m_request;
   const RunContext& m_context;
   LockStore& m_store;
-  const LockSpec& m_spec;
+  const LockRequest& m_spec;
   const Hold m_hold;
   Taken m_taken;
 };
@@ -255,7 +255,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
     return stop_fd.error();
   }
   const StopToken stop(stop_fd->get());
-  const std::vector<LockSpec> specs = specs_of(request);
+  const std::vector<LockRequest> specs = specs_of(request);
   std::unique_ptr<LockStore> store;
   auto outcome = enter_lock(store, specs, request, context, stop);
   if (!outcome) {
@@ -268,7 +268,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
     return interrupted(context);
   }
   auto entered = std::get<Entered>(*std::move(outcome));
-  const LockSpec& spec = specs[entered.taken.which];
+  const LockRequest& spec = specs[entered.taken.which];
   return AcquiredLock(request, context, *store, spec, std::move(entered)).pass_on(*watched, print_token);
 }
 

@@ -71,7 +71,7 @@ class HeldLocks {
 
   // Stops the threads. Then renews each lease that grew old while other locks were waited for, which proves that the
   // lock is held and lets a fixed lease count from here. Afterwards every lease is young enough for a job to begin, or
-  // there is a loss. ErrorCode::unfit: the server is too slow for such leases.
+  // there is a loss. ErrorCode::server_not_ready: the server is too slow for such leases.
   Result<Done> prepare_for_job()
   {
     stop_threads();
@@ -160,7 +160,7 @@ class Observer final : public WaitObserver {
   const Clock& m_clock;
   HeldLocks& m_held;
   PreparedJob& m_prepared_job;
-  WaitingLine m_line;
+  WaitMessage m_line;
 };
 
 class Acquisition {
@@ -299,7 +299,7 @@ std::string newer_run(const Replaced& replaced)
 
 }  // namespace
 
-WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first)
+WaitMessage::WaitMessage(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first)
     : m_lock(std::move(lock)),
       m_clock(clock),
       m_log(log),
@@ -311,21 +311,21 @@ WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log, s
 {
 }
 
-WaitingLine::~WaitingLine()
+WaitMessage::~WaitMessage()
 {
   if (m_shown && m_is_terminal) {
     write_terminal_line("");
   }
 }
 
-void WaitingLine::refused(const Busy& busy)
+void WaitMessage::refused(const Busy& busy)
 {
   m_busy = busy;
   m_busy_at = m_clock.now();
   m_server.was_there();
 }
 
-void WaitingLine::server_failed(const Error& error)
+void WaitMessage::server_failed(const Error& error)
 {
   m_server_error = error.text;
   if (m_is_terminal) {
@@ -335,7 +335,7 @@ void WaitingLine::server_failed(const Error& error)
   }
 }
 
-void WaitingLine::server_answered()
+void WaitMessage::server_answered()
 {
   m_server_error.clear();
   m_server.server_answered();
@@ -344,7 +344,7 @@ void WaitingLine::server_answered()
   }
 }
 
-void WaitingLine::tick()
+void WaitMessage::tick()
 {
   m_due = m_clock.now() + (m_is_terminal ? terminal_line_every : log_line_every);
   if (m_is_terminal) {
@@ -358,14 +358,14 @@ void WaitingLine::tick()
   }
 }
 
-void WaitingLine::show_on_terminal()
+void WaitMessage::show_on_terminal()
 {
   m_shown = true;
   const std::size_t room = terminal_width() - 1;
   write_terminal_line(std::string(cut_to(line_prefix() + line(shortened(m_lock, room / 3)), room)));
 }
 
-std::string WaitingLine::line(const std::string& lock) const
+std::string WaitMessage::line(const std::string& lock) const
 {
   if (!m_server_error.empty()) {
     return "waiting for " + lock + ": " + m_server_error;
@@ -382,8 +382,8 @@ std::optional<std::uint64_t> place_of(const Busy& busy)
 std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis age)
 {
   std::string text = "waiting for " + lock;
-  if (!busy.unfit.empty()) {
-    return text + ": " + busy.unfit;
+  if (!busy.not_ready.empty()) {
+    return text + ": " + busy.not_ready;
   }
   if (const auto place = place_of(busy)) {
     text += ", place " + std::to_string(*place);

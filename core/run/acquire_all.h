@@ -59,13 +59,13 @@ class ServerLine final : public ServerObserver {
 // is busy.
 
 // Ownership: `clock` and `log` must outlive the object. Threads: used from the waiting thread.
-class WaitingLine : public WaitObserver {
+class WaitMessage : public WaitObserver {
  public:
   // `lock`: the name of the lock for messages. Calls `when_first` when the waiter becomes the first in line.
-  WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);
-  ~WaitingLine() override;  // erases the line on a terminal
-  WaitingLine(const WaitingLine&) = delete;
-  WaitingLine& operator=(const WaitingLine&) = delete;
+  WaitMessage(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);
+  ~WaitMessage() override;  // erases the line on a terminal
+  WaitMessage(const WaitMessage&) = delete;
+  WaitMessage& operator=(const WaitMessage&) = delete;
 
   void refused(const Busy& busy) override;
   [[nodiscard]] Instant due() const override { return m_due; }

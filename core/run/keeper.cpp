@@ -67,7 +67,7 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   }
   Fd callers_end(ends[0]);
   Fd keepers_end(ends[1]);
-  task.store.rest();
+  task.store.stop_threads();
   const pid_t keeper = ::fork();
   if (keeper < 0) {
     return refused("fork");
@@ -130,7 +130,7 @@ class KeeperLoop {
     end_for(await_reason());
     if (!m_task.notify.empty() && !m_news.outcome.empty()) {
       m_watchdog.stop();
-      m_task.store.rest();
+      m_task.store.stop_threads();
       m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_task.taken.grant.lease.from);
       notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
              write_to_syslog);

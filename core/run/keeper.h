@@ -25,7 +25,7 @@ namespace rlock {
 // All that the task refers to must outlive the keeper.
 struct KeeperTask {
   LockStore& store;
-  const LockSpec& spec;
+  const LockRequest& spec;
   const Hold& hold;
   Taken& taken;
   const PidFd& watched;  // the watched process

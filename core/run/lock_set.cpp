@@ -171,16 +171,16 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
   const HolderInfo holder = holder_info(request);
   const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
   const auto spec_of = [&](const LockName& name) {
-    return LockSpec{.name = name,
-                    .mode = request.mode,
-                    .ttl = request.ttl,
-                    .who = holder,
-                    .once = request.once,
-                    .sync = sync,
-                    .again = request.again};
+    return LockRequest{.name = name,
+                       .mode = request.mode,
+                       .ttl = request.ttl,
+                       .who = holder,
+                       .once = request.once,
+                       .sync = sync,
+                       .again = request.again};
   };
   if (!request.shards.empty()) {
-    std::vector<LockSpec> any_of;
+    std::vector<LockRequest> any_of;
     std::transform(request.shards.begin(), request.shards.end(), std::back_inserter(any_of), spec_of);
     sessions.emplace_back(request, context, std::move(any_of), owner);
     return;
@@ -205,7 +205,7 @@ const LockSession& LockSet::first_to_expire() const
   return *std::min_element(sessions.begin(), sessions.end(), expires_earlier);
 }
 
-LockSession::LockSession(const RunRequest& request, const RunContext& context, std::vector<LockSpec> any_of,
+LockSession::LockSession(const RunRequest& request, const RunContext& context, std::vector<LockRequest> any_of,
                          Owner owner)
     : m_request(request), m_context(context), m_any_of(std::move(any_of)), m_hold(std::move(owner))
 {
@@ -297,7 +297,7 @@ std::vector<Ancestor> LockSession::ancestors() const
 void LockSession::stop_threads()
 {
   m_lease->stop_watchdog();
-  m_store->rest();
+  m_store->stop_threads();
 }
 
 bool LockSession::was_released(const CallLimits& limit)

@@ -60,7 +60,7 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.drop_connection(); });
-  if (released && std::holds_alternative<NotHeld>(*released) && !options.result.unused) {
+  if (released && std::holds_alternative<NotHeld>(*released) && options.result.outcome != Ending::unused) {
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Ending::lost};
     return release_lost(context, session, lost).value_or(*std::move(released));

@@ -133,7 +133,7 @@ class Run {
   std::optional<RunReport> begin_again(const RetryNeeded& retry)
   {
     if (!m_policy.waits && !waits_for_server(m_policy, m_context.clock.now())) {
-      return fail(m_request, m_context, {ErrorCode::unfit, retry.why});
+      return fail(m_request, m_context, {ErrorCode::server_not_ready, retry.why});
     }
     m_context.log.notice(retry.why + "; the job has not run yet: trying again", {.event = "lost"});
     m_server_was_there = true;

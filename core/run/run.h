@@ -128,7 +128,7 @@ inline Sync sync_of(unsigned replicas, Millis ttl, Millis server_timeout)
 inline constexpr Millis time_to_note_skip{500};
 
 // Records in the history of the lock that a run did not begin, if the engine has a history.
-inline void note_skipped(LockStore& store, const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+inline void note_skipped(LockStore& store, const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                          const CallLimits& limit)
 {
   if (RunHistory* const history = store.run_history()) {

@@ -21,7 +21,7 @@ bool is_try_again(const Reply& reply) { return reply.is_error() && reply.text.st
 
 Error too_many_redirections(const ClusterNodes& nodes)
 {
-  return {ErrorCode::unfit, nodes.shown() + " redirects requests in a circle (see CLUSTER NODES there)"};
+  return {ErrorCode::server_not_ready, nodes.shown() + " redirects requests in a circle (see CLUSTER NODES there)"};
 }
 
 std::vector<std::string_view> argv_of(const Request& request) { return {request.words.begin(), request.words.end()}; }

@@ -120,7 +120,7 @@ Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, co
     if (!is_listening(endpoint.path)) {
       return ended(directory);
     }
-    if (pong.error().code != ErrorCode::unfit || clock.now() >= limit.deadline) {
+    if (pong.error().code != ErrorCode::server_not_ready || clock.now() >= limit.deadline) {
       return not_started(directory, pong.error().text);
     }
     if (!pause(pause_time, clock, limit)) {

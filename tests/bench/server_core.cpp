@@ -76,7 +76,7 @@ class ServerCore {
 
   Cost pair(const Mode& mode)
   {
-    const LockSpec spec = spec_of("pair", mode);
+    const LockRequest spec = spec_of("pair", mode);
     return measured(pairs_per_round, [&] {
       const Owner owner = next_owner();
       must_be_granted(spec, owner);
@@ -86,7 +86,7 @@ class ServerCore {
 
   Cost hand_over(const Mode& mode)
   {
-    const LockSpec spec = spec_of("hand-over", mode);
+    const LockRequest spec = spec_of("hand-over", mode);
     std::vector<Owner> owners;
     for (int i = 0; i <= waiters_per_round; ++i) {
       owners.push_back(next_owner());
@@ -100,7 +100,7 @@ class ServerCore {
 
   Cost renewal(const Mode& mode)
   {
-    LockSpec spec = spec_of("renewal", mode);
+    LockRequest spec = spec_of("renewal", mode);
     const Owner owner = next_owner();
     must_be_granted(spec, owner);
     const Cost cost = measured(pairs_per_round, [&] {
@@ -139,7 +139,7 @@ class ServerCore {
     return cost_since_reset(m_server, requests, times);
   }
 
-  static LockSpec spec_of(const std::string& name, const Mode& mode)
+  static LockRequest spec_of(const std::string& name, const Mode& mode)
   {
     const HolderInfo who{.host = "web1.example.org",
                          .pid = 12345,
@@ -161,12 +161,12 @@ class ServerCore {
     return Owner::of("f3b1c2d4-0000-4000-8000-" + std::string(12 - number.size(), '0') + number + ":77");
   }
   [[nodiscard]] CallLimits limit() const { return {.deadline = m_clock.now() + 10s, .stop = StopToken::never()}; }
-  void must_be_granted(const LockSpec& spec, const Owner& owner)
+  void must_be_granted(const LockRequest& spec, const Owner& owner)
   {
     const auto attempt = m_store.acquire(spec, owner, {.queues = true}, limit());
     REQUIRE((attempt && std::holds_alternative<Granted>(*attempt)));
   }
-  void must_be_released(const LockSpec& spec, const Owner& owner)
+  void must_be_released(const LockRequest& spec, const Owner& owner)
   {
     const auto released = m_store.release(spec, owner, {}, limit());
     REQUIRE((released && std::holds_alternative<Released>(*released)));

@@ -37,7 +37,7 @@ TEST_CASE("contract: where a store lists locks, it tells which of some names are
     const std::vector<LockName> names{*LockName::parse("free"), Tested::spec().name};
     const auto held = [&](std::span<const LockName> among) {
       const auto states =
-          store.one().listing()->held_among(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+          store.one().listing()->list_held(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
       REQUIRE(states);
       return states->size();
     };

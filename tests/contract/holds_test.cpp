@@ -64,7 +64,7 @@ class Holding {
   }
 
   Tested& m_store;
-  const LockSpec m_spec;
+  const LockRequest m_spec;
   const Log m_log{Verbosity::quiet};
   std::atomic<int> m_renewals{0};
   std::atomic<bool> m_too_much{false};

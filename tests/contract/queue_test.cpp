@@ -17,7 +17,7 @@ TEST_CASE("contract: a lock is granted in the order of the queue")
     const Owner first = Tested::owner();
     const Owner second = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
-    const LockSpec spec = Tested::spec();
+    const LockRequest spec = Tested::spec();
     const auto first_listens = store.other().listen({&spec, 1}, first, Tested::soon());
     const auto second_listens = store.other().listen({&spec, 1}, second, Tested::soon());
     REQUIRE(first_listens);
@@ -36,7 +36,7 @@ TEST_CASE("contract: a release makes a waiter that listens look")
   on_each_store([](Tested& store) {
     const Owner holder = Tested::owner();
     const Owner waiter = Tested::owner();
-    const LockSpec spec = Tested::spec();
+    const LockRequest spec = Tested::spec();
     REQUIRE(store.granted(store.one(), spec, holder));
     const auto listener = store.other().listen({&spec, 1}, waiter, Tested::soon());
     REQUIRE(listener);

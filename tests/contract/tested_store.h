@@ -25,7 +25,7 @@ class Tested {
   LockStore& other() { return *m_other; }
   [[nodiscard]] bool has_queue() const { return m_has_queue; }
 
-  static LockSpec spec(Mode mode = Plain{}, Millis ttl = 30s)
+  static LockRequest spec(Mode mode = Plain{}, Millis ttl = 30s)
   {
     return {.name = *LockName::parse("k"), .mode = mode, .ttl = ttl, .who = {.host = "h", .pid = 1}, .once = {}};
   }
@@ -36,13 +36,13 @@ class Tested {
   }
   static CallLimits soon() { return {.deadline = clock().now() + 5s, .stop = StopToken::never()}; }
 
-  Attempt ask(LockStore& store, const LockSpec& spec, const Owner& owner, bool queues = false)
+  Attempt ask(LockStore& store, const LockRequest& spec, const Owner& owner, bool queues = false)
   {
     const auto answer = store.acquire(spec, owner, {.queues = queues}, soon());
     REQUIRE_MESSAGE(answer, answer.error().text);
     return *answer;
   }
-  std::optional<Granted> granted(LockStore& store, const LockSpec& spec, const Owner& owner)
+  std::optional<Granted> granted(LockStore& store, const LockRequest& spec, const Owner& owner)
   {
     const Attempt attempt = ask(store, spec, owner);
     const auto* grant = std::get_if<Granted>(&attempt);

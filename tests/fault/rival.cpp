@@ -118,7 +118,7 @@ bool Rival::gets_all()
 bool Rival::try_for(const std::string& key, const std::function<void()>& while_held)
 {
   const std::lock_guard guard(m_mutex);
-  const LockSpec spec = spec_of(key);
+  const LockRequest spec = spec_of(key);
   const Owner owner = Owner::fresh(m_rng, 1);
   const auto attempt = m_store->acquire(spec, owner, {}, soon());
   const bool granted = attempt && std::holds_alternative<Granted>(*attempt);
@@ -129,7 +129,7 @@ bool Rival::try_for(const std::string& key, const std::function<void()>& while_h
     m_claims.drop("the rival");
   }
   // A quorum gives back in the background what it did not get. A request that is sent twice meanwhile would get two answers.
-  m_store->rest();
+  m_store->stop_threads();
   return granted;
 }
 
@@ -192,7 +192,7 @@ Reply Rival::ask_server(std::size_t server, const std::vector<std::string_view>&
   return must(m_servers[server].call(words, soon()));
 }
 
-LockSpec Rival::spec_of(const std::string& key) const
+LockRequest Rival::spec_of(const std::string& key) const
 {
   return {.name = *LockName::parse(key), .mode = m_mode, .ttl = m_ttl, .who = {.host = "rival", .pid = 1}, .once = {}};
 }

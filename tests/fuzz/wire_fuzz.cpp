@@ -109,20 +109,20 @@ bool calls_in_time(std::string_view bytes)
   const Endpoint endpoint = endpoint_for(input.choice(4));
   server().script(input.rest());
   const CallLimits limit{.deadline = clock.now() + 1s, .stop = StopToken::never()};
-  const LockSpec spec{.name = *LockName::parse("stock"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = 1h};
+  const LockRequest spec{.name = *LockName::parse("stock"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = 1h};
   const Owner owner = Owner::of("8743c9c0:1");
   RedisStore store(std::make_unique<Direct>(endpoint, clock), clock);
   if (act == 0) {
     promise_result(store.inspect(spec.name, limit));
   } else if (act == 1) {
-    const std::array<const LockSpec*, 2> specs{&spec, &spec};
+    const std::array<const LockRequest*, 2> specs{&spec, &spec};
     promise_result(store.release_each(specs, owner, limit).back());
   } else {
     auto listener = store.listen({&spec, 1}, owner, limit);
     promise_result(listener);
     if (listener) {
       promise_result((*listener)->hear_releases(0, limit));
-      promise_result((*listener)->hear_takings(0, limit));
+      promise_result((*listener)->subscribe_to_grants(0, limit));
       promise_result((*listener)->heard(clock));
     }
   }

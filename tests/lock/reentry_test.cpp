@@ -44,7 +44,7 @@ class LossyTransport final : public Transport {
   int& m_calls;
 };
 
-LockSpec spec(Millis ttl = 30s)
+LockRequest spec(Millis ttl = 30s)
 {
   return {.name = *LockName::parse("k"), .mode = Plain{}, .ttl = ttl, .who = {.host = "h"}, .once = {}};
 }

@@ -56,7 +56,7 @@ class Guardian {
   }
 
  private:
-  std::optional<LateValue> await_start()
+  std::optional<FenceValue> await_start()
   {
     for (;;) {
       pollfd runner{m_socket.get(), POLLIN, 0};

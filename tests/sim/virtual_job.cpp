@@ -113,7 +113,7 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals&, SharedDeadline& sh
 
 Result<Done> Job::go(std::string_view late_value)
 {
-  send_message(m_socket.get(), Command(StartJob{LateValue(late_value)}));
+  send_message(m_socket.get(), Command(StartJob{FenceValue(late_value)}));
   return Done{};
 }
 

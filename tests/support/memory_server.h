@@ -56,7 +56,7 @@ MemoryServer& memory_server_called(const std::string& name);
 // Thread-safe, except tell().
 class MemoryListener final : public Listener {
  public:
-  MemoryListener(MemoryServer& server, std::span<const LockSpec> specs, Owner owner);
+  MemoryListener(MemoryServer& server, std::span<const LockRequest> specs, Owner owner);
   ~MemoryListener() override;
   MemoryListener(const MemoryListener&) = delete;
   MemoryListener& operator=(const MemoryListener&) = delete;
@@ -64,7 +64,7 @@ class MemoryListener final : public Listener {
   [[nodiscard]] int fd() const override { return m_event.get(); }
   Result<Hints> heard(const Clock& clock) override;
   Result<Done> hear_releases(std::size_t which, const CallLimits& limit) override;
-  Result<Done> hear_takings(std::size_t, const CallLimits&) override { return Done{}; }
+  Result<Done> subscribe_to_grants(std::size_t, const CallLimits&) override { return Done{}; }
 
   // Sends a message; the caller holds the server's mutex. `to`: the only owner that gets it; nullopt: the subscribers to
   // releases.

@@ -79,7 +79,7 @@ TEST_CASE("doctor: the certificate that expires first decides")
     return status_of(facts, "certificate");
   };
   using std::chrono::days;
-  const Error expired{ErrorCode::unfit, "has expired"};
+  const Error expired{ErrorCode::server_not_ready, "has expired"};
   const Error silent{ErrorCode::unreachable, "silence"};
   CHECK(with({{"a", days(15)}}) == "ok");
   CHECK(with({{"a", days(14)}}) == "warn");
@@ -93,7 +93,7 @@ TEST_CASE("doctor: the certificate that expires first decides")
 TEST_CASE("doctor: sentinels")
 {
   const Error silent{ErrorCode::unreachable, "silence"};
-  const Error no_quorum{ErrorCode::unfit, "NOQUORUM"};
+  const Error no_quorum{ErrorCode::server_not_ready, "NOQUORUM"};
   const Error no_right{ErrorCode::refused, "NOPERM"};
   struct Row {
     const char* why;
@@ -111,7 +111,8 @@ TEST_CASE("doctor: sentinels")
       {"none knows any", watched_by({{.where = "t", .master = {}}}), "fail", "unknown", "ok"},
       {"too few for a fail-over", watched_by({names(db1), names(db1, no_quorum)}), "ok", "fail", "ok"},
       {"may not be asked", watched_by({names(db1, no_right)}), "ok", "unknown", "ok"},
-      {"it is a replica", watched_by({names(db1)}, Error{ErrorCode::unfit, "a replica"}), "ok", "ok", "fail"},
+      {"it is a replica", watched_by({names(db1)}, Error{ErrorCode::server_not_ready, "a replica"}), "ok", "ok",
+       "fail"},
       {"it does not let us in", watched_by({names(db1)}, no_right), "ok", "ok", "unknown"},
   };
   for (const Row& row : rows) {

@@ -120,7 +120,7 @@ TEST_CASE("doctor: what was not permitted is told apart from what was not answer
   facts.info = Fields();
   facts.config = Error{ErrorCode::refused, "NOPERM"};
   CHECK(about(facts, "persistence") == "not permitted|ask a user who may CONFIG GET");
-  facts.config = Error{ErrorCode::unfit, "LOADING"};
+  facts.config = Error{ErrorCode::server_not_ready, "LOADING"};
   CHECK(about(facts, "persistence") == "not asked: LOADING|");
 }
 

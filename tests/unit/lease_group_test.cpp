@@ -33,7 +33,7 @@ struct Held {
   }
 
   std::unique_ptr<LockStore> store;
-  LockSpec spec;
+  LockRequest spec;
   Lease lease;
 };
 

@@ -36,7 +36,7 @@ struct Leased {
   Log log{Verbosity::quiet};
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   decltype(store_on(server, clock)) store = store_on(server, clock);
-  LockSpec spec;
+  LockRequest spec;
   Owner alice = Owner::of("alice");
   Instant acquired_at = clock.now();
 };
@@ -116,7 +116,7 @@ TEST_CASE("watchdog: a lock that is lost after a request for its release is told
   const Log log(Verbosity::quiet);
   const auto server = std::make_shared<FakeServer>();
   const auto store = store_on(server, clock);
-  const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 9s, .who = {}, .once = {}};
+  const LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 9s, .who = {}, .once = {}};
   const Owner alice = Owner::of("alice");
   const Instant acquired_at = clock.now();
   REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
@@ -174,7 +174,7 @@ struct Watched {
   Log log{Verbosity::quiet};
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   std::unique_ptr<LockStore> store;
-  LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = {}, .who = {}, .once = {}};
+  LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = {}, .who = {}, .once = {}};
   Owner alice = Owner::of("alice");
   LeaseTerm lease{};
   std::atomic<int> moves{0};

@@ -8,7 +8,7 @@ using namespace rlock;
 TEST_CASE("barging: a waiter that loses for 300 ms insists for 50, and only behind a foreign holder")
 {
   constexpr Instant t0 = Instant{} + Millis{1000};
-  Barging barging;
+  ForeignUnlockPolling barging;
   CHECK_FALSE(barging.must_poll(t0, true, true));
   CHECK_FALSE(barging.must_poll(t0 + Millis{300}, true, true));
   CHECK(barging.must_poll(t0 + Millis{301}, true, true));

@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 
 constexpr Millis half_and_more{15'000};  // of the lease passes with each reading of the clock
 
-const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+const LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
 const Owner alice = Owner::of("alice:1");
 
 class NoObserver final : public WaitObserver {
@@ -110,7 +110,7 @@ TEST_CASE("half-lease rule: a grant that is always too late is asked for again, 
   Asked slow(half_and_more);
   const auto refused = slow.acquire();
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::unfit);
+  CHECK(refused.error().code == ErrorCode::server_not_ready);
   CHECK(slow.server->asked() == Words{"acquire alice:1", "acquire alice:1", "acquire alice:1", "release alice:1"});
   CHECK_FALSE(slow.server->holder());
 }
@@ -123,7 +123,7 @@ TEST_CASE("half-lease rule: a nested hold that is always granted too late is giv
   const Hold nested = Hold::nested_in(alice, rng, 1);
   const auto refused = reenter_lock(*slow.store, spec, nested, 5min, slow.clock, StopToken::never());
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::unfit);
+  CHECK(refused.error().code == ErrorCode::server_not_ready);
   CHECK(slow.server->asked().back() == "release alice:1");
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("lease: a grant whose lease began long before it was asked for begins 
   old.server->give_less(0s, 20s);
   const auto refused = old.acquire();
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::unfit);
+  CHECK(refused.error().code == ErrorCode::server_not_ready);
   CHECK_FALSE(old.server->holder());
 
   REQUIRE(old.store->acquire(spec, alice, {}, {.deadline = far_future, .stop = StopToken::never()}));
@@ -141,7 +141,7 @@ TEST_CASE("lease: a grant whose lease began long before it was asked for begins 
   const auto nested =
       reenter_lock(*old.store, spec, Hold::nested_in(alice, rng, 1), 5min, old.clock, StopToken::never());
   REQUIRE_FALSE(nested);
-  CHECK(nested.error().code == ErrorCode::unfit);
+  CHECK(nested.error().code == ErrorCode::server_not_ready);
 }
 
 TEST_CASE("lease: a grant is taken with the lease that the store gave")

@@ -115,7 +115,8 @@ TEST_CASE("waiting for a server: an answer that was lost does not leave two hold
 
 TEST_CASE("waiting for a server: a store that cannot be opened is opened again, and only for errors that pass")
 {
-  for (const ErrorCode code : {ErrorCode::unreachable, ErrorCode::unfit, ErrorCode::refused, ErrorCode::config}) {
+  for (const ErrorCode code :
+       {ErrorCode::unreachable, ErrorCode::server_not_ready, ErrorCode::refused, ErrorCode::config}) {
     FailureObserver observer;
     SeededRng rng(7);
     int attempts = 0;

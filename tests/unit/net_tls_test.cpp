@@ -69,6 +69,6 @@ TEST_CASE("tls: nonsense in the form of a record")
     peer.lasts(plenty);
   });
   const Error error = failure(server, within(plenty));
-  CHECK(error.code == ErrorCode::unfit);
+  CHECK(error.code == ErrorCode::server_not_ready);
   CHECK(error.text.starts_with("TLS with unix:///"));
 }

@@ -33,7 +33,7 @@ TEST_CASE("guardian messages: what is sent arrives, of each kind")
   const Pair pair;
   send_message(pair.here.get(), Command(StopOrder{Millis{750}}));
   send_message(pair.here.get(), Command(ForwardSignal{SIGHUP}));
-  send_message(pair.here.get(), Command(StartJob{LateValue("41")}));
+  send_message(pair.here.get(), Command(StartJob{FenceValue("41")}));
   const auto order = receive_message<Command>(pair.there.get());
   CHECK(std::get<StopOrder>(std::get<Command>(order)).kill_after == Millis{750});
   const auto forward = receive_message<Command>(pair.there.get());

@@ -90,13 +90,13 @@ TEST_CASE("quorum: the pause after a tie grows with each tie, and shrinks each t
   Backoff backoff(most);
   Millis before{0};
   for (int i = 0; i < 5; ++i) {
-    backoff.tied(Millis{1});
+    backoff.split_vote(Millis{1});
     const Millis pause = backoff.draw();
     CHECK(pause > before);
     before = pause;
   }
   for (int i = 0; i < 20; ++i) {
-    backoff.tied(Millis{300});
+    backoff.split_vote(Millis{300});
   }
   before = backoff.draw();
   CHECK(before <= Millis{30'000});

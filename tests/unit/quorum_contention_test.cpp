@@ -73,7 +73,7 @@ class Contest {
       client.backoff.settled();
       client.next = std::max(m_now, m_held_until) + client.backoff.draw();
     } else if (client.is_tied) {
-      client.backoff.tied(m_attempt);
+      client.backoff.split_vote(m_attempt);
       client.next = m_now + client.backoff.draw();
     } else {
       return true;

@@ -14,7 +14,7 @@ using Behavior = FakeServer::Behavior;
 
 namespace {
 
-const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+const LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
 const Owner alice = Owner::of("alice");
 const Owner bob = Owner::of("bob");
 
@@ -247,7 +247,7 @@ TEST_CASE("quorum store: a grant whose fencing number too few servers remember i
 TEST_CASE("quorum store: a grant that took longer than the lease is none")
 {
   const Five five({Behavior::hung, Behavior::hung, Behavior::hung, Behavior::fine, Behavior::fine});
-  LockSpec brief = spec;
+  LockRequest brief = spec;
   brief.ttl = 100ms;
   const auto store = five.store();
   std::thread thaw([&] {
@@ -270,10 +270,10 @@ TEST_CASE(
   const auto attempt = five.store()->acquire(spec, alice, {}, five.within(5s));
   REQUIRE(is_busy(attempt));
   const Busy& busy = std::get<Busy>(*attempt);
-  CHECK(has(busy.unfit, "s0 has had its data for less than 10s and may have forgotten locks; it counts in 6"));
+  CHECK(has(busy.not_ready, "s0 has had its data for less than 10s and may have forgotten locks; it counts in 6"));
   CHECK(*busy.again_in > 6s);
   CHECK(*busy.again_in < 7s);
-  CHECK_FALSE(busy.tied);
+  CHECK_FALSE(busy.split_vote);
   CHECK(five.held_by(alice) == 0);  // it was taken back, also from the young server
 
   CHECK(granted(five.store({}, false)->acquire(spec, Owner::of("unguarded"), {}, five.within(5s))));

@@ -175,7 +175,7 @@ TEST_CASE("cluster: TRYAGAIN is tried again, until the time is over")
   refusals = 1'000'000;
   const auto never = cluster.call("k", get, within(Millis{100}));
   REQUIRE_FALSE(never);
-  CHECK(never.error().code == ErrorCode::unfit);
+  CHECK(never.error().code == ErrorCode::server_not_ready);
 }
 
 TEST_CASE("cluster: redirections in circles are given up")
@@ -194,7 +194,7 @@ TEST_CASE("cluster: redirections in circles are given up")
   Cluster cluster = cluster_of({one.port()});
   const auto never = cluster.call("k", get, within(plenty));
   REQUIRE_FALSE(never);
-  CHECK(never.error().code == ErrorCode::unfit);
+  CHECK(never.error().code == ErrorCode::server_not_ready);
   CHECK(one.heard().size() + other.heard().size() < 20);
 }
 

@@ -23,7 +23,7 @@ TEST_CASE("direct: what a full server says before it hangs up is heard")
   Direct transport(full.endpoint(), real_clock);
   const auto reply = transport.call("", ping, within(plenty));
   REQUIRE_FALSE(reply);
-  CHECK(reply.error().code == ErrorCode::unfit);
+  CHECK(reply.error().code == ErrorCode::server_not_ready);
 }
 
 TEST_CASE("direct: a failed call is not sent again, and the next one finds a new connection")
@@ -66,7 +66,7 @@ TEST_CASE("run_script: the source follows where the server does not know the scr
     if (answered) {
       CHECK(reply->integer == 7);
     } else {
-      CHECK(reply.error().code == (last.starts_with("-OOM") ? ErrorCode::unfit : ErrorCode::internal));
+      CHECK(reply.error().code == (last.starts_with("-OOM") ? ErrorCode::server_not_ready : ErrorCode::internal));
     }
   }
 }
@@ -85,7 +85,7 @@ TEST_CASE("direct: several requests are sent before the first answer is awaited"
   REQUIRE(answers.size() == 3);
   CHECK(answers[0]->integer == 1);
   REQUIRE_FALSE(answers[1]);
-  CHECK(answers[1].error().code == ErrorCode::unfit);
+  CHECK(answers[1].error().code == ErrorCode::server_not_ready);
 }
 
 TEST_CASE("direct: what is not answered when the connection is lost is unknown, and the next call finds a new one")

@@ -51,7 +51,7 @@ class Backoff {
   explicit Backoff(Rng& rng) : m_rng(rng) {}
 
   // Notes that no client got a quorum. `took`: how long the attempt took.
-  void tied(Millis took)
+  void split_vote(Millis took)
   {
     m_least = std::clamp(took * 2, shortest, longest / 4);
     m_ties = std::min(m_ties + 1, most_doublings);

@@ -47,7 +47,7 @@ Result<Done> release_earlier_attempts(QuorumServer& server, const Clock& clock, 
 
 // The marker is read after the answer: if the server had lost its data in between, the marker would be gone as well. It
 // is read also when the server refuses, because the server may know a longer ttl than those that grant.
-Result<Vote> vote_of(QuorumServer& server, const LockSpec& spec, const Owner& owner, const Clock& clock,
+Result<Vote> vote_of(QuorumServer& server, const LockRequest& spec, const Owner& owner, const Clock& clock,
                      const CallLimits& limit)
 {
   if (const auto released = release_earlier_attempts(server, clock, limit); !released) {
@@ -108,7 +108,7 @@ Millis ttl_of_quorum(const Answers<Attempt>& answers, std::size_t quorum)
 
 }  // namespace
 
-Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions&,
+Result<Attempt> QuorumStore::acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions&,
                                      const CallLimits& limit)
 {
   const Instant asked_at = m_clock.now();
@@ -140,7 +140,7 @@ Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, c
 }
 
 // Decided by the settled votes in the first half of the time, then by all: the rest of the time is for confirm_grant.
-Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
+Answers<Vote> QuorumStore::ask_for_lock(const LockRequest& spec, const Owner& owner, const CallLimits& limit)
 {
   const auto is_decided = [&](const Answers<Vote>& votes) {
     const auto answers = counted_attempts(votes, needed_age(votes, spec.ttl, m_policy.restart_guard));
@@ -160,7 +160,7 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner
 
 // What is left to do once a quorum has granted: writes the fencing number back, tells the markers, and looks whether
 // the lease has time left. `counting`: as counting_servers says.
-Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner, const Granted& granted,
+Result<Done> QuorumStore::confirm_grant(const LockRequest& spec, const Owner& owner, const Granted& granted,
                                         const std::set<std::string>& counting, const CallLimits& limit)
 {
   const bool any_quorum_knows = quorum_of(spec) == size();
@@ -178,13 +178,14 @@ Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner
     return no_quorum(answers, quorum_of(spec));
   }
   if (decision != Decision::carried || m_clock.now() >= LeaseBudget(granted.lease).valid_until()) {
-    return Error{ErrorCode::unfit,
+    return Error{ErrorCode::server_not_ready,
                  std::string("the servers need longer to answer than the lease lasts") + give_longer_lease};
   }
   return Done{};
 }
 
-Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vote>& votes, Millis took, Millis within)
+Result<Attempt> QuorumStore::not_granted(const LockRequest& spec, const Answers<Vote>& votes, Millis took,
+                                         Millis within)
 {
   const std::size_t quorum = quorum_of(spec);
   const Millis needed = needed_age(votes, spec.ttl, m_policy.restart_guard);
@@ -200,39 +201,39 @@ Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vot
                                    .holder = std::nullopt,
                                    .waiters_ahead = 1,
                                    .again_in = *in + m_backoff->draw(),
-                                   .unfit = error.text})
+                                   .not_ready = error.text})
             : error;
 }
 
 // If one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got the lock,
 // and chance decides which client is first next time. For a lock with several holders each server may name another holder: such a
 // lock counts as held if no server grants it. `waiters_ahead` is 1, not 0, because no server promises the next turn.
-Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took)
+Attempt QuorumStore::refused(const LockRequest& spec, const Answers<Attempt>& answers, Millis took)
 {
   const std::size_t quorum = quorum_of(spec);
   const auto named = most_named(answers);
   const bool silent = !kind_of(spec.mode).announces_release;
   const bool shares = !kind_of(spec.mode).is_always_exclusive;
   const bool clear = named && named->servers >= quorum;
-  const bool tied = !clear && !(shares && grants(answers).yes == 0);
-  if (tied) {
-    m_backoff->tied(took);
+  const bool split_vote = !clear && !(shares && grants(answers).yes == 0);
+  if (split_vote) {
+    m_backoff->split_vote(took);
   } else {
     m_backoff->settled();
   }
   const Millis ttl = ttl_of_quorum(answers, quorum);
-  const Millis pause = tied     ? Millis{0}
-                       : silent ? std::min(ttl, silent_pause)
-                       : clear  ? ttl
-                                : std::min(ttl, shared_pause);
+  const Millis pause = split_vote ? Millis{0}
+                       : silent   ? std::min(ttl, silent_pause)
+                       : clear    ? ttl
+                                  : std::min(ttl, shared_pause);
   // The server sets again_in when the lock is held as another kind, because that holder sends no message to this caller.
   const Millis by_server = named ? named->busy->again_in.value_or(pause) : pause;
-  return Busy{.ttl = !tied && ttl < never ? std::optional{ttl} : std::nullopt,
+  return Busy{.ttl = !split_vote && ttl < never ? std::optional{ttl} : std::nullopt,
               .holder = named ? named->busy->holder : std::nullopt,
               .waiters_ahead = 1,
               .silent = silent,
               .again_in = std::min(pause, by_server) + m_backoff->draw(),
-              .tied = tied};
+              .split_vote = split_vote};
 }
 
 // Tells the servers that do not know the longest ttl: the server that knows it may be down at the next attempt.
@@ -254,8 +255,8 @@ void QuorumStore::tell_longest_ttl(const Answers<Vote>& votes, Millis within)
 // Releases on all servers but those where another owner holds the lock: also where no answer came, because that server
 // may have granted. Does not wait for the answers. `announced`: a lock that had less than a quorum is no news for
 // waiters.
-void QuorumStore::take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
-                            Millis within)
+void QuorumStore::take_back(const LockRequest& spec, const Owner& owner, const Answers<Attempt>& answers,
+                            bool announced, Millis within)
 {
   for (std::size_t i = 0; i < size(); ++i) {
     const bool refused_it = answers[i] && *answers[i] && !std::holds_alternative<Granted>(**answers[i]);

@@ -209,11 +209,11 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
   });
 }
 
-Result<std::vector<LockState>> QuorumStore::held_among(std::span<const LockName> names, const PerAnswer& limits)
+Result<std::vector<LockState>> QuorumStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
 {
   return merged_lists(limits,
                       [all = std::vector(names.begin(), names.end())](LockListing& listing, const PerAnswer& within) {
-                        return listing.held_among(all, within);
+                        return listing.list_held(all, within);
                       });
 }
 
@@ -289,7 +289,7 @@ Result<std::vector<Runs>> QuorumStore::past_runs(std::span<const LockName> names
   return all;
 }
 
-Result<Done> QuorumStore::note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+Result<Done> QuorumStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                                        const CallLimits& limit)
 {
   const auto [answers, decision] = prove<Done>(

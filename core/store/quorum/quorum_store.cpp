@@ -28,7 +28,7 @@ class QuorumListener final : public Listener {
   [[nodiscard]] int fd() const override { return m_epoll.get(); }
   Result<Hints> heard(const Clock& clock) override;
   Result<Done> hear_releases(std::size_t, const CallLimits&) override { return Done{}; }
-  Result<Done> hear_takings(std::size_t which, const CallLimits& limit) override;
+  Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) override;
 
  private:
   Result<Done> enough_left() const;
@@ -104,14 +104,14 @@ Release merged_release(const Answers<Release>& answers, bool is_released)
 }
 
 // A check uses no ttl.
-Millis told_ttl(const LockSpec& spec, const RenewOptions& options)
+Millis told_ttl(const LockRequest& spec, const RenewOptions& options)
 {
   return options.only_checks ? Millis{0} : spec.ttl;
 }
 
 using ListenerPtr = std::unique_ptr<Listener>;
 
-Result<ListenerPtr> listen_for_releases(QuorumServer& server, std::span<const LockSpec> specs, const Owner& owner,
+Result<ListenerPtr> listen_for_releases(QuorumServer& server, std::span<const LockRequest> specs, const Owner& owner,
                                         const CallLimits& limit)
 {
   auto listener = server.store->listen(specs, owner, limit);
@@ -140,9 +140,9 @@ QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy,
   }
 }
 
-QuorumStore::~QuorumStore() { rest(); }
+QuorumStore::~QuorumStore() { stop_threads(); }
 
-void QuorumStore::rest()
+void QuorumStore::stop_threads()
 {
   constexpr Millis look_every{1};
   const Instant over = m_clock.now() + unresponsive_grace;
@@ -176,7 +176,7 @@ void QuorumStore::work_without_threads(const CallLimits& limit)
 }
 
 // Writes the number back again, because some servers may have granted late.
-Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
+Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_of(spec);
   const Millis within = std::chrono::ceil<Millis>(limit.deadline - m_clock.now());
@@ -206,7 +206,7 @@ Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hol
                  : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
 }
 
-Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+Result<bool> QuorumStore::raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
                                       const CallLimits& limit)
 {
   const auto [answers, decision] = prove<bool>(
@@ -219,7 +219,7 @@ Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, 
                                        : Result<bool>(decision == Decision::carried);
 }
 
-Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+Result<Renewal> QuorumStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                                    const CallLimits& limit)
 {
   const auto request = [spec, owner, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
@@ -229,7 +229,7 @@ Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, con
   return renew_by(request, spec, owner, limit);
 }
 
-Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+Result<Renewal> QuorumStore::renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                                         const CallLimits& limit)
 {
   const auto request = [spec, hold, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
@@ -239,7 +239,7 @@ Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, 
   return renew_by(request, spec, hold, limit);
 }
 
-Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
+Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockRequest& spec, const Hold& hold,
                                       const CallLimits& limit)
 {
   const auto [answers, decision] =
@@ -253,7 +253,7 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
 
 // The process may end after a release, so a request that is under way to a server that hangs is interrupted, and the
 // release can be sent to that server.
-Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+Result<Release> QuorumStore::release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& release_options,
                                      const CallLimits& limit)
 {
   const std::size_t quorum = quorum_of(spec);
@@ -274,7 +274,7 @@ Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, con
   return merged_release(answers, decision == Decision::carried);
 }
 
-void QuorumStore::post_release(std::size_t server, const LockSpec& spec, const Hold& hold, bool announced,
+void QuorumStore::post_release(std::size_t server, const LockRequest& spec, const Hold& hold, bool announced,
                                Millis within)
 {
   const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& at, const CallLimits& limit) {
@@ -289,7 +289,7 @@ void QuorumStore::post_release(std::size_t server, const LockSpec& spec, const H
 }
 
 // A quorum of servers is enough, because a holder announces its release on at least one of them.
-Result<std::unique_ptr<Listener>> QuorumStore::listen(std::span<const LockSpec> specs, const Owner& owner,
+Result<std::unique_ptr<Listener>> QuorumStore::listen(std::span<const LockRequest> specs, const Owner& owner,
                                                       const CallLimits& limit)
 {
   auto [answers, decision] = prove<ListenerPtr>(
@@ -332,10 +332,11 @@ Result<Done> QuorumListener::enough_left() const
 }
 
 // Subscribes on one server after the other, and leaves out the servers that do not answer in time.
-Result<Done> QuorumListener::hear_takings(std::size_t which, const CallLimits& limit)
+Result<Done> QuorumListener::subscribe_to_grants(std::size_t which, const CallLimits& limit)
 {
-  std::erase_if(m_listeners,
-                [&](const std::unique_ptr<Listener>& listener) { return !listener->hear_takings(which, limit); });
+  std::erase_if(m_listeners, [&](const std::unique_ptr<Listener>& listener) {
+    return !listener->subscribe_to_grants(which, limit);
+  });
   return enough_left();
 }
 

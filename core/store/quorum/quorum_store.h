@@ -5,7 +5,7 @@
 // cannot change the result. A server that is down, slow, read-only or hung counts as a no and delays nothing unless it
 // is needed. An attempt that is not granted is released on all servers, also on those that did not answer, and its
 // owner is never used again, so that a release that arrives late cannot end a later grant. When several clients get a
-// part of the servers each, the attempt is tied (Busy::tied): the caller asks again after a random pause. There is no
+// part of the servers each, the vote is split (Busy::split_vote): the caller asks again after a random pause. There is no
 // queue, because the queues of N servers have no common order: a waiter waits for a message from any server, for
 // Busy::again_in at most.
 //
@@ -23,7 +23,7 @@
 // longest ttl that any server knows decides. When a server counts, its marker records that fact, so that a longer ttl that is
 // used later does not exclude the server. A server that rlock uses for the first time waits too, because a new server looks like
 // a flushed one. An attempt that fails only because too few servers are old enough is Busy, with the reason in
-// Busy::unfit. The guard does not notice: a step of the server's clock forwards while it waits; the loss of the data of
+// Busy::not_ready. The guard does not notice: a step of the server's clock forwards while it waits; the loss of the data of
 // all servers at once, the longest ttl included (then the ttl of the request decides); a longer ttl that only silent
 // servers know; clients that disagree about the guard.
 //
@@ -69,22 +69,22 @@ class QuorumStore final : public LockStore,
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
+  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits& limit) override;
-  [[nodiscard]] bool takes_back() const override { return true; }
-  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
-  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
-  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+  [[nodiscard]] bool releases_refused_attempts() const override { return true; }
+  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return false; }
+  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override;
-  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+  Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                              const CallLimits& limit) override;
-  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+  Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& release_options,
                           const CallLimits& limit) override;
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
                                            const CallLimits& limit) override;
   void drop_connection() override {}  // each server's connection goes with the request that failed on it
-  void rest() override;
+  void stop_threads() override;
 
   // An ability is offered if each of the servers offers it.
   [[nodiscard]] bool keeps_after_release() const override { return m_keeps_after_release; }
@@ -95,11 +95,11 @@ class QuorumStore final : public LockStore,
   RunHistory* run_history() override { return m_has_history ? this : nullptr; }
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
-  Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) override;
+  Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
                                                       const PerAnswer& limits) override;
-  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+  Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                             const CallLimits& limit) override;
 
  private:
@@ -128,25 +128,25 @@ class QuorumStore final : public LockStore,
 
   void work_without_threads(const CallLimits& limit);
 
-  Answers<Vote> ask_for_lock(const LockSpec& spec, const Owner& owner, const CallLimits& limit);
-  Result<Done> confirm_grant(const LockSpec& spec, const Owner& owner, const Granted& granted,
+  Answers<Vote> ask_for_lock(const LockRequest& spec, const Owner& owner, const CallLimits& limit);
+  Result<Done> confirm_grant(const LockRequest& spec, const Owner& owner, const Granted& granted,
                              const std::set<std::string>& counting, const CallLimits& limit);
-  Result<Attempt> not_granted(const LockSpec& spec, const Answers<Vote>& votes, Millis took, Millis within);
-  Attempt refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took);
-  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);
+  Result<Attempt> not_granted(const LockRequest& spec, const Answers<Vote>& votes, Millis took, Millis within);
+  Attempt refused(const LockRequest& spec, const Answers<Attempt>& answers, Millis took);
+  Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);
   void tell_longest_ttl(const Answers<Vote>& votes, Millis within);
-  void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
+  void take_back(const LockRequest& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);
-  void post_release(std::size_t server, const LockSpec& spec, const Hold& hold, bool announced, Millis within);
+  void post_release(std::size_t server, const LockRequest& spec, const Hold& hold, bool announced, Millis within);
 
   using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const CallLimits&)>;
-  Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
+  Result<Renewal> renew_by(const AskForRenewal& request, const LockRequest& spec, const Hold& hold,
                            const CallLimits& limit);
   Result<LockState> merged(const LockName& name, const Answers<LockState>& answers) const;
 
   [[nodiscard]] std::size_t size() const { return m_workers.size(); }
   [[nodiscard]] std::size_t majority() const { return size() / 2 + 1; }
-  [[nodiscard]] std::size_t quorum_of(const LockSpec& spec) const
+  [[nodiscard]] std::size_t quorum_of(const LockRequest& spec) const
   {
     return quorum_size(m_policy.rule, spec.mode, size());
   }

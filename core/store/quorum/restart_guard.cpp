@@ -19,9 +19,9 @@ bool is_too_young(const Vote& vote, Millis needed_age) { return is_unsure_grant(
 
 Error too_young(const std::string& shown, Millis age, Millis needed)
 {
-  return {ErrorCode::unfit, shown + " has had its data for less than " + show_roughly(needed) +
-                                " and may have forgotten locks; it counts in " + show_roughly(needed - age) +
-                                " (--no-restart-guard if it keeps its data)"};
+  return {ErrorCode::server_not_ready, shown + " has had its data for less than " + show_roughly(needed) +
+                                           " and may have forgotten locks; it counts in " + show_roughly(needed - age) +
+                                           " (--no-restart-guard if it keeps its data)"};
 }
 
 Result<Attempt> counted(const Vote& vote, Millis needed_age)

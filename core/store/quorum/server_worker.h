@@ -23,7 +23,7 @@ namespace rlock {
 
 // A hold whose release got no answer.
 struct Unreleased {
-  LockSpec spec;
+  LockRequest spec;
   Hold hold;
   Instant expires_at;  // when the ttl has ended the lock
 };

@@ -151,7 +151,7 @@ class SubscribedListener final : public Listener {
     return add(lock.releases, limit);
   }
 
-  Result<Done> hear_takings(std::size_t which, const CallLimits& limit) override
+  Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) override
   {
     Channels& lock = m_locks[which];
     if (lock.hears_takings) {
@@ -176,11 +176,11 @@ class SubscribedListener final : public Listener {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockSpec> specs, const Owner& owner,
+Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockRequest> specs, const Owner& owner,
                                                      const CallLimits& limit)
 {
   std::vector<Channels> locks;
-  for (const LockSpec& spec : specs) {
+  for (const LockRequest& spec : specs) {
     const LockKeys keys(spec.name, spec.mode);
     locks.push_back({.own = keys.owner_channel + owner.text(),
                      .releases = keys.channel,

@@ -172,10 +172,10 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
       names.push_back(*std::move(name));
     }
   }
-  return held_among(names, limits);
+  return list_held(names, limits);
 }
 
-Result<std::vector<LockState>> RedisStore::held_among(std::span<const LockName> names, const PerAnswer& limits)
+Result<std::vector<LockState>> RedisStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
 {
   std::vector<LockState> locks;
   const auto answers = ask_each(names, "", limits);
@@ -207,7 +207,7 @@ Result<std::vector<std::vector<PastRun>>> RedisStore::past_runs(std::span<const 
   return all;
 }
 
-Result<Done> RedisStore::note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+Result<Done> RedisStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                                       const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).skip;

@@ -17,7 +17,7 @@ namespace {
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
 
 // How long the success of another caller counts for this caller.
-Millis shared_for(const LockSpec& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
+Millis shared_for(const LockRequest& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
 
 std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at)
 {
@@ -31,7 +31,7 @@ std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
                         : std::nullopt;
 }
 
-std::string_view wait_mode(const LockSpec& spec, const AcquireOptions& options)
+std::string_view wait_mode(const LockRequest& spec, const AcquireOptions& options)
 {
   return !options.queues ? "try" : spec.who.latest ? "latest" : "wait";
 }
@@ -88,7 +88,7 @@ EndOfRun result_of(const ReleaseOptions& options)
   return options.announced ? options.result : EndOfRun{.outcome = Ending::unused};
 }
 
-Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
+Result<Release> release_of(const Result<Reply>& reply, const LockRequest& spec)
 {
   if (!reply) {
     return reply.error();
@@ -145,7 +145,7 @@ std::string_view RedisStore::rights_check() const { return m_rights_check == Rig
 std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
 
 // Uses the connection of the acquire, because WAIT counts the writes of its connection.
-Result<Done> RedisStore::await_replicas(const LockSpec& spec, const CallLimits& limit)
+Result<Done> RedisStore::await_replicas(const LockRequest& spec, const CallLimits& limit)
 {
   if (spec.sync.replicas == 0) {
     return Done{};
@@ -160,13 +160,13 @@ Result<Done> RedisStore::await_replicas(const LockSpec& spec, const CallLimits& 
   if (reply->kind == Reply::Kind::integer && reply->integer >= static_cast<std::int64_t>(spec.sync.replicas)) {
     return Done{};
   }
-  return Error{ErrorCode::unfit, std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " +
-                                     wanted + " had the lock " + printable(spec.name.text()) + " within " +
-                                     show(spec.sync.within) +
-                                     ": it was given back (raise --server-timeout, or look at the replicas)"};
+  return Error{ErrorCode::server_not_ready,
+               std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " + wanted +
+                   " had the lock " + printable(spec.name.text()) + " within " + show(spec.sync.within) +
+                   ": it was given back (raise --server-timeout, or look at the replicas)"};
 }
 
-Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
+Result<Attempt> RedisStore::acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
                                     const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
@@ -202,7 +202,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .at = m_transport->may_fail_over() ? std::nullopt : time_in(answer, 8)}};
 }
 
-Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
+Result<ReentryResult> RedisStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const Instant sent_at = m_clock.now();
@@ -245,7 +245,7 @@ Result<DataAge> RedisStore::marker(const MarkerNews& news, const CallLimits& lim
                  .sure = reply->elements[3].integer == 1};
 }
 
-Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
+Result<bool> RedisStore::is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit)
 {
   const std::string queue = LockKeys(spec.name, spec.mode).queue;
   const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
@@ -256,20 +256,20 @@ Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, con
   return reply->kind != Reply::Kind::nil;
 }
 
-Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+Result<Renewal> RedisStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                                   const CallLimits& limit)
 {
   return renew_as(spec, owner, "", options, limit);
 }
 
-Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+Result<Renewal> RedisStore::renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                                        const CallLimits& limit)
 {
   return renew_as(spec, hold.owner, hold.id, options, limit);
 }
 
 // A ttl of 0 changes nothing. The server never shortens a ttl.
-Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold,
+Result<Renewal> RedisStore::renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
                                      const RenewOptions& options, const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).renew;
@@ -292,7 +292,7 @@ Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, s
   return answer.unexpected(script, spec.name);
 }
 
-Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+Result<bool> RedisStore::raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
                                      const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).raise;
@@ -307,7 +307,7 @@ Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, s
   return answer.unexpected(script, spec.name);
 }
 
-Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
+Result<Release> RedisStore::release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
                                     const CallLimits& limit)
 {
   const auto reply =
@@ -320,12 +320,12 @@ Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, cons
   return release_of(reply, spec);
 }
 
-std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* const> specs, const Owner& owner,
+std::vector<Result<Release>> RedisStore::release_each(std::span<const LockRequest* const> specs, const Owner& owner,
                                                       const CallLimits& limit)
 {
   std::vector<ScriptCall> calls;
   const std::string subscriptions = std::to_string(m_release_subscriptions->load());
-  for (const LockSpec* spec : specs) {
+  for (const LockRequest* spec : specs) {
     calls.push_back(call_of(scripts_of(spec->mode).release, spec->name, spec->mode, owner,
                             {owner.text(), subscriptions, "0", "0", encode(EndOfRun{.outcome = Ending::unused})}));
   }

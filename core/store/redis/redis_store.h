@@ -33,21 +33,21 @@ class RedisStore final : public LockStore,
   {
   }
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
+  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits& limit) override;
-  Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
-  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
-  Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
-  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+  Result<Done> await_replicas(const LockRequest& spec, const CallLimits& limit) override;
+  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) override;
+  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override;
-  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+  Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                              const CallLimits& limit) override;
-  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
+  Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
                           const CallLimits& limit) override;
-  std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
+  std::vector<Result<Release>> release_each(std::span<const LockRequest* const> specs, const Owner& owner,
                                             const CallLimits& limit) override;
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
                                            const CallLimits& limit) override;
   void drop_connection() override { m_transport->forget(); }
   [[nodiscard]] bool keeps_after_release() const override { return true; }
@@ -65,21 +65,21 @@ class RedisStore final : public LockStore,
   Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
                                                             const CallLimits& limit) override;
   [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
-  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+  Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
                            const CallLimits& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
-  Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) override;
+  Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
   Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
                                                       const PerAnswer& limits) override;
-  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+  Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                             const CallLimits& limit) override;
 
  private:
-  Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const RenewOptions& options,
-                           const CallLimits& limit);
+  Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
+                           const RenewOptions& options, const CallLimits& limit);
   [[nodiscard]] std::string_view rights_check() const;
   [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,

@@ -58,7 +58,7 @@ constexpr OptionRow<TakeRequest> busy_code_row(ExitCode default_code)
   return {{.names = "-E,--conflict-exit-code",
            .value = "N",
            .help = {"exit code when the lock is busy", default_code},
-           .range = Numbers{0, 255, "75"}},
+           .range = Numbers{0, 255, "0"}},
           set<&TakeRequest::busy_code>};
 }
 

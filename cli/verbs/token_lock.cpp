@@ -9,6 +9,7 @@
 #include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
+#include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
 #include "lock/wait_until_free.h"
 #include "run/environment.h"

@@ -166,6 +166,13 @@ struct StillHeld {
 struct Dequeued {};  // the caller did not hold the lock, and has left the queue
 using Release = std::variant<Released, StillHeld, Dequeued, NotHeld>;
 
+// Whether the caller held the lock until this release or an earlier one. A server that lost the grant in a fail-over may
+// still have a holder in its queue.
+inline bool was_held(const Release& release)
+{
+  return std::holds_alternative<Released>(release) || std::holds_alternative<StillHeld>(release);
+}
+
 struct ReleaseOptions {
   Millis keep{0};          // --min-hold: how long the lock stays taken after its last hold has ended
   bool succeeded = false;  // the server must remember a success for LockRequest::once

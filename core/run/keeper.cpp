@@ -304,7 +304,7 @@ class KeeperLoop {
   {
     m_watchdog.stop();
     const auto released = release_lost({});
-    return released && !std::holds_alternative<NotHeld>(*released);
+    return released && was_held(*released);
   }
 
   [[nodiscard]] bool is_forced()

@@ -54,7 +54,7 @@ bool release_orphaned(LockStore& store, const LockSession& session, std::optiona
     return store.release(session.spec(), session.hold(), {.keep = keep, .result = result}, limit);
   };
   const auto released = retry_release(clock, options, release, [&] { store.drop_connection(); });
-  return released && !std::holds_alternative<NotHeld>(*released);
+  return released && was_held(*released);
 }
 
 // JobSpec::release_for_runner. Called in the guardian, a fork of the runner. Uses a new connection,
@@ -304,7 +304,7 @@ bool LockSession::was_released(const CallLimits& limit)
 {
   m_lease->stop_watchdog();
   const auto answer = release({}, limit);
-  const bool released = answer && !std::holds_alternative<NotHeld>(*answer);
+  const bool released = answer && was_held(*answer);
   if (released) {
     m_lease->discard_event();
   }

@@ -60,10 +60,12 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.drop_connection(); });
-  if (released && std::holds_alternative<NotHeld>(*released) && options.result.outcome != Ending::unused) {
+  if (released && !was_held(*released) && options.result.outcome != Ending::unused) {
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Ending::lost};
-    return release_lost(context, session, lost).value_or(*std::move(released));
+    auto answer = release_lost(context, session, lost).value_or(*std::move(released));
+    return std::holds_alternative<Dequeued>(answer) ? Release(NotHeld{.what = expired_or_deleted, .forced = {}})
+                                                    : answer;
   }
   if (released) {
     return *std::move(released);

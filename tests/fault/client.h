@@ -11,6 +11,7 @@
 #include "run/acquire_all.h"
 #include "run/release.h"
 #include "run/run.h"
+#include "support/slowness.h"
 
 #include <memory>
 #include <optional>
@@ -19,13 +20,6 @@
 #include <vector>
 
 namespace rlock::test {
-
-// A build with sanitizers takes longer for everything.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int slowness = 3;
-#else
-constexpr int slowness = 1;
-#endif
 
 struct FaultTimes {
   Millis ttl = Millis{1000} * slowness;

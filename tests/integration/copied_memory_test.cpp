@@ -10,7 +10,12 @@ namespace {
 
 class CopiedMemoryFixture {
  public:
-  CopiedMemoryFixture() : dir(make_temp_dir("copied")) {}
+  CopiedMemoryFixture() : dir(make_temp_dir("copied"))
+  {
+#ifdef __SANITIZE_ADDRESS__
+    skip("a program with the address sanitizer cannot be preloaded");
+#endif
+  }
 
   rlock::test::Process run(std::vector<std::string> job)
   {

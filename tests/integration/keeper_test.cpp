@@ -93,6 +93,19 @@ TEST_CASE("keeper: a lock that another has by now is told to the script, and let
   CHECK(belongs_to_another(server));
 }
 
+// A fail-over may lose the grant, and not the place that the holder had in line before.
+TEST_CASE("keeper: a lock that another has by now is told to a script that the server still has in its queue")
+{
+  const RedisServer server;
+  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
+  keeper_of(server, holder);
+  server.command({"ZADD", "rlock:queue:{x}", "1", owner(server)});
+  give_to_another(server);
+  CHECK(holder.wait(5s) == Exit{.code = 7, .signal = 0});
+  wait_for_end(server);
+  CHECK(belongs_to_another(server));
+}
+
 TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it gets through")
 {
   const RedisServer server;

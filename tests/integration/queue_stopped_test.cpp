@@ -3,6 +3,7 @@
 #include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/queue_fixture.h"
+#include "support/slowness.h"
 
 #include <iterator>
 
@@ -31,6 +32,8 @@ void hand_to_stopped(const Process& holder, QueueFixture& queue)
 
 // Of the contract: how long silent waiters together delay the next one that lives.
 constexpr auto most_delay = 4s;
+
+constexpr auto longest_skip = 6s * slowness;  // until the waiter behind a silent one runs at all
 
 // How long the lock stands still: from the end of the job before to the begin of the next.
 std::chrono::steady_clock::duration time_to_next_job(const Process& holder, const QueueFixture& queue)
@@ -109,7 +112,7 @@ TEST_CASE("stopped waiter: it is passed over, and is first again when it comes b
   queue.add_waiter("30s", gate.work());
   queue.add_waiter();
   hand_to_stopped(holder, queue);
-  wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", 6s);
+  wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", longest_skip);
 
   queue.waiters[0].signal(SIGCONT);
   wait_until([&] { return queue.queue_length() == 2; }, "it is queued again");
@@ -135,11 +138,14 @@ TEST_CASE("stopped waiter: back when its time is over it starts nothing and take
   QueueFixture queue;
   const Gate gate;
   Process holder = queue.hold("30s");
-  queue.add_waiter("30s", "", {"-w", "1"});
+  const Millis patience = 2s * slowness;
+  const auto began = std::chrono::steady_clock::now();
+  queue.add_waiter("30s", "", {"-w", std::to_string(patience.count()) + "ms"});
   queue.add_waiter("30s", gate.work());
   hand_to_stopped(holder, queue);
-  wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", 6s);
+  wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", longest_skip);
 
+  std::this_thread::sleep_until(began + patience + 1s);
   queue.waiters[0].signal(SIGCONT);
   CHECK(queue.waiters[0].wait() == exited(75));
   CHECK(queue.queue_length() == 0);
@@ -157,7 +163,7 @@ TEST_CASE("stopped waiter: killed with the lock in its hands, it does not block 
   queue.add_waiter();
   hand_to_stopped(holder, queue);
   queue.waiters[0].signal(SIGKILL);
-  CHECK(queue.waiters[1].wait(6s) == success);
+  CHECK(queue.waiters[1].wait(longest_skip) == success);
   CHECK(queue.started_jobs() == std::vector{1});
 }
 

@@ -66,11 +66,11 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
     }
     // The holder: acquire (twice, because the script is unknown at first), a check when it subscribed, release (twice).
     // Scripts that were unknown are sent again as EVAL, which is not counted here. A job that takes longer than 200 ms
-    // on a busy machine costs one more check of its hand-over: some may.
+    // on a busy machine costs one more check of its hand-over, and subscribes to the takings and releases: some may.
     const int slow = crowd / 2;
     CHECK(calls(queue.server, "evalsha") <= 3 * crowd + 4 + slow + again);
     CHECK(arrived <= crowd + 3 + again);
-    CHECK(calls(queue.server, "subscribe") <= crowd + 2 + slow + again);
+    CHECK(calls(queue.server, "subscribe") <= crowd + 2 + 2 * slow + again);
   }
 }
 

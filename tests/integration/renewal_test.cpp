@@ -111,6 +111,21 @@ TEST_CASE("renewal: a lock that another client took meanwhile is neither renewed
   CHECK(has(job.err(), "now held by somebody:1"));
 }
 
+// A fail-over may lose the grant, and not the place that the holder had in line before.
+TEST_CASE("renewal: a job whose release finds no lock is told although the server still has it in its queue")
+{
+  const RedisServer server;
+  Process job = job_of(server, "1.5", "9s");
+  const auto listens = [&] { return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:taken:*"})).empty(); };
+  wait_until(listens, "the job's rlock listens");
+  std::this_thread::sleep_for(200ms);  // its first renewal is over, and the next one is due in three seconds
+  const std::string owner = as_texts(server.command({"HKEYS", "stock"})).at(0);
+  server.command({"ZADD", "rlock:queue:{stock}", "1", owner});
+  server.command({"DEL", "stock"});
+  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(job.err().find("expired or deleted") != std::string::npos);
+}
+
 TEST_CASE("renewal: --on-lost warn lets the job go on, and still says so with 121")
 {
   const RedisServer server;

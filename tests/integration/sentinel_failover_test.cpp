@@ -2,6 +2,7 @@
 // What becomes of locks, holders and waiters when sentinels make another server the master.
 #include "server/sentinel.h"
 #include "support/activity_log.h"
+#include "support/hostile_server.h"
 #include "support/integration.h"
 #include "support/sentinel_group.h"
 

@@ -3,6 +3,7 @@
 // lock that becomes free. Over 300 lines: every case needs the same helpers.
 #include "support/activity_log.h"
 #include "support/integration.h"
+#include "support/slowness.h"
 
 using namespace rlock::test;
 
@@ -135,7 +136,7 @@ TEST_CASE("shards: forty sellers, five segments: all is sold, nothing twice, and
   for (int i = 0; i < sellers; ++i) {
     crowd.emplace_back(std::vector<std::string>{"sh", "-c", seller});
   }
-  expect_ends(crowd, 100s);
+  expect_ends(crowd, 100s * slowness);
 
   CHECK(segments.sold() == sellers * each);
   int uses = 0;
@@ -161,7 +162,7 @@ TEST_CASE("shards: never two in one shard, yet as many at once as there are shar
     // beats under a name that only the job can know
     crowd.emplace_back(any_shard(server, {}, activity.short_job("shard${RLOCK_SHARD}-" + std::to_string(i), 60)));
   }
-  expect_ends(crowd, 100s);
+  expect_ends(crowd, 100s * slowness);
   std::map<std::string, std::map<std::string, Interval>> by_shard;
   for (const auto& [name, interval] : activity.jobs()) {
     by_shard[name.substr(0, name.find('-'))].emplace(name, interval);

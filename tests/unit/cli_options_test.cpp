@@ -2,7 +2,6 @@
 #include "cli/options/option_table.h"
 
 #include "cli/verbs/dispatch.h"
-#include "cli/verbs/table.h"
 #include "support/test.h"
 
 #include <set>

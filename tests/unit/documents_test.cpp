@@ -3,7 +3,7 @@
 #include "base/defaults.h"
 #include "base/exit_code.h"
 #include "cli/help/help.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/dispatch.h"
 #include "support/integration.h"
 #include "support/paths.h"
 

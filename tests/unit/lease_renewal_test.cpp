@@ -2,6 +2,7 @@
 #include "lease/renewal.h"
 
 #include "lock/lease_budget.h"
+#include "support/test.h"
 
 using namespace rlock::test;
 

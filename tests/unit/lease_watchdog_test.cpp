@@ -3,48 +3,31 @@
 #include "lease/watchdog.h"
 
 #include "support/fake_store.h"
-#include "support/integration.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
 
 #include <atomic>
 
+using namespace rlock;
 using namespace rlock::test;
+using namespace std::chrono_literals;
 
 namespace {
-
-// A lease of alice on a server in memory.
-struct Leased {
-  explicit Leased(Millis ttl, std::optional<double> pace = {})
-      : spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = ttl, .who = {}, .once = {}}
-  {
-    if (pace) {
-      server->have_a_clock(*pace);
-    }
-    REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
-  }
-  [[nodiscard]] WatchdogOptions options(Millis kill_margin, std::function<void(Instant)> on_moved) const
-  {
-    return {.spec = spec,
-            .owner = alice,
-            .renews = true,
-            .acquired_at = acquired_at,
-            .kill_margin = kill_margin,
-            .listener = {},
-            .on_moved = std::move(on_moved)};
-  }
-
-  BootClock clock;
-  Log log{Verbosity::quiet};
-  std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
-  decltype(store_on(server, clock)) store = store_on(server, clock);
-  LockRequest spec;
-  Owner alice = Owner::of("alice");
-  Instant acquired_at = clock.now();
-};
 
 // The longest lease that is assumed after the server's clock was sampled twice.
 Millis longest_lease(double pace)
 {
-  const Leased leased(1500ms, pace);
+  const BootClock clock;
+  const Log log(Verbosity::quiet);
+  const auto server = std::make_shared<FakeServer>();
+  server->have_a_clock(pace);
+  const auto store = store_on(server, clock);
+  const LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 1500ms, .who = {}, .once = {}};
+  const Owner alice = Owner::of("alice");
+  const Instant acquired_at = clock.now();
+  REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
+
   std::atomic<int> renewals{0};
   std::atomic<std::int64_t> longest{0};
   const auto on_moved = [&](const LeaseBudget& lease) {
@@ -76,7 +59,14 @@ TEST_CASE("watchdog: on a server whose clock is fast a lease is counted on for l
 
 TEST_CASE("watchdog: a lease that began with a hand-over is renewed at once, and then as any other")
 {
-  const Leased leased(60s);
+  const BootClock clock;
+  const Log log(Verbosity::quiet);
+  const auto server = std::make_shared<FakeServer>();
+  const auto store = store_on(server, clock);
+  const LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 60s, .who = {}, .once = {}};
+  const Owner alice = Owner::of("alice");
+  const Instant acquired_at = clock.now();
+  REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
   std::atomic<int> moves{0};
   const auto watchdog_of = [&](Instant granted_at) {
     return std::make_unique<Watchdog>(*store,
@@ -92,7 +82,7 @@ TEST_CASE("watchdog: a lease that began with a hand-over is renewed at once, and
   };
   SUBCASE("the server answers")
   {
-    Watchdog watchdog(*leased.store, std::move(options), leased.clock, leased.log);
+    const auto watchdog = watchdog_of(acquired_at);
     wait_until([&] { return moves >= 1; }, "it was confirmed");
     watchdog->stop();
     CHECK(watchdog->lease().term().from > acquired_at);
@@ -100,12 +90,11 @@ TEST_CASE("watchdog: a lease that began with a hand-over is renewed at once, and
   }
   SUBCASE("the server does not answer")
   {
-    leased.server->be(FakeServer::Behavior::down);
-    options.acquired_at = leased.clock.now();
-    Watchdog watchdog(*leased.store, std::move(options), leased.clock, leased.log);
-    wait_until([&] { return watchdog.event().has_value(); }, "it gave up");
-    CHECK(leased.clock.now() - leased.acquired_at < 59s);  // a claim is over long before the ttl is
-    CHECK(std::holds_alternative<Unconfirmed>(*watchdog.event()));
+    server->be(FakeServer::Behavior::down);
+    const auto watchdog = watchdog_of(clock.now());
+    wait_until([&] { return watchdog->event().has_value(); }, "it gave up");
+    CHECK(clock.now() - acquired_at < 59s);  // a claim is over long before the ttl is
+    CHECK(std::holds_alternative<Unconfirmed>(*watchdog->event()));
     CHECK(moves == 0);
   }
 }
@@ -132,7 +121,7 @@ TEST_CASE("watchdog: a lock that is lost after a request for its release is told
                     clock, log);
   wait_until([&] { return watchdog.event().has_value(); }, "the request is known", 30s);
   CHECK_FALSE(StopToken(watchdog.lost_fd()).requested());
-  leased.server->forget_all();
+  server->forget_all();
   wait_until([&] { return StopToken(watchdog.lost_fd()).requested(); }, "the loss is known", 30s);
   watchdog.stop();
   CHECK(std::get<ReleaseRequested>(*watchdog.event()).by == "eve");

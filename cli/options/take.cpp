@@ -72,11 +72,12 @@ constexpr std::array record_rows{
     OptionRow<TakeRequest>{
         {.names = "--history",
          .value = "DUR",
-         .help = [] {
-           return "how long, at least, the server keeps what happened to the lock, for rlock history, status and "
-                  "events: its last " +
-                  std::to_string(event_count) + " events (" + show(default_history) + ")";
-         },
+         .help =
+             [] {
+               return "how long, at least, the server keeps what happened to the lock, for rlock history, status and "
+                      "events: its last " +
+                      std::to_string(event_count) + " events (" + show(default_history) + ")";
+             },
          .range = Durations{Millis{0}, longest_duration, "30d"}},
         read_history},
 };

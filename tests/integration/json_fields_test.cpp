@@ -2,6 +2,7 @@
 // The table of JSON fields, rlock-json(5) and the real output of every verb agree.
 #include "cli/help/help.h"
 #include "cli/help/manual.h"
+#include "cli/output/json.h"
 #include "cli/verbs/dispatch.h"
 #include "support/integration.h"
 #include "support/paths.h"

@@ -2,7 +2,7 @@
 // packaging/action.yml and the templates, with files that look like a release, and packaging/demo. packaging/release.sh itself
 // tries its files.
 #include "cli/help/help.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/dispatch.h"
 #include "support/integration.h"
 #include "support/release_fixture.h"
 

@@ -138,7 +138,7 @@ TEST_CASE("tls: files that are no good are named with their option")
   check_refusal(joined(words, {"--cacert", one.key}), 78, "--cacert: cannot use " + one.key);
   check_refusal(joined(words, {"--cert", one.key}), 78, "--cert: cannot use " + one.key);
   check_refusal(joined(words, {"--cert", one.file, "--tls-key", two.key}), 78, "--tls-key: cannot use " + two.key);
-  check_refusal(joined(words, {"--tls-key", one.key}), 64, "--tls-key: the certificate is missing");
+  check_refusal(joined(words, {"--tls-key", one.key}), 64, "--tls-key needs --cert");
   check_refusal({"run", "-S", secured.server.url(), "--cacert", one.file}, 64, " is a server without TLS ");
 }
 

@@ -20,7 +20,7 @@ struct RawOptions {
   bool quiet = false;
   bool loud = false;
 };
-constexpr std::array rows{
+constexpr std::array option_rows{
     OptionRow<RawOptions>{{.names = "-w,--wait",
                            .value = "DUR",
                            .excludes = {"--loud"},
@@ -37,7 +37,7 @@ std::string shown(const Args& args, Operands operands)
 {
   RawOptions raw;
   OptionTable known("run");
-  known.add(rows, raw);
+  known.add(option_rows, raw);
 
   const Result<ParsedWords> words = parse_words(known, args, operands);
   if (!words) {

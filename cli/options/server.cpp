@@ -378,9 +378,11 @@ Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, 
   if (!raw.quorum && configured == nullptr) {
     return Done{};
   }
-  const auto rule = raw.quorum ? Result(*raw.quorum)
-                               : chosen<QuorumRule::majority, QuorumRule::all>(
-                                     {.option = &quorum_row.option, .value = configured->values.front()});
+  Result<QuorumRule> rule = raw.quorum.value_or(QuorumRule::majority);
+  if (!raw.quorum) {
+    rule = chosen<QuorumRule::majority, QuorumRule::all>(
+        {.option = &quorum_row.option, .value = configured->values.front()});
+  }
   if (!rule) {
     return Error{ErrorCode::config, configured->where + ": " + rule.error().text};
   }

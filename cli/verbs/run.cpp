@@ -74,7 +74,7 @@ constexpr std::array lease_rows{
          .value = "DUR",
          .help = "keep the lock for at least DUR, even if the job ends earlier; rlock itself does not wait "
                  "for that (0)",
-         .range = Durations{0ms, longest_ttl, "1m"}},
+         .range = Durations{Millis{0}, longest_ttl, "1m"}},
         set<&RunRequest::min_hold>},
     OptionRow<RunRequest>{{.names = "--on-lost",
                            .value = "stop|warn",
@@ -97,7 +97,7 @@ constexpr std::array job_rows{
          .help = {"time from that signal to KILL, and from a TERM, INT, HUP or QUIT that rlock passes on "
                   "when DUR is given; 0: KILL at once",
                   default_kill_after},
-         .range = Durations{0ms, longest_duration, "5s"}},
+         .range = Durations{Millis{0}, longest_duration, "5s"}},
         read_kill_after},
     OptionRow<RunRequest>{{.names = "--notify", .value = "CMD", .help = notify_help},
                           [](const Given& given, RunRequest& request) { return read_notify(given, request); }},
@@ -132,7 +132,7 @@ Result<Done> check_queue(const RunRequest& request)
     return Done{};
   }
   const std::string name = request.latest ? "--latest" : "--cancel-in-progress";
-  if (request.wait == 0ms) {
+  if (request.wait == Millis{0}) {
     return usage(name + " is for runs that wait (leave out --wait 0, or " + name + ")");
   }
   if (request.names.size() > 1) {

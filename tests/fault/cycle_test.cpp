@@ -101,7 +101,7 @@ class Cycle {
 
   [[nodiscard]] std::vector<std::string> environment(const std::optional<Client>& outer) const
   {
-    return outer ? job_environment({}, {.held = outer->held_locks(), .lease = m_row.times.ttl, .server = ""})
+    return outer ? job_environment({}, {.held = outer->held_locks(), .lease = m_row.times.ttl, .server = {}})
                  : std::vector<std::string>{};
   }
 

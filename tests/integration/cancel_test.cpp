@@ -70,7 +70,9 @@ TEST_CASE("cancel: the job in progress is dead before the next one begins, ends 
                                                    {{"-x"}, {"-s"}},
                                                    {{"--format", "string"}, {"--format", "string"}},
                                                    {{"-x"}, {}}};
-  for (const auto& [held_as, asked_as] : kinds) {
+  for (const auto& kind : kinds) {
+    const Words& held_as = kind.first;  // clang 14 lets no lambda use a structured binding
+    const Words& asked_as = kind.second;
     CAPTURE((held_as.empty() ? "plain" : held_as.back()));
     CAPTURE((asked_as.empty() ? "plain" : asked_as.back()));
     const CancelFixture lock;

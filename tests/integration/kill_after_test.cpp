@@ -109,7 +109,9 @@ TEST_CASE("kill-after: the same for each kind of lock")
       {{"run", "-k", "shard", "--shards", "1"}, "shard:0"},
       {{"once", "--for", "1h", "-k", "once"}, "once"},
   };
-  for (const auto& [words, key] : kinds) {
+  for (const auto& kind : kinds) {
+    const auto& words = kind.first;
+    const auto& key = kind.second;
     CAPTURE(key);
     Holder holder(server, words, key, {"--kill-after", "100ms"});
     holder.process().signal(SIGTERM);

@@ -220,9 +220,9 @@ TEST_CASE("fence: grows over all kinds, over a flush, and over a restart that fo
       {"flushed", [&] { queue.server.command({"FLUSHALL"}); }},
       {"restarted", [&] { queue.server.restart(); }},
   };
-  for (const auto& [what, strike] : blows) {
-    CAPTURE(what);
-    strike();
+  for (const auto& blow : blows) {
+    CAPTURE(blow.first);
+    blow.second();
     for (const Kind& kind : kinds) {
       CAPTURE(shown(kind));
       Process job = queue.start(kind.options, {"sh", "-c", "echo $RLOCK_FENCE"});

@@ -49,7 +49,9 @@ TEST_CASE("status, list, history: where nothing is to be shown standard error sa
       {{"history", "app"},
        "rlock: no run of app is known; the server keeps runs for an hour, or as long as --history of the run says\n"},
   };
-  for (const auto& [words, line] : rows) {
+  for (const auto& row : rows) {
+    const auto& words = row.first;
+    const auto& line = row.second;
     CAPTURE(line);
     const Finished text = rlock_on(server, words);
     CHECK(text.code == 1);

@@ -134,7 +134,7 @@ TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, a
   for (const Trouble& trouble : troubles) {
     CAPTURE(trouble.name);
     Quorum quorum;
-    for (const std::size_t i : {0, 1, 3}) {
+    for (const std::size_t i : {0U, 1U, 3U}) {
       trouble.make(quorum.servers[i]);
     }
     Finished run;
@@ -143,7 +143,7 @@ TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, a
     CHECK(has(run.err, "3 of 5 servers failed, and it takes 3"));
     CHECK(took < 3s);  // 500 ms, and the delay of a busy machine
     quorum.wait_until_free({2, 4});
-    for (const std::size_t i : {0, 1, 3}) {
+    for (const std::size_t i : {0U, 1U, 3U}) {
       trouble.end(quorum.servers[i]);
     }
   }

@@ -169,8 +169,9 @@ TEST_CASE("shards: never two in one shard, yet as many at once as there are shar
   }
   CHECK(by_shard.size() == shards);
   std::size_t jobs = 0;
-  for (const auto& [shard, its_jobs] : by_shard) {
-    CAPTURE(shard);
+  for (const auto& entry : by_shard) {
+    const auto& its_jobs = entry.second;
+    CAPTURE(entry.first);
     CHECK(overlap(its_jobs) == "");
     jobs += its_jobs.size();
   }

@@ -86,7 +86,7 @@ struct Three {
   }
   void lose() const
   {
-    for (const std::size_t server : {0, 1, 2}) {
+    for (const std::size_t server : {0U, 1U, 2U}) {
       free(server);
     }
   }

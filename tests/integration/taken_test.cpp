@@ -166,7 +166,7 @@ TEST_CASE("taken: on a cluster")
 
 TEST_CASE("taken: a holder whose subscription is cut listens again at once, not a second later")
 {
-  constexpr Millis soon{500};  // the pause between two attempts was a second
+  constexpr Millis at_once{500};  // the pause between two attempts was a second
   const RedisServer server({.alone = true});
   const Process holder = start_run(server.url(), {"-k", "k", "--ttl", "5m"}, forever);
   wait_for_listeners(server, "k");
@@ -177,5 +177,5 @@ TEST_CASE("taken: a holder whose subscription is cut listens again at once, not 
     wait_for_listeners(server, "k");
     shortest = std::min(shortest, std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - since));
   }
-  CHECK(shortest < soon);
+  CHECK(shortest < at_once);
 }

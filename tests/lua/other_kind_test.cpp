@@ -43,7 +43,9 @@ struct TwoKinds : ScriptedLock {
 TEST_CASE(
     "other kind: a release that leaves no waiter of its own kind reserves the lock for the waiter of the other one")
 {
-  for (const auto& [held, waiting] : pairs) {
+  for (const auto& pair : pairs) {
+    const auto& held = pair.first;
+    const auto& waiting = pair.second;
     CAPTURE(kind_of(held).with_article);
     CAPTURE(kind_of(waiting).with_article);
     TwoKinds lock(held, waiting);
@@ -56,7 +58,9 @@ TEST_CASE(
 
 TEST_CASE("other kind: every third hand-over is left to it")
 {
-  for (const auto& [held, waiting] : pairs) {
+  for (const auto& pair : pairs) {
+    const auto& held = pair.first;
+    const auto& waiting = pair.second;
     CAPTURE(kind_of(held).with_article);
     CAPTURE(kind_of(waiting).with_article);
     TwoKinds lock(held, waiting);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this host lets rlock guard a job: which of the kernel features that rlock needs are there.
+// What rlock asks of the operating system for itself: the features of its kernel, its title in ps(1), its place on a core.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 namespace rlock {
 
+// Whether this host lets rlock guard a job.
 struct HostFacts {
   std::vector<std::string> missing;   // each with the reason: "pidfd_open (Operation not permitted)"
   bool child_signal_ignored = false;  // the caller of rlock ignored SIGCHLD

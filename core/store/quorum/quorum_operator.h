@@ -3,9 +3,10 @@
 // function.
 #pragma once
 
+#include "lock/past_run.h"
+
 #include <cstddef>
 #include <vector>
-#include "lock/past_run.h"
 
 namespace rlock {
 

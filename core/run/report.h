@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides how `rlock run` ends, from the end of the job and of its locks. Pure functions.
+// What a run says of its end: the outcome (pure functions), the messages about the job, and --notify.
 #pragma once
 
 #include <cstdint>

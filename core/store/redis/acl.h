@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the key that a server means when it refuses a script, or finds a key of the wrong type, without naming the key.
+// The rights that rlock needs by ACL: their list, and the one that is missing when a server refuses a script.
 #pragma once
 
 #include <span>

@@ -13,20 +13,20 @@ constexpr OptionRow<RawKeys> prefix_row{
 template <typename Kind>
 Result<Done> choose_kind(const Given&, TakeRequest& request)
 {
-  request.mode = Kind{};
+  request.kind = Kind{};
   return Done{};
 }
 
 Result<Done> read_permits(const Given& given, TakeRequest& request)
 {
-  return read_value(given, request.mode.emplace<Permits>().limit);
+  return read_value(given, request.kind.emplace<Permits>().limit);
 }
 
 Result<Done> read_format(const Given& given, TakeRequest& request)
 {
   enum class Format { redisson, string };
   const auto format = chosen<Format::redisson, Format::string>(given);
-  request.mode = format && *format == Format::string ? Mode{StringLock{}} : request.mode;
+  request.kind = format && *format == Format::string ? LockKind{StringLock{}} : request.kind;
   return format ? Result(Done{}) : format.error();
 }
 

@@ -215,7 +215,7 @@ Json ttl_of(const LockState& state) { return state.held() ? or_null(state.ttl) :
 
 Json limit_of(const LockState& state)
 {
-  const auto* permits = std::get_if<Permits>(&state.mode);
+  const auto* permits = std::get_if<Permits>(&state.kind);
   return or_null(permits != nullptr ? std::int64_t{permits->limit} : 0);
 }
 
@@ -228,9 +228,9 @@ constexpr Fields<LockState, 11> lock_fields{{
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
     {{"format", "string", "layout on the server: redisson or string"},
-     [](const LockState& state) -> Json { return kind_of(state.mode).json_format; }},
+     [](const LockState& state) -> Json { return kind_of(state.kind).json_format; }},
     {{"mode", "string", "how it is held: plain, shared, exclusive or permits"},
-     [](const LockState& state) -> Json { return kind_of(state.mode).json_mode; }},
+     [](const LockState& state) -> Json { return kind_of(state.kind).json_mode; }},
     {{"limit", "integer or null", "number of permits; null in other modes, or when the server does not know it"},
      limit_of},
     {ttl_documented, ttl_of},

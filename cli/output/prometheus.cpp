@@ -46,7 +46,7 @@ std::optional<std::string> age(const LockState& state, std::int64_t now_ms)
 
 std::optional<std::string> limit(const LockState& state, std::int64_t)
 {
-  const auto* permits = std::get_if<Permits>(&state.mode);
+  const auto* permits = std::get_if<Permits>(&state.kind);
   return permits != nullptr && permits->limit > 0 ? std::optional(std::to_string(permits->limit)) : std::nullopt;
 }
 
@@ -72,7 +72,7 @@ std::optional<std::string> last_exit_code(const LockState& state, std::int64_t)
 std::optional<std::string> last_success(const LockState& state, std::int64_t)
 {
   const auto found =
-      std::ranges::find_if(state.runs, [](const PastRun& run) { return run.outcome == Ending::succeeded; });
+      std::ranges::find_if(state.runs, [](const PastRun& run) { return run.outcome == Outcome::succeeded; });
   return found != state.runs.end()
              ? std::optional(seconds(found->start_ms + found->duration.value_or(Millis{0}).count()))
              : std::nullopt;
@@ -92,7 +92,7 @@ std::optional<std::string> recent_seconds(const LockState& state, std::int64_t)
 }
 
 // Of the runs that the log still has. A collector takes the number for what it is now, as of a queue.
-template <Ending ending>
+template <Outcome ending>
 std::optional<std::string> recent(const LockState& state, std::int64_t)
 {
   std::int64_t runs = 0;
@@ -133,12 +133,12 @@ constexpr Family families[] = {
      recent_seconds<held_by>},
     {"rlock_recent_waited_seconds", "How long these runs waited for it in the queue.", recent_seconds<waited_by>},
     {"rlock_recent_acquired", "How many of these runs had the lock.", recently_acquired},
-    {"rlock_recent_succeeded", "How many of these runs succeeded.", recent<Ending::succeeded>},
-    {"rlock_recent_failed", "How many failed.", recent<Ending::failed>},
-    {"rlock_recent_lost", "How many lost the lock.", recent<Ending::lost>},
-    {"rlock_recent_forced", "How many were stopped by force-unlock.", recent<Ending::forced>},
-    {"rlock_recent_timed_out", "How many were stopped because their time was over.", recent<Ending::timed_out>},
-    {"rlock_recent_skipped", "How many did not run because the lock was busy.", recent<Ending::skipped>},
+    {"rlock_recent_succeeded", "How many of these runs succeeded.", recent<Outcome::succeeded>},
+    {"rlock_recent_failed", "How many failed.", recent<Outcome::failed>},
+    {"rlock_recent_lost", "How many lost the lock.", recent<Outcome::lost>},
+    {"rlock_recent_forced", "How many were stopped by force-unlock.", recent<Outcome::forced>},
+    {"rlock_recent_timed_out", "How many were stopped because their time was over.", recent<Outcome::timed_out>},
+    {"rlock_recent_skipped", "How many did not run because the lock was busy.", recent<Outcome::skipped>},
 };
 
 // A collector refuses a file with invalid UTF-8. Invalid bytes and control characters become U+FFFD.

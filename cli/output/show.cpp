@@ -231,9 +231,9 @@ const char* relation_of(const LockEvent& event)
 // How the lock is held; empty for a plain lock.
 std::string label_of(const LockState& state)
 {
-  const auto* permits = std::get_if<Permits>(&state.mode);
+  const auto* permits = std::get_if<Permits>(&state.kind);
   if (permits == nullptr) {
-    return std::string(kind_of(state.mode).status_label);
+    return std::string(kind_of(state.kind).status_label);
   }
   const std::string held = ", " + std::to_string(state.count);
   return permits->limit == 0 ? held + " permits (their number is gone)"

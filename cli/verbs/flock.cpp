@@ -219,7 +219,7 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   }
   RunRequest request = raw.request;
   request.names = {*name};
-  request.mode = raw.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}};
+  request.kind = raw.kind == FlockKind::shared ? LockKind{Reader{}} : LockKind{Writer{}};
   request.compatibility = Compatibility::flock;
   request.leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes;
   request.wait = raw.no_wait ? std::optional{0ms} : request.wait;

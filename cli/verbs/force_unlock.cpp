@@ -133,12 +133,12 @@ Taken note_end(const ForceEnd& end, bool proven, const ForceOptions& options)
   return {.code = code, .any = code == ExitCode::ok};
 }
 
-ForceUnlockRequest request_for(const Owner& owner, const Mode& mode, const ForceOptions& options,
+ForceUnlockRequest request_for(const Owner& owner, const LockKind& kind, const ForceOptions& options,
                                const OpenedStore& opened)
 {
   return {
       .name = options.name,
-      .mode = mode,
+      .kind = kind,
       .owner = owner,
       .by = options.by,
       .grace = options.grace,
@@ -161,14 +161,14 @@ Result<Taken> take(const LockState& state, const ForceOptions& options, const Op
     if (is_spared(holder, options)) {
       print_spared(holder, state.proven, options);
     } else {
-      requests.push_back(request_for(holder.owner, state.mode, options, opened));
+      requests.push_back(request_for(holder.owner, state.kind, options, opened));
     }
   }
   if (!is_shown && options.older_than) {
     return note_end(ForceChanged{state.holders.front()}, state.proven, options);
   }
   if (!is_shown) {
-    requests.push_back(request_for(*options.owner, state.mode, options, opened));  // there may be many holders
+    requests.push_back(request_for(*options.owner, state.kind, options, opened));  // there may be many holders
   }
   Taken taken{.code = requests.empty() ? ExitCode::busy : ExitCode::ok, .any = false};
   const auto done =

@@ -53,7 +53,7 @@ Result<RunRequest> resolve_once(const RawRun& raw, const Call& call)
     return usage("--key: given for " + std::to_string(request->names.size()) +
                  " locks, but a success is remembered under one (try one -k)");
   }
-  if (request && !kind_of(request->mode).is_always_exclusive) {
+  if (request && !kind_of(request->kind).is_always_exclusive) {
     return usage(
         "--shared, --exclusive and --permits make no sense with once, which runs one job at a time (try "
         "rlock run)");

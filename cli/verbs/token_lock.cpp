@@ -104,7 +104,7 @@ Result<LockRequest> lock_spec_of(const TokenLock& token_lock, Millis ttl, const 
     return state.error();
   }
   return LockRequest{
-      .name = token_lock.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
+      .name = token_lock.name, .kind = state ? state->kind : LockKind{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
 }
 
 Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
@@ -114,10 +114,10 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
     return state.error();
   }
   const auto is_owner = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
-  if (std::none_of(state->holders.begin(), state->holders.end(), is_owner) && !kind_of(state->mode).is_shared) {
+  if (std::none_of(state->holders.begin(), state->holders.end(), is_owner) && !kind_of(state->kind).is_shared) {
     return report_not_held(token_lock, expired_or_deleted, raw);  // since it was renewed
   }
-  const bool alone = !kind_of(state->mode).is_shared;  // else other holders share the fence and the ttl
+  const bool alone = !kind_of(state->kind).is_shared;  // else other holders share the fence and the ttl
   print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt,
                    token_lock.shard));
   return ended(ExitCode::ok);

@@ -53,7 +53,7 @@ Result<RunEnd> freeze(const LockState& about, const std::string& user, const Raw
   }
   AcquireRequest request{{}, about.name, std::nullopt};
   request.server = *std::move(spec);
-  request.mode = kind_of(about.mode).inspect_as;
+  request.kind = kind_of(about.kind).inspect_as;
   request.ttl = freeze_time;
   request.label = std::string(freeze_label) + user;
   const std::string key = printable(about.name.text());
@@ -131,7 +131,7 @@ bool is_frozen(const LockState& state)
 
 std::string obstacle_to(LockAction action, const LockState& state)
 {
-  if (action == LockAction::freeze && std::holds_alternative<Permits>(state.mode)) {
+  if (action == LockAction::freeze && std::holds_alternative<Permits>(state.kind)) {
     return "permits cannot be frozen: a freeze is one holder, and there may be more";
   }
   if (const Result<Done> checked = check_can_be_taken(state.name); action == LockAction::freeze && !checked) {

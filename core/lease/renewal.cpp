@@ -25,13 +25,13 @@ RenewalPolicy renewal_policy(Millis lease, Millis kill_after)
           .kill_after = kill_after};
 }
 
-RenewalPolicy renewal_policy(Millis lease, const Mode& mode, bool renews, Millis kill_after)
+RenewalPolicy renewal_policy(Millis lease, const LockKind& kind, bool renews, Millis kill_after)
 {
   RenewalPolicy policy = renewal_policy(lease, kill_after);
   if (!renews) {
     policy.every = std::min(policy.every, longest_check_period);
   }
-  if (std::holds_alternative<Reader>(mode)) {
+  if (std::holds_alternative<Reader>(kind)) {
     policy.every = std::min(policy.every, beside_foreign_readers);
   }
   return policy;

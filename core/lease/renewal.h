@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "lock/lease_budget.h"
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 
 namespace rlock {
 
@@ -24,7 +24,7 @@ struct RenewalPolicy {
 RenewalPolicy renewal_policy(Millis lease, Millis kill_after);
 
 // The policy for this kind of lock. `renews` false: a fixed lease, which is only checked.
-RenewalPolicy renewal_policy(Millis lease, const Mode& mode, bool renews, Millis kill_after);
+RenewalPolicy renewal_policy(Millis lease, const LockKind& kind, bool renews, Millis kill_after);
 
 // Until the first renewal of a lease that began with a Handover of `claim`: it is renewed at once.
 RenewalPolicy confirmation_policy(Millis claim, Millis kill_after);

@@ -54,7 +54,7 @@ Watchdog::Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock
     : m_store(store),
       m_options(std::move(options)),
       m_policy(m_options.is_claim ? confirmation_policy(m_options.lease.term().length, m_options.kill_after)
-                                  : renewal_policy(m_options.lease.term().length, m_options.spec.mode, m_options.renews,
+                                  : renewal_policy(m_options.lease.term().length, m_options.spec.kind, m_options.renews,
                                                    m_options.kill_after)),
       m_clock(clock),
       m_log(log),
@@ -193,7 +193,7 @@ std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
   RenewOptions options{.confirms = m_options.is_claim, .stopping = m_is_stopping};
   if (!m_options.renews) {
     spec.ttl = std::chrono::floor<Millis>(m_state.lease.valid_until() - sent_at);
-    options.only_checks = !std::holds_alternative<Reader>(spec.mode) || spec.ttl <= Millis{0};
+    options.only_checks = !std::holds_alternative<Reader>(spec.kind) || spec.ttl <= Millis{0};
   }
   const auto renewal = m_store.renew(spec, m_options.owner, options, {.deadline = deadline, .stop = m_interrupt});
   m_state.last_try = sent_at;
@@ -291,7 +291,7 @@ void Watchdog::note_success(Instant sent_at, const std::optional<LeaseTerm>& lea
 void Watchdog::plan_renewals(Instant sent_at)
 {
   const auto [from, length] = m_state.lease.term();
-  m_policy = renewal_policy(length, m_options.spec.mode, m_options.renews, m_options.kill_after);
+  m_policy = renewal_policy(length, m_options.spec.kind, m_options.renews, m_options.kill_after);
   const Millis age = std::max(std::chrono::ceil<Millis>(sent_at - from), Millis{0});
   m_policy.every = std::max(m_policy.every - age, m_policy.retry_every);
   if (m_is_stopping) {
@@ -322,7 +322,7 @@ void Watchdog::listen()
   const CallLimits limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_interrupt};
   auto opened = m_options.listener ? Result(std::move(m_options.listener))
                                    : m_store.listen({&m_options.spec, 1}, m_options.owner, limit);
-  const bool shared = kind_of(m_options.spec.mode).is_shared;
+  const bool shared = kind_of(m_options.spec.kind).is_shared;
   auto subscribed = opened ? (*opened)->subscribe_to_grants(0, limit) : Result<Done>(opened.error());
   if (subscribed && !shared) {
     subscribed = (*opened)->hear_releases(0, limit);

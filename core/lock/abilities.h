@@ -38,7 +38,7 @@ constexpr std::string_view name_of(ForceStep step)
 }
 struct ForceCall {
   LockName name;
-  Mode mode;
+  LockKind kind;
   Owner owner;        // the holder
   std::string by;     // the operator, for people
   Millis stands_for;  // the server remembers the request at least so long

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/event_log.h"
 
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 
 #include <algorithm>
 #include <array>

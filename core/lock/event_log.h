@@ -35,7 +35,7 @@ struct EventLogEntry {
   Millis waited{0};                                  // by the taker, or by the owner of the skipped run
   bool is_outermost = false;                         // released: the hold is that of the acquisition, not a nested one
   std::optional<std::int64_t> left = std::nullopt;   // released: holds of the owner; renewed_late: ms of the lease
-  EndOfRun result = {};                              // of the owner's run
+  RunResult result = {};                             // of the owner's run
   std::string by = {};                               // for people: who asked for the lock
   std::optional<Loss> loss = std::nullopt;           // lost: missing: the key holds something else
   std::optional<std::string> holder = std::nullopt;  // lost, skipped: the present holder, or "": none; missing: unknown

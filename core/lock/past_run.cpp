@@ -39,11 +39,11 @@ class Runs {
  private:
   struct Run {
     PastRun past;
-    bool exclusive;           // no other client has the lock at the same time
-    bool has_mode;            // the lock has readers as well
-    bool unconfirmed;         // handed over to a waiter, which has not taken it yet
-    bool wanted = false;      // by an operator
-    EndOfRun outermost = {};  // as the outermost hold said, while a nested one is left
+    bool exclusive;            // no other client has the lock at the same time
+    bool has_mode;             // the lock has readers as well
+    bool unconfirmed;          // handed over to a waiter, which has not taken it yet
+    bool wanted = false;       // by an operator
+    RunResult outermost = {};  // as the outermost hold said, while a nested one is left
   };
 
   void read(EventKind kind, const EventLogEntry& entry)
@@ -83,7 +83,7 @@ class Runs {
                       .start_ms = entry.time_ms - entry.waited.count(),
                       .duration = entry.waited,
                       .exit_code = entry.result.exit_code,
-                      .outcome = entry.result.exit_code ? Ending::failed : Ending::skipped,
+                      .outcome = entry.result.exit_code ? Outcome::failed : Outcome::skipped,
                       .info = entry.info,
                       .times = entry.times});
   }
@@ -98,11 +98,11 @@ class Runs {
     if (entry.left) {
       run->exclusive = run->exclusive && !run->has_mode;  // a writer may go on as a reader
     } else {
-      const EndOfRun result = run->outermost;
+      const RunResult result = run->outermost;
       run->past.fence = result.fence > 0 ? result.fence : run->past.fence;
       run->past.exit_code = result.exit_code;
-      run->past.outcome = result.outcome || !run->wanted ? result.outcome : Ending::forced;
-      result.outcome == Ending::unused ? drop(entry.owner) : end(entry.owner, entry.time_ms);
+      run->past.outcome = result.outcome || !run->wanted ? result.outcome : Outcome::forced;
+      result.outcome == Outcome::unused ? drop(entry.owner) : end(entry.owner, entry.time_ms);
     }
   }
 
@@ -110,18 +110,18 @@ class Runs {
   // lost if its owner says so: its job was still to be ended.
   void take_away(const EventLogEntry& entry)
   {
-    const Ending outcome = entry.kind == EventKind::forced ? Ending::forced : Ending::lost;
-    if (entry.result.outcome == Ending::unused) {
+    const Outcome outcome = entry.kind == EventKind::forced ? Outcome::forced : Outcome::lost;
+    if (entry.result.outcome == Outcome::unused) {
       drop(entry.owner);
       return forget_lost(entry.owner);
     }
     if (Run* const run = find(entry.owner)) {
-      run->past.outcome = run->wanted ? Ending::forced : outcome;
+      run->past.outcome = run->wanted ? Outcome::forced : outcome;
       return end(entry.owner, entry.time_ms);
     }
     for (PastRun& past : m_over) {
-      if (past.owner.text() == entry.owner && (is_expired(past) || past.outcome == Ending::timed_out)) {
-        past.outcome = past.outcome == Ending::forced ? Ending::forced : outcome;
+      if (past.owner.text() == entry.owner && (is_expired(past) || past.outcome == Outcome::timed_out)) {
+        past.outcome = past.outcome == Outcome::forced ? Outcome::forced : outcome;
         past.duration = past.duration.value_or(held_until(past, std::min(entry.time_ms, m_found_free[entry.owner])));
         return;
       }
@@ -130,7 +130,7 @@ class Runs {
   }
 
   // A run of which the log knew nothing when it ended. Its fencing number is when it began, in microseconds.
-  void add_forgotten(const EventLogEntry& entry, const EndOfRun& result)
+  void add_forgotten(const EventLogEntry& entry, const RunResult& result)
   {
     if (result.fence == 0) {
       return;
@@ -195,11 +195,11 @@ class Runs {
       run.past.duration = info->lease;
     }
     if (run.wanted) {
-      run.past.outcome = Ending::forced;
+      run.past.outcome = Outcome::forced;
     } else if (run.past.duration) {
-      run.past.outcome = Ending::timed_out;
+      run.past.outcome = Outcome::timed_out;
     } else if (!run.unconfirmed) {
-      run.past.outcome = Ending::lost;
+      run.past.outcome = Outcome::lost;
     }
     m_found_free[owner.text()] = found_ms;
     m_over.push_back(run.past);
@@ -234,12 +234,12 @@ class Runs {
 
 }  // namespace
 
-std::optional<Ending> outcome_by(std::optional<int> exit_code)
+std::optional<Outcome> outcome_by(std::optional<int> exit_code)
 {
-  return exit_code ? std::optional(*exit_code == 0 ? Ending::succeeded : Ending::failed) : std::nullopt;
+  return exit_code ? std::optional(*exit_code == 0 ? Outcome::succeeded : Outcome::failed) : std::nullopt;
 }
 
-std::string encode(const EndOfRun& result)
+std::string encode(const RunResult& result)
 {
   std::string words;
   const auto add = [&](EventWord word, std::string_view value) {

@@ -18,17 +18,17 @@ namespace rlock {
 struct EventLogEntry;
 
 // What a release says about the run that it ends, for the event log.
-struct EndOfRun {
-  std::optional<int> exit_code;   // of rlock, or 128 + n when it dies of signal n; missing: unknown
-  std::optional<Ending> outcome;  // missing: as the exit code tells, or unknown
-  std::uint64_t fence = 0;        // its fencing number, which several servers have to agree on; 0: unknown
+struct RunResult {
+  std::optional<int> exit_code;    // of rlock, or 128 + n when it dies of signal n; missing: unknown
+  std::optional<Outcome> outcome;  // missing: as the exit code tells, or unknown
+  std::uint64_t fence = 0;         // its fencing number, which several servers have to agree on; 0: unknown
 };
 
 // What the exit code alone tells.
-std::optional<Ending> outcome_by(std::optional<int> exit_code);
+std::optional<Outcome> outcome_by(std::optional<int> exit_code);
 
 // Words for the event log, each after a NUL. Empty when nothing is known.
-std::string encode(const EndOfRun& result);
+std::string encode(const RunResult& result);
 
 struct PastRun {
   Owner owner;
@@ -36,7 +36,7 @@ struct PastRun {
   std::optional<Millis> duration = std::nullopt;  // skipped: the wait; nullopt: unknown
   std::optional<int> exit_code = std::nullopt;
   // nullopt with a duration: the release told no outcome. nullopt without: the owner has not confirmed the hand-over.
-  std::optional<Ending> outcome = std::nullopt;
+  std::optional<Outcome> outcome = std::nullopt;
   std::uint64_t fence = 0;  // 0: unknown
   std::optional<HolderInfo> info = std::nullopt;
   std::int64_t times = 1;  // skipped: how many such runs in a row this run stands for
@@ -46,7 +46,7 @@ struct PastRun {
 // False: the run was skipped, or its owner has not confirmed the hand-over.
 inline bool has_begun(const PastRun& run)
 {
-  return run.outcome ? *run.outcome != Ending::skipped : run.duration.has_value();
+  return run.outcome ? *run.outcome != Outcome::skipped : run.duration.has_value();
 }
 
 // A run that did not begin.

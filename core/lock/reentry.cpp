@@ -26,8 +26,8 @@ Result<ReentryOutcome> failed(const Error& error)
   return error.code == ErrorCode::interrupted ? Result<ReentryOutcome>(Interrupted{}) : Result<ReentryOutcome>(error);
 }
 
-template <typename Outcome>
-EnterOutcome enter_outcome_of(Outcome outcome, const Hold& hold)
+template <typename AnyOutcome>
+EnterOutcome enter_outcome_of(AnyOutcome outcome, const Hold& hold)
 {
   if (auto* taken = std::get_if<Taken>(&outcome)) {
     return Entered{.hold = hold, .taken = std::move(*taken)};
@@ -35,7 +35,7 @@ EnterOutcome enter_outcome_of(Outcome outcome, const Hold& hold)
   if (const auto* done = std::get_if<AlreadyDone>(&outcome)) {
     return *done;
   }
-  if constexpr (std::is_same_v<Outcome, WaitOutcome>) {
+  if constexpr (std::is_same_v<AnyOutcome, WaitOutcome>) {
     if (const auto* timed_out = std::get_if<TimedOut>(&outcome)) {
       return *timed_out;
     }

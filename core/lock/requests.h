@@ -10,7 +10,7 @@
 #include <vector>
 #include "lock/holder.h"
 #include "lock/lease_budget.h"
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 #include "lock/names.h"
 #include "lock/past_run.h"
 
@@ -41,7 +41,7 @@ struct OnceSuccess {
 
 struct LockState {
   LockName name;
-  Mode mode;                             // Permits: with their number
+  LockKind kind;                         // Permits: with their number
   std::optional<Millis> ttl;             // nullopt: the lock does not expire
   std::uint64_t fence;                   // of the only holder; else the last number that the server gave out; 0: none
   std::vector<Holder> holders;           // empty: free; 64 at most
@@ -57,7 +57,7 @@ struct LockState {
   // Whether an exclusive request, or a request for one permit, could be granted.
   [[nodiscard]] bool has_room() const
   {
-    const auto* permits = std::get_if<Permits>(&mode);
+    const auto* permits = std::get_if<Permits>(&kind);
     return !held() || (permits != nullptr && count < permits->limit);
   }
 };
@@ -81,7 +81,7 @@ struct Sync {
 
 struct LockRequest {
   LockName name;
-  Mode mode;
+  LockKind kind;
   Millis ttl;  // the lease that is asked for
   HolderInfo who;
   std::optional<Millis> once;  // a success under this name within that time counts for every caller
@@ -177,7 +177,7 @@ struct ReleaseOptions {
   Millis keep{0};          // --min-hold: how long the lock stays taken after its last hold has ended
   bool succeeded = false;  // the server must remember a success for LockRequest::once
   bool announced = true;   // false: the caller takes back an attempt, which is no news for other clients
-  EndOfRun result = {};    // for the event log
+  RunResult result = {};   // for the event log
 };
 
 }  // namespace rlock

@@ -71,7 +71,7 @@ inline constexpr std::array<SchemaRow<EventWord>, 14> event_words{{
     {EventWord::claim, "claim"},    // yes or missing: the owner is yet to take the lock
     {EventWord::left, "left"},      // released: holds; renewed_late: ms of the lease
     {EventWord::exit, "exit"},      // exit code
-    {EventWord::outcome, "outcome"},  // an Ending; missing: as the exit code tells
+    {EventWord::outcome, "outcome"},  // an Outcome; missing: as the exit code tells
     {EventWord::fence, "fence"},      // of the run that is over
     {EventWord::by, "by"},            // who asked for the lock; replaced: the record of the newer waiter
     {EventWord::what, "what"},        // a Loss, or what the key holds
@@ -91,16 +91,16 @@ inline constexpr std::array<SchemaRow<Loss>, 4> losses{{
 
 // How a run ended. lost: another client may have had the lock before the job was over, or the rlock of the run was killed.
 // unused: no job has begun under the lock, so it was no run.
-enum class Ending { succeeded, failed, lost, forced, timed_out, skipped, unused };
+enum class Outcome { succeeded, failed, lost, forced, timed_out, skipped, unused };
 
-inline constexpr std::array<SchemaRow<Ending>, 7> endings{{
-    {Ending::succeeded, "succeeded"},
-    {Ending::failed, "failed"},
-    {Ending::lost, "lost"},
-    {Ending::forced, "forced"},
-    {Ending::timed_out, "timed_out"},
-    {Ending::skipped, "skipped"},
-    {Ending::unused, "unused"},
+inline constexpr std::array<SchemaRow<Outcome>, 7> endings{{
+    {Outcome::succeeded, "succeeded"},
+    {Outcome::failed, "failed"},
+    {Outcome::lost, "lost"},
+    {Outcome::forced, "forced"},
+    {Outcome::timed_out, "timed_out"},
+    {Outcome::skipped, "skipped"},
+    {Outcome::unused, "unused"},
 }};
 
 template <typename Value, std::size_t count>
@@ -125,7 +125,7 @@ constexpr std::string_view word_of(const std::array<SchemaRow<Value>, count>& ro
   return {};
 }
 
-constexpr std::string_view name_of(Ending ending) { return word_of(endings, ending); }
+constexpr std::string_view name_of(Outcome ending) { return word_of(endings, ending); }
 
 static_assert(holder_fields[0].value == HolderField::history && holder_fields[1].value == HolderField::host &&
                   holder_fields.back().value == HolderField::automatic,

@@ -104,7 +104,7 @@ class LockStore {
   {
     std::vector<Result<Release>> answers;
     for (const LockRequest* spec : specs) {
-      answers.push_back(release(*spec, owner, {.result = {.outcome = Ending::unused}}, limit));
+      answers.push_back(release(*spec, owner, {.result = {.outcome = Outcome::unused}}, limit));
     }
     return answers;
   }

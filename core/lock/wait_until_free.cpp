@@ -57,13 +57,13 @@ struct FreeWatch {
   }
 
   // False: not possible; then the caller has to poll.
-  bool listen(const Mode& mode)
+  bool listen(const LockKind& kind)
   {
-    if (!kind_of(mode).announces_release) {
+    if (!kind_of(kind).announces_release) {
       return false;
     }
     if (!listener) {
-      const LockRequest sought{.name = name, .mode = mode, .ttl = {}, .who = {}, .once = {}};
+      const LockRequest sought{.name = name, .kind = kind, .ttl = {}, .who = {}, .once = {}};
       auto opened = store.listen({&sought, 1}, subscriber, limit());
       if (!opened || !(*opened)->hear_releases(0, limit())) {
         return false;
@@ -112,7 +112,7 @@ Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, const
     if (until && clock.now() >= *until) {
       return state ? Result(WaitResult::time_over) : Result<WaitResult>(state.error());
     }
-    const bool is_listening = state && watch.listen(state->mode);
+    const bool is_listening = state && watch.listen(state->kind);
     if (is_listening && !was_listening) {
       continue;  // the lock may have become free before the subscription
     }

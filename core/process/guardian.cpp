@@ -387,7 +387,7 @@ void GuardianLoop::perform(StopAction action)
     case StopAction::kill: kill_job(); return;
     case StopAction::finish:
       m_last_resort.disarm();
-      send(Ended{m_process_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
+      send(JobEnd{m_process_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
       return;
   }
 }

@@ -103,7 +103,7 @@ Result<std::optional<JobEvent>> Job::next()
 // Does not wait for the end of the guardian, which has nothing left to do.
 void Job::note(const JobEvent& event)
 {
-  if (const auto* ended = std::get_if<Ended>(&event)) {
+  if (const auto* ended = std::get_if<JobEnd>(&event)) {
     finish(ended->wait_status);
     return;
   }

@@ -111,7 +111,7 @@ struct PipeHoldersLeft {
   int wait_status;
 };
 // All processes of the job are dead and reaped, or the runner called leave().
-struct Ended {
+struct JobEnd {
   int wait_status;  // of the main process, as from waitpid(2)
   Stopped why;
   bool killed;              // KILL was needed
@@ -122,7 +122,7 @@ struct GuardianGone {
   int wait_status;
 };
 using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, LastResortRefused,
-                              StillKilling, NotKilled, PipeHoldersLeft, Ended, GuardianGone>;
+                              StillKilling, NotKilled, PipeHoldersLeft, JobEnd, GuardianGone>;
 
 // Threads: used from the main thread only, because the guardian takes the death of the thread that forked it for the death of the
 // runner.
@@ -158,7 +158,7 @@ class Job {
   // The two functions for Leftovers::until_pipe_closes.
   [[nodiscard]] int pipe_fd() const { return m_inherited_pipe.fd(); }  // POLLHUP: no process holds the pipe
   [[nodiscard]] bool pipe_is_held() const { return m_inherited_pipe.is_held(); }
-  // Call this after PipeHoldersLeft or StillKilling: the processes go on without the guardian, and the next event is Ended.
+  // Call this after PipeHoldersLeft or StillKilling: the processes go on without the guardian, and the next event is JobEnd.
   void leave();
   void give_to_child();  // call after a fork: the child becomes the runner, and this object has no effect any more
 

@@ -65,7 +65,7 @@ LockRequest spec_of(const AcquireRequest& request, const LockName& name)
 {
   const pid_t holder = request.watched ? request.watched->pid : ::getppid();
   return {.name = name,
-          .mode = request.mode,
+          .kind = request.kind,
           .ttl = request.ttl,
           .who = {.host = host_name(),
                   .pid = holder,
@@ -96,7 +96,7 @@ std::vector<LockRequest> specs_of(const AcquireRequest& request)
 // False for shards, because another shard may come free.
 bool would_wait_for_itself(const AcquireRequest& request, const Busy& busy)
 {
-  return request.shards.empty() && waits_for_itself(request.mode, busy);
+  return request.shards.empty() && waits_for_itself(request.kind, busy);
 }
 
 class AcquireLine final : public WaitMessage {
@@ -230,7 +230,7 @@ class AcquiredLock {
   {
     const CallLimits limit{.deadline = m_context.clock.now() + m_request.server.timeout, .stop = StopToken::never()};
     [[maybe_unused]] const auto released =
-        m_store.release(m_spec, m_hold, {.result = {.outcome = Ending::unused}}, limit);
+        m_store.release(m_spec, m_hold, {.result = {.outcome = Outcome::unused}}, limit);
   }
 
   const AcquireRequest& m_request;

@@ -134,7 +134,7 @@ class Observer final : public WaitObserver {
   }
   bool is_hopeless(const Busy& busy) override
   {
-    return m_request.compatibility == Compatibility::own && waits_for_itself(m_request.mode, busy);
+    return m_request.compatibility == Compatibility::own && waits_for_itself(m_request.kind, busy);
   }
   [[nodiscard]] Instant due() const override { return std::min(m_line.due(), m_held.due()); }
   void tick() override
@@ -176,7 +176,7 @@ class Acquisition {
     if (!result || !std::holds_alternative<AllAcquired>(*result)) {
       const Millis within = std::min(release_time, m_request.server.timeout);
       release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_held.size()),
-                  {.give_up = m_context.clock.now() + within, .result = {.outcome = Ending::unused}});
+                  {.give_up = m_context.clock.now() + within, .result = {.outcome = Outcome::unused}});
     }
     if (m_busy != nullptr) {
       m_busy->note_skipped({.waited = std::chrono::ceil<Millis>(m_context.clock.now() - m_began)});

@@ -142,9 +142,9 @@ bool has_command(std::int64_t pid, const std::string& command)
 
 }  // namespace
 
-bool waits_for_itself(const Mode& mode, const Busy& busy)
+bool waits_for_itself(const LockKind& kind, const Busy& busy)
 {
-  if (std::holds_alternative<Permits>(mode) || !busy.holder || !busy.holder->info) {
+  if (std::holds_alternative<Permits>(kind) || !busy.holder || !busy.holder->info) {
     return false;
   }
   const HolderInfo& holder = *busy.holder->info;

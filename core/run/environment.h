@@ -10,7 +10,7 @@
 #include <vector>
 #include "base/clock.h"
 #include "base/result.h"
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 #include "lock/names.h"
 #include "lock/reentry.h"
 #include "lock/store.h"
@@ -70,7 +70,7 @@ std::string_view environment_value(const std::vector<std::string>& environment, 
 
 // Whether an ancestor of this process holds the lock for as long as its job runs, so that the wait would not end. Compares the
 // holder's record (host, pid, command) with the ancestors in /proc. False for permits, because another holder may release one.
-bool waits_for_itself(const Mode& mode, const Busy& busy);
+bool waits_for_itself(const LockKind& kind, const Busy& busy);
 
 // The end of the message that the lock is busy.
 constexpr std::string_view waits_for_itself_text =

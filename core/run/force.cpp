@@ -133,7 +133,7 @@ Result<ForceAnswer> ForcedRelease::send(ForceStep step, StopToken stop)
   m_sent_at = m_clock.now();
   return m_store.force_unlock()->force(step,
                                        {.name = m_request.name,
-                                        .mode = m_request.mode,
+                                        .kind = m_request.kind,
                                         .owner = m_request.owner,
                                         .by = m_request.by,
                                         .stands_for = m_request.grace + remembered_after_grace},
@@ -303,18 +303,18 @@ bool CancelHolder::begin(StopToken stop)
     give_up({ErrorCode::config, "nothing proves that it is a lock, its value may be data of another program"});
     return false;
   }
-  ask(*holder, state->mode);
+  ask(*holder, state->kind);
   return false;
 }
 
-void CancelHolder::ask(const Holder& holder, const Mode& mode)
+void CancelHolder::ask(const Holder& holder, const LockKind& kind)
 {
   m_log.notice(m_lock + " is held by " + describe(holder) + ": asking it to stop", {.event = "cancelling"});
   const Holder self{.owner = Owner::of(""), .count = 1, .info = m_spec.who};
   m_release.emplace(
       m_store,
       ForceUnlockRequest{.name = m_spec.name,
-                         .mode = mode,
+                         .kind = kind,
                          .owner = holder.owner,
                          .by = describe(self),
                          .grace = default_force_grace,

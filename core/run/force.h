@@ -21,7 +21,7 @@ namespace rlock {
 
 struct ForceUnlockRequest {
   LockName name;
-  Mode mode;
+  LockKind kind;
   Owner owner;     // the holder that the operator saw; a lock of another owner stays untouched
   std::string by;  // the operator, for the holder and the event log: "alice@web1 (pid 71)"
   Millis grace;    // how long the holder may be silent; zero: the lock is removed at once
@@ -135,7 +135,7 @@ class CancelHolder final : public HolderStopper {
 
  private:
   bool begin(StopToken stop);
-  void ask(const Holder& holder, const Mode& mode);
+  void ask(const Holder& holder, const LockKind& kind);
   void tell_revoked(const ForceHeld& held, bool listens) const;
   void tell(const ForceEnd& end) const;
   void failed(const Error& error);

@@ -229,29 +229,29 @@ class KeeperLoop {
 
   void end_for(Reason reason)
   {
-    m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Ending::succeeded);
+    m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Outcome::succeeded);
     switch (reason) {
       case Reason::process_ended:
       case Reason::told_to_end: return release();
-      case Reason::caller_gone: return release({.outcome = Ending::unused});
+      case Reason::caller_gone: return release({.outcome = Outcome::unused});
       case Reason::release_announced:
         await_end_of(m_releaser.get(), far_future);
         return release();  // in case `rlock release` was killed before it could
       case Reason::release_requested:
         signal_watched();
         release_if_ended_in_time();
-        return report_loss(Ending::forced);
+        return report_loss(Outcome::forced);
       case Reason::lost:
         if (was_released()) {
           return;
         }
         signal_watched_if_asked();
         note_loss();
-        return report_loss(is_forced() ? Ending::forced : Ending::lost);
+        return report_loss(is_forced() ? Outcome::forced : Outcome::lost);
       case Reason::unconfirmed:
         signal_watched_if_asked();
         release_if_ended_in_time();
-        return report_loss(Ending::lost);
+        return report_loss(Outcome::lost);
     }
   }
 
@@ -265,7 +265,7 @@ class KeeperLoop {
   }
 
   // Reports the loss. If the watchdog has no event, the alarm was first.
-  void report_loss(Ending outcome)
+  void report_loss(Outcome outcome)
   {
     m_watchdog.stop();
     const LeaseEvent event = m_watchdog.event().value_or(Unconfirmed{m_watchdog.trouble()});
@@ -317,17 +317,17 @@ class KeeperLoop {
   // Records the loss in the history, because the server may have lost the event log together with the lock.
   void note_loss()
   {
-    [[maybe_unused]] const auto lost = release_lost({.outcome = Ending::lost, .fence = m_task.taken.grant.fence});
+    [[maybe_unused]] const auto lost = release_lost({.outcome = Outcome::lost, .fence = m_task.taken.grant.fence});
   }
 
-  Result<Release> release_lost(const EndOfRun& result)
+  Result<Release> release_lost(const RunResult& result)
   {
     return m_task.store.release(m_task.spec, m_task.hold, {.result = result},
                                 {.deadline = m_task.clock.now() + time_to_check_release, .stop = StopToken::never()});
   }
 
   // Tries until the lease ends, because the lock ends by itself then.
-  void release(const EndOfRun& result = {})
+  void release(const RunResult& result = {})
   {
     m_watchdog.stop();
     const Instant give_up = std::max(m_lease.valid_until(), m_task.clock.now() + m_task.server_timeout);

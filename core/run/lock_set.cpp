@@ -46,8 +46,8 @@ bool expires_earlier(const LockSession& a, const LockSession& b)
 bool release_orphaned(LockStore& store, const LockSession& session, std::optional<Instant> keep_until,
                       const RetryReleaseOptions& options, const Clock& clock)
 {
-  const EndOfRun result =
-      keep_until ? EndOfRun{.outcome = Ending::lost, .fence = session.fence()} : EndOfRun{.outcome = Ending::unused};
+  const RunResult result = keep_until ? RunResult{.outcome = Outcome::lost, .fence = session.fence()}
+                                      : RunResult{.outcome = Outcome::unused};
   const auto release = [&](const CallLimits& limit) {
     const Instant now = clock.now();
     const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until.value_or(now) - now), Millis{0});
@@ -123,7 +123,7 @@ void tell_for_runner(const RunRequest& request, const RunContext& context, const
                      bool released)
 {
   const RunReport report{.end = DieOf{SIGKILL},
-                         .outcome = std::string(name_of(Ending::lost)),
+                         .outcome = std::string(name_of(Outcome::lost)),
                          .message = runner_killed_text(false, released)};
   notify_of(request, context, &held, report, std::chrono::ceil<Millis>(context.clock.now() - started), nullptr,
             [&](const std::string& line) { context.log.error(line, {.event = "notify_failed"}); });
@@ -172,7 +172,7 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
   const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
   const auto spec_of = [&](const LockName& name) {
     return LockRequest{.name = name,
-                       .mode = request.mode,
+                       .kind = request.kind,
                        .ttl = request.ttl,
                        .who = holder,
                        .once = request.once,
@@ -221,12 +221,12 @@ std::optional<std::size_t> LockSession::shard() const
   return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
 }
 
-Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
+Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
 {
   auto store = reach_server(policy, m_context.clock, m_context.rng, stop, observer,
                             [&] { return open_store(m_request.server, m_context.clock, stop); });
   if (!store) {
-    return store.error().code == ErrorCode::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
+    return store.error().code == ErrorCode::interrupted ? Result<Acquired>(Interrupted{}) : store.error();
   }
   if (m_request.once && (*store)->once_memory() == nullptr) {
     return not_offered("once", m_request.server.shown());
@@ -251,13 +251,13 @@ Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, Stop
   }
   if (auto* entered = std::get_if<Entered>(&*entry)) {
     begin(std::move(*entered));
-    return Outcome{Done{}};
+    return Acquired{Done{}};
   }
   if (const auto* done = std::get_if<AlreadyDone>(&*entry)) {
-    return Outcome{*done};
+    return Acquired{*done};
   }
   const auto* timed_out = std::get_if<TimedOut>(&*entry);
-  return timed_out != nullptr ? Outcome{*timed_out} : Outcome{Interrupted{}};
+  return timed_out != nullptr ? Acquired{*timed_out} : Acquired{Interrupted{}};
 }
 
 // Whether the message of a hand-over may start the job. False if the server's answer says more than the message: whether another

@@ -33,8 +33,8 @@ class LockSession {
 
   // Done: the lock is held. AlreadyDone: RunRequest::once needs no run. After any other outcome nothing is left on the
   // server, as with wait_and_acquire.
-  using Outcome = std::variant<Done, AlreadyDone, TimedOut, Interrupted>;
-  Result<Outcome> acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer);
+  using Acquired = std::variant<Done, AlreadyDone, TimedOut, Interrupted>;
+  Result<Acquired> acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer);
 
   // The name for messages while the session waits: "stock", "stock (5 shards)".
   [[nodiscard]] std::string display_name() const;

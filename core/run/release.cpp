@@ -32,8 +32,8 @@ bool is_lost(LockSession& session, const ReleaseAllOptions& options)
 Result<Release> release_once(const RunContext& context, LockSession& session, const ReleaseAllOptions& options,
                              const CallLimits& limit)
 {
-  EndOfRun result = options.result;
-  result.fence = result.outcome == Ending::unused ? 0 : session.fence();
+  RunResult result = options.result;
+  result.fence = result.outcome == Outcome::unused ? 0 : session.fence();
   return session.release(
       {.keep = time_to_keep(options, context.clock.now()), .succeeded = options.succeeded, .result = result}, limit);
 }
@@ -60,9 +60,9 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.drop_connection(); });
-  if (released && !was_held(*released) && options.result.outcome != Ending::unused) {
+  if (released && !was_held(*released) && options.result.outcome != Outcome::unused) {
     ReleaseAllOptions lost = options;
-    lost.result = {.outcome = Ending::lost};
+    lost.result = {.outcome = Outcome::lost};
     auto answer = release_lost(context, session, lost).value_or(*std::move(released));
     return std::holds_alternative<Dequeued>(answer) ? Release(NotHeld{.what = expired_or_deleted, .forced = {}})
                                                     : answer;

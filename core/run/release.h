@@ -20,7 +20,7 @@ struct ReleaseAllOptions {
   Instant keep_until{};     // the ttl of the locks ends at this time (--min-hold)
   bool succeeded = false;   // the job succeeded; the server remembers that if RunRequest::once asks for it
   bool lease_over = false;  // the job was stopped because a lease ended
-  EndOfRun result = {};     // for the event log
+  RunResult result = {};    // for the event log
 };
 
 // For each lock the answer to its release; nullopt: the lock was still held.

@@ -20,14 +20,14 @@
 namespace rlock {
 namespace {
 
-RunOutcome with_code(ExitCode code, Ending ending, std::string_view event, std::string line)
+RunOutcome with_code(ExitCode code, Outcome ending, std::string_view event, std::string line)
 {
   return {.end = ExitWith{static_cast<int>(code)}, .ending = ending, .line = std::move(line), .event = event};
 }
 
 RunOutcome lost_by(const LeaseEvent& event, const LockOutcome& lock, bool forced)
 {
-  const Ending ending = forced ? Ending::forced : Ending::lost;
+  const Outcome ending = forced ? Outcome::forced : Outcome::lost;
   RunOutcome outcome = with_code(ExitCode::lost, ending, name_of(ending), loss_text(event, printable(lock.lock)));
   outcome.lock = lock.lock;
   return outcome;
@@ -96,14 +96,14 @@ std::optional<RunOutcome> loss(const JobOutcome& job)
 
 RunOutcome not_stopped(const JobOutcome& job)
 {
-  return with_code(ExitCode::time_over, Ending::failed, "not_stopped",
+  return with_code(ExitCode::time_over, Outcome::failed, "not_stopped",
                    "the job could not be stopped before its lease of " + names_of(job.locks) +
                        " was over: a process of the job still runs");
 }
 
 RunOutcome as_job_ended(int wait_status, Compatibility compatibility)
 {
-  const Ending ending = wait_status == 0 ? Ending::succeeded : Ending::failed;
+  const Outcome ending = wait_status == 0 ? Outcome::succeeded : Outcome::failed;
   if (!WIFSIGNALED(wait_status)) {
     return {.end = ExitWith{WEXITSTATUS(wait_status)}, .ending = ending};
   }
@@ -114,7 +114,7 @@ RunOutcome as_job_ended(int wait_status, Compatibility compatibility)
 
 }  // namespace
 
-EndOfRun result_of(const RunOutcome& outcome)
+RunResult result_of(const RunOutcome& outcome)
 {
   return {.exit_code = exit_code_of(outcome.end), .outcome = outcome.ending};
 }
@@ -125,7 +125,7 @@ int exit_code_of(const RunEnd& end)
   return death != nullptr ? 128 + death->signal : std::get<ExitWith>(end).code;
 }
 
-bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_status == 0; }
+bool succeeded(const JobEnd& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
 std::string loss_text(const LeaseEvent& event, const std::string& lock)
 {
@@ -158,20 +158,20 @@ RunOutcome run_outcome(const JobOutcome& job)
   // Although this process, the runner, lives.
   const bool guardian_failed = job.job && job.job->why == Stopped::runner_gone;
   if (guardian_failed) {
-    return with_code(ExitCode::os, Ending::failed, "guardian_failed",
+    return with_code(ExitCode::os, Outcome::failed, "guardian_failed",
                      "the guardian process lost its connection to rlock: the job was stopped and " +
                          names_of(job.locks) + " released");
   }
   if (!job.job) {
-    return with_code(ExitCode::os, Ending::failed, "guardian_killed",
+    return with_code(ExitCode::os, Outcome::failed, "guardian_killed",
                      "the guardian process was killed: the job was stopped and " + names_of(job.locks) + " released");
   }
   if (job.job->why == Stopped::lease_end) {
-    return with_code(ExitCode::time_over, Ending::timed_out, "time_over",
+    return with_code(ExitCode::time_over, Outcome::timed_out, "time_over",
                      "the job was stopped: its lease of " + names_of(job.locks) + " was over");
   }
   if (job.job->why == Stopped::max_runtime) {
-    return with_code(ExitCode::time_over, Ending::timed_out, "time_over",
+    return with_code(ExitCode::time_over, Outcome::timed_out, "time_over",
                      "the job was stopped: its --max-runtime was over");
   }
   return as_job_ended(job.job->wait_status, job.compatibility);
@@ -222,7 +222,7 @@ RunReport report_not_executed(const RunRequest& request, const RunContext& conte
   const ExitWith end = failure(error_code_of_exec(failed.error), request.compatibility);
   return logged(context,
                 {.end = end,
-                 .outcome = std::string(name_of(Ending::failed)),
+                 .outcome = std::string(name_of(Outcome::failed)),
                  .message = "cannot execute " + printable(request.argv.front()) + ": " +
                             std::generic_category().message(failed.error)},
                 {.event = "failed", .exit_code = end.code});
@@ -236,14 +236,14 @@ RunReport report_not_started(const RunContext& context, const LockSession& first
     constexpr ExitWith end{static_cast<int>(ExitCode::os)};
     return logged(context,
                   {.end = end,
-                   .outcome = std::string(name_of(Ending::failed)),
+                   .outcome = std::string(name_of(Outcome::failed)),
                    .message = "the job could not be started: its guardian process could not read from rlock"},
                   {.event = "failed", .exit_code = end.code});
   }
   constexpr ExitWith end{static_cast<int>(ExitCode::lost)};
   return logged(context,
                 {.end = end,
-                 .outcome = std::string(name_of(Ending::lost)),
+                 .outcome = std::string(name_of(Outcome::lost)),
                  .message = "the lease of " + printable(first_to_expire.name().text()) +
                             " ran out before the job could start" + give_longer_lease},
                 {.event = "lost", .exit_code = end.code});
@@ -270,7 +270,7 @@ void report_not_signalled(const RunContext& context, pid_t pid)
   context.log.error(not_signalled_text(pid), {.event = "not_signalled"});
 }
 
-void report_killed_after(const RunRequest& request, const RunContext& context, const Ended& ended, int signal)
+void report_killed_after(const RunRequest& request, const RunContext& context, const JobEnd& ended, int signal)
 {
   const bool time_was_over = ended.why == Stopped::lease_end || ended.why == Stopped::max_runtime;
   const bool was_killed = ended.killed && WIFSIGNALED(ended.wait_status) && WTERMSIG(ended.wait_status) == SIGKILL;
@@ -320,7 +320,7 @@ void report_lost_while_killing(const RunContext& context, const LeaseEvent& even
 
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
 {
-  const bool is_loss = outcome.ending == Ending::lost || outcome.ending == Ending::forced;
+  const bool is_loss = outcome.ending == Outcome::lost || outcome.ending == Outcome::forced;
   return outcome.line + (is_loss ? noticed_at(lost_at_ms) : "");
 }
 

@@ -28,7 +28,7 @@ struct LockOutcome {
 };
 
 struct JobOutcome {
-  std::optional<Ended> job;        // nullopt: the guardian was killed
+  std::optional<JobEnd> job;       // nullopt: the guardian was killed
   std::vector<LockOutcome> locks;  // at least one
   bool automatic = true;           // RunRequest::automatic
   Compatibility compatibility = Compatibility::own;
@@ -37,20 +37,20 @@ struct JobOutcome {
 
 struct RunOutcome {
   RunEnd end;
-  Ending ending;
+  Outcome ending;
   std::string line = {};        // the message; empty: rlock ends as the job did
   std::string_view event = {};  // of the message, for the JSON log
   std::string lock = {};        // that the message is about; empty: none
 };
 
 // What the event log says about the run.
-EndOfRun result_of(const RunOutcome& outcome);
+RunResult result_of(const RunOutcome& outcome);
 
 // The exit code as a shell sees it: 128 + n when rlock dies of signal n.
 int exit_code_of(const RunEnd& end);
 
 // Whether the job ended by itself with status 0.
-bool succeeded(const Ended& job);
+bool succeeded(const JobEnd& job);
 
 // "the lock stock was lost: expired or deleted"
 std::string loss_text(const LeaseEvent& event, const std::string& lock);
@@ -71,7 +71,7 @@ RunReport report_not_started(const RunContext& context, const LockSession& first
 void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left);
 void report_not_signalled(const RunContext& context, pid_t pid);
 // Logs that KILL was needed after `signal`, which rlock had passed on; logs nothing if the job ended by itself.
-void report_killed_after(const RunRequest& request, const RunContext& context, const Ended& ended, int signal);
+void report_killed_after(const RunRequest& request, const RunContext& context, const JobEnd& ended, int signal);
 void report_no_last_resort(const RunContext& context, const LastResortRefused& refused);
 
 // The following serve while processes live that KILL has not ended.

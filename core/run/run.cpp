@@ -33,7 +33,7 @@ RunReport end_by_signal(const RunContext& context)
 RunReport busy(const RunRequest& request, const RunContext& context, const LockBusy& lock)
 {
   const bool is_own = request.compatibility == Compatibility::own && request.shards.empty() &&
-                      waits_for_itself(request.mode, lock.last);
+                      waits_for_itself(request.kind, lock.last);
   const RunEnd end = report_busy({.lock = lock.display_name,
                                   .wait = request.wait,
                                   .last = lock.last,

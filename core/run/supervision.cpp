@@ -95,7 +95,7 @@ class Supervision {
         release({.exit_code = failure(job.error().code, m_request.compatibility).code});
         m_context.log.error(job.error().text, {.event = "failed"});
         return RunReport{.end = failure(job.error().code, m_request.compatibility),
-                         .outcome = std::string(name_of(Ending::failed)),
+                         .outcome = std::string(name_of(Outcome::failed)),
                          .message = job.error().text};
       }
       m_job.emplace(*std::move(job));
@@ -117,14 +117,14 @@ class Supervision {
   }
 
   // The end of the run, as far as it is known before the release.
-  [[nodiscard]] EndOfRun result()
+  [[nodiscard]] RunResult result()
   {
     m_leases.stop_watchdogs();
-    return m_never_ran ? EndOfRun{.exit_code = exit_code_of(m_never_ran->end)}
+    return m_never_ran ? RunResult{.exit_code = exit_code_of(m_never_ran->end)}
                        : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
   }
 
-  ReleaseFindings release(const EndOfRun& result)
+  ReleaseFindings release(const RunResult& result)
   {
     m_leases.stop_watchdogs();
     m_lost = m_lost || m_leases.with_event() != nullptr;
@@ -228,7 +228,7 @@ class Supervision {
   {
     const Instant now = m_context.clock.now();
     if (!m_is_still_killing && now >= kill_due()) {
-      m_ended = Ended{
+      m_ended = JobEnd{
           .wait_status = SIGKILL, .why = now >= m_stopped_by ? Stopped::order : Stopped::lease_end, .killed = true};
     }
     const std::vector<LeftProcess> left = job.take_over();
@@ -304,7 +304,7 @@ class Supervision {
   void on(Job&, const NotKilled& left) { report_not_killed(m_context, left.process); }
   void on(Job& job, const PipeHoldersLeft& command)
   {
-    m_ended = Ended{.wait_status = command.wait_status, .why = Stopped::none, .killed = false};
+    m_ended = JobEnd{.wait_status = command.wait_status, .why = Stopped::none, .killed = false};
     if (m_was_released || !job.pipe_is_held()) {
       job.leave();
     } else {
@@ -312,7 +312,7 @@ class Supervision {
     }
   }
   // Processes that still hold the pipe are daemons.
-  void on(Job& job, const Ended& ended)
+  void on(Job& job, const JobEnd& ended)
   {
     m_ended = ended;
     m_is_guarded = false;
@@ -442,7 +442,7 @@ class Supervision {
   LeaseGroup m_leases;
   std::optional<Job> m_job;           // over by the time of the release, but its guardian is reaped after it
   Instant m_stopped_by = far_future;  // a guardian that was told to stop the job has done so by then
-  std::optional<Ended> m_ended;
+  std::optional<JobEnd> m_ended;
   std::optional<RunReport> m_never_ran;  // why, and how rlock ends; nullopt: the job runs
   bool m_lost = false;                   // one of the locks
   std::int64_t m_lost_at_ms = 0;         // by the wall clock; 0: no loss was seen before the release

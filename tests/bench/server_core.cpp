@@ -58,7 +58,7 @@ Cost cost_since_reset(const RedisServer& server, const std::set<std::string>& re
 
 struct Subject {
   const char* name;
-  Mode mode;
+  LockKind mode;
 };
 
 const std::vector<Subject> subjects{{"plain", Plain{}},
@@ -74,7 +74,7 @@ class ServerCore {
   {
   }
 
-  Cost pair(const Mode& mode)
+  Cost pair(const LockKind& mode)
   {
     const LockRequest spec = spec_of("pair", mode);
     return measured(pairs_per_round, [&] {
@@ -84,7 +84,7 @@ class ServerCore {
     });
   }
 
-  Cost hand_over(const Mode& mode)
+  Cost hand_over(const LockKind& mode)
   {
     const LockRequest spec = spec_of("hand-over", mode);
     std::vector<Owner> owners;
@@ -98,7 +98,7 @@ class ServerCore {
     return cost;
   }
 
-  Cost renewal(const Mode& mode)
+  Cost renewal(const LockKind& mode)
   {
     LockRequest spec = spec_of("renewal", mode);
     const Owner owner = next_owner();
@@ -139,7 +139,7 @@ class ServerCore {
     return cost_since_reset(m_server, requests, times);
   }
 
-  static LockRequest spec_of(const std::string& name, const Mode& mode)
+  static LockRequest spec_of(const std::string& name, const LockKind& mode)
   {
     const HolderInfo who{.host = "web1.example.org",
                          .pid = 12345,

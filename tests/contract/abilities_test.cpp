@@ -58,7 +58,7 @@ TEST_CASE("contract: where a store takes locks away, the renewal of the hold say
     }
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
-    const ForceCall call{.name = Tested::spec().name, .mode = Plain{}, .owner = holder, .by = "op", .stands_for = 30s};
+    const ForceCall call{.name = Tested::spec().name, .kind = Plain{}, .owner = holder, .by = "op", .stands_for = 30s};
     const auto asked = force->force(ForceStep::ask, call, Tested::soon());
     REQUIRE(asked);
     CHECK(std::holds_alternative<ForceHeld>(*asked));
@@ -113,7 +113,7 @@ TEST_CASE("contract: where a store keeps the history of a lock, it has the runs 
     ::poll(nullptr, 0, 5);
     const Owner unused = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), unused));
-    store.release(store.one(), unused, {.result = {.outcome = Ending::unused}});
+    store.release(store.one(), unused, {.result = {.outcome = Outcome::unused}});
     CHECK(runs() == "skipped failed:3");
     REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 100ms), Tested::owner()));
     while (store.state().held()) {

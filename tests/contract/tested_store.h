@@ -25,9 +25,9 @@ class Tested {
   LockStore& other() { return *m_other; }
   [[nodiscard]] bool has_queue() const { return m_has_queue; }
 
-  static LockRequest spec(Mode mode = Plain{}, Millis ttl = 30s)
+  static LockRequest spec(LockKind kind = Plain{}, Millis ttl = 30s)
   {
-    return {.name = *LockName::parse("k"), .mode = mode, .ttl = ttl, .who = {.host = "h", .pid = 1}, .once = {}};
+    return {.name = *LockName::parse("k"), .kind = kind, .ttl = ttl, .who = {.host = "h", .pid = 1}, .once = {}};
   }
   static Owner owner()
   {

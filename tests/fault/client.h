@@ -49,7 +49,7 @@ struct ClientOptions {
   FaultTimes times = {};
   std::vector<std::string> urls = {};  // of one server, or of a quorum
   std::vector<std::string> keys = {};
-  Mode mode = {};
+  LockKind kind = {};
   std::optional<Millis> wait = Millis{0};
   std::vector<std::string> environment = {};  // RLOCK_HELD of an outer run
   bool latest = false;
@@ -78,7 +78,7 @@ class Client {
   }
 
   // The same for one lock, without the fork of the job that acquire_all prepares for the first waiter in line.
-  Result<LockSession::Outcome> wait_in_line()
+  Result<LockSession::Acquired> wait_in_line()
   {
     m_locks = std::make_unique<LockSet>(m_request, m_context, "/bin/true");
     const WaitPolicy policy = wait_policy(m_request.wait, m_request.server.timeout, m_clock);
@@ -154,7 +154,7 @@ class Client {
     for (const std::string& key : options.keys) {
       request.names.insert(*LockName::parse(key));
     }
-    request.mode = options.mode;
+    request.kind = options.kind;
     request.ttl = options.times.ttl;
     request.wait = options.wait;
     request.argv = {"true"};

@@ -12,8 +12,8 @@ using namespace rlock::test;
 namespace {
 
 struct CycleRow {
-  Mode mode = Plain{};
-  Mode rival = Plain{};  // a mode that must never be held at the same time
+  LockKind kind = Plain{};
+  LockKind rival = Plain{};  // a mode that must never be held at the same time
   int keys = 1;
   bool nested = false;  // in a lock that an outer client holds without faults
   std::size_t servers = 1;
@@ -94,7 +94,7 @@ class Cycle {
             .times = m_row.times,
             .urls = urls,
             .keys = m_keys,
-            .mode = m_row.mode,
+            .kind = m_row.kind,
             .wait = m_row.times.ttl * 2,
             .environment = environment};
   }
@@ -216,22 +216,22 @@ TEST_CASE("fault: the Nth request of a cycle of a plain lock") { check_cycle({},
 
 TEST_CASE("fault: the Nth request of a cycle of a reader")
 {
-  check_cycle({.mode = Reader{}, .rival = Writer{}}, faults_of_scripts, 24);
+  check_cycle({.kind = Reader{}, .rival = Writer{}}, faults_of_scripts, 24);
 }
 
 TEST_CASE("fault: the Nth request of a cycle of a writer")
 {
-  check_cycle({.mode = Writer{}, .rival = Writer{}}, faults_of_scripts, 24);
+  check_cycle({.kind = Writer{}, .rival = Writer{}}, faults_of_scripts, 24);
 }
 
 TEST_CASE("fault: the Nth request of a cycle of a permit")
 {
-  check_cycle({.mode = Permits{1}, .rival = Permits{1}}, faults_of_scripts, 24);
+  check_cycle({.kind = Permits{1}, .rival = Permits{1}}, faults_of_scripts, 24);
 }
 
 TEST_CASE("fault: the Nth request of a cycle of a string lock")
 {
-  check_cycle({.mode = StringLock{}, .rival = StringLock{}}, faults_of_scripts, 24);
+  check_cycle({.kind = StringLock{}, .rival = StringLock{}}, faults_of_scripts, 24);
 }
 
 TEST_CASE("fault: the Nth request of a cycle of a nested lock")

@@ -19,14 +19,14 @@ namespace rlock::test {
 
 class FaultyClients {
  public:
-  FaultyClients(const Servers& servers, Mode mode, const FaultTimes& times, FaultPlan& plan, Signals& signals)
+  FaultyClients(const Servers& servers, LockKind kind, const FaultTimes& times, FaultPlan& plan, Signals& signals)
       : m_servers(servers),
-        m_mode(mode),
+        m_mode(kind),
         m_times(times),
         m_plan(plan),
         m_signals(signals),
         m_keys(fresh_keys(1)),
-        m_rival(servers, m_keys, mode, times.ttl, m_claims)
+        m_rival(servers, m_keys, kind, times.ttl, m_claims)
   {
   }
 
@@ -35,7 +35,7 @@ class FaultyClients {
   {
     options.times = {.ttl = m_times.ttl, .server_timeout = fails ? m_times.server_timeout : time_to_answer};
     options.keys = m_keys;
-    options.mode = m_mode;
+    options.kind = m_mode;
     for (std::size_t i = 0; i < m_servers.size(); ++i) {
       m_relays.push_back(
           std::make_unique<Relay>(m_servers[i]->socket_path(), m_plan.options_for(relay_options(i), fails)));
@@ -101,7 +101,7 @@ class FaultyClients {
   void add_wrong(const std::vector<std::string>& more) { m_wrong.insert(m_wrong.end(), more.begin(), more.end()); }
 
   const Servers& m_servers;
-  const Mode m_mode;
+  const LockKind m_mode;
   const FaultTimes m_times;
   FaultPlan& m_plan;
   Signals& m_signals;

@@ -22,7 +22,7 @@ constexpr Millis hold_time{100};        // of the waiter
 enum class Faulty { holder, waiter };
 
 struct HandoverRow {
-  Mode mode = Plain{};
+  LockKind kind = Plain{};
   Faulty faulty = Faulty::holder;
   std::size_t servers = 1;
   FaultTimes times = default_times;
@@ -34,7 +34,7 @@ class Handover {
   Handover(const HandoverRow& row, const Servers& servers, FaultPlan& plan, Signals& signals)
       : m_row(row),
         m_plan(plan),
-        m_clients(servers, row.mode, row.times, plan, signals),
+        m_clients(servers, row.kind, row.times, plan, signals),
         m_holder(m_clients.add({.name = "the holder", .wait = longest_wait}, row.faulty == Faulty::holder)),
         m_waiter(m_clients.add({.name = "the waiter",
                                 .wait = longest_wait + (row.cancels ? longest_cancel : Millis{0}),
@@ -130,9 +130,9 @@ TEST_CASE("fault: the Nth request of a waiter") { check_handover({.faulty = Faul
 
 TEST_CASE("fault: the Nth request of a waiting writer, permit and string lock")
 {
-  for (const Mode& mode : std::vector<Mode>{Writer{}, Permits{1}, StringLock{}}) {
-    CAPTURE(kind_of(mode).with_article);
-    check_handover({.mode = mode, .faulty = Faulty::waiter}, faults_of_scripts, 20);
+  for (const LockKind& kind : std::vector<LockKind>{Writer{}, Permits{1}, StringLock{}}) {
+    CAPTURE(kind_of(kind).with_article);
+    check_handover({.kind = kind, .faulty = Faulty::waiter}, faults_of_scripts, 20);
   }
 }
 

@@ -84,9 +84,9 @@ std::string glob_of(const std::vector<std::string>& keys)
 
 }  // namespace
 
-Rival::Rival(const std::vector<std::unique_ptr<RedisServer>>& servers, std::vector<std::string> keys, Mode mode,
+Rival::Rival(const std::vector<std::unique_ptr<RedisServer>>& servers, std::vector<std::string> keys, LockKind kind,
              Millis ttl, Claims& claims)
-    : m_keys(std::move(keys)), m_mode(mode), m_ttl(ttl), m_claims(claims), m_store(open_direct(servers, m_clock))
+    : m_keys(std::move(keys)), m_mode(kind), m_ttl(ttl), m_claims(claims), m_store(open_direct(servers, m_clock))
 {
   for (const auto& server : servers) {
     m_servers.push_back(must(Connection::open(*parse_server(server->direct_url()), m_clock, soon())));
@@ -194,7 +194,7 @@ Reply Rival::ask_server(std::size_t server, const std::vector<std::string_view>&
 
 LockRequest Rival::spec_of(const std::string& key) const
 {
-  return {.name = *LockName::parse(key), .mode = m_mode, .ttl = m_ttl, .who = {.host = "rival", .pid = 1}, .once = {}};
+  return {.name = *LockName::parse(key), .kind = m_mode, .ttl = m_ttl, .who = {.host = "rival", .pid = 1}, .once = {}};
 }
 
 CallLimits Rival::soon() const { return {.deadline = m_clock.now() + plenty_of_time, .stop = StopToken::never()}; }

@@ -21,8 +21,8 @@ namespace rlock::test {
 // Thread-safe.
 class Rival {
  public:
-  Rival(const std::vector<std::unique_ptr<RedisServer>>& servers, std::vector<std::string> keys, Mode mode, Millis ttl,
-        Claims& claims);
+  Rival(const std::vector<std::unique_ptr<RedisServer>>& servers, std::vector<std::string> keys, LockKind kind,
+        Millis ttl, Claims& claims);
 
   // Tries once for the first lock, and gives it back at once. Does nothing while no client thinks that it holds a lock.
   void try_to_overlap();
@@ -49,7 +49,7 @@ class Rival {
   [[nodiscard]] CallLimits soon() const;
 
   const std::vector<std::string> m_keys;
-  const Mode m_mode;
+  const LockKind m_mode;
   const Millis m_ttl;
   Claims& m_claims;
   const BootClock m_clock;

@@ -19,7 +19,7 @@ void promise_holder_codec(std::string_view text)
   promise(again && encode(*again) == stored, "a record that is decoded and encoded stays the same", stored);
 }
 
-Mode mode_of(Input& input)
+LockKind mode_of(Input& input)
 {
   switch (input.choice(5)) {
     case 1: return Reader{};
@@ -41,14 +41,14 @@ std::optional<Millis> ttl_of(Input& input)
 void fuzz_locks(std::string_view bytes)
 {
   Input input(bytes);
-  const Mode mode = mode_of(input);
+  const LockKind kind = mode_of(input);
   const auto name = LockName::parse(input.line());
   if (!name) {
     promise_error(name.error());
     return;
   }
   LockState state{.name = *name,
-                  .mode = mode,
+                  .kind = kind,
                   .ttl = ttl_of(input),
                   .fence = static_cast<std::uint64_t>(input.number()),
                   .holders = {},

@@ -23,8 +23,8 @@ void promise_keys(const LockName& name)
 {
   const unsigned slot = slot_of(name.text());
   promise(slot < slot_count, "a slot is a slot");
-  for (const Mode& mode : {Mode(Plain{}), Mode(Reader{}), Mode(Permits{2}), Mode(StringLock{})}) {
-    const LockKeys keys(name, mode);
+  for (const LockKind& kind : {LockKind(Plain{}), LockKind(Reader{}), LockKind(Permits{2}), LockKind(StringLock{})}) {
+    const LockKeys keys(name, kind);
     for (const std::string& key :
          {keys.fence, keys.holder, keys.force, keys.events, keys.queue, keys.waiters, keys.reserved, keys.second,
           keys.done, keys.taken_channel, keys.owner_channel + "8743c9c0:1"}) {

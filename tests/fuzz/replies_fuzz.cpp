@@ -111,7 +111,7 @@ void promise_busy(const Asking& asking, const Busy& busy)
           "a waiter asks again soon, and not at once");
   if (busy.holder) {
     promise_shown({.name = asking.spec.name,
-                   .mode = asking.spec.mode,
+                   .kind = asking.spec.kind,
                    .ttl = busy.ttl,
                    .fence = busy.ticket,
                    .holders = {*busy.holder},
@@ -172,7 +172,7 @@ void ask_list(const Asking& asking)
 void ask_force(const Asking& asking)
 {
   const auto answer =
-      asking.store.force(ForceStep::ask, {asking.spec.name, asking.spec.mode, asking.owner, "alice", 10s}, limit);
+      asking.store.force(ForceStep::ask, {asking.spec.name, asking.spec.kind, asking.owner, "alice", 10s}, limit);
   if (is_there(answer)) {
     if (const auto* held = std::get_if<ForceHeld>(&*answer)) {
       promise_one_line("by " + describe(held->holder));
@@ -204,9 +204,9 @@ void ask_rest(const Asking& asking)
 constexpr std::array requests{ask_acquire, ask_reenter, ask_renew,  ask_release, ask_inspect,
                               ask_list,    ask_force,   ask_events, ask_rest};
 
-Mode mode_number(std::size_t number)
+LockKind mode_number(std::size_t number)
 {
-  const std::array<Mode, 5> modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
+  const std::array<LockKind, 5> modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
   return modes[number];
 }
 
@@ -216,12 +216,12 @@ void fuzz_replies(std::string_view bytes)
 {
   Input input(bytes);
   const auto request = requests[input.choice(requests.size())];
-  const Mode mode = mode_number(input.choice(5));
+  const LockKind kind = mode_number(input.choice(5));
   promise_codec(input.rest());
   RedisStore store(std::make_unique<RecordedServer>(replies_in(input.rest())), standing_clock);
   request({.store = store,
            .spec = {.name = *LockName::parse("stock"),
-                    .mode = mode,
+                    .kind = kind,
                     .ttl = 30s,
                     .who = {},
                     .once = std::nullopt,

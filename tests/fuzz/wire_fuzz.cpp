@@ -109,7 +109,7 @@ bool calls_in_time(std::string_view bytes)
   const Endpoint endpoint = endpoint_for(input.choice(4));
   server().script(input.rest());
   const CallLimits limit{.deadline = clock.now() + 1s, .stop = StopToken::never()};
-  const LockRequest spec{.name = *LockName::parse("stock"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = 1h};
+  const LockRequest spec{.name = *LockName::parse("stock"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = 1h};
   const Owner owner = Owner::of("8743c9c0:1");
   RedisStore store(std::make_unique<Direct>(endpoint, clock), clock);
   if (act == 0) {

@@ -62,12 +62,12 @@ const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "1"}, {"--forma
 
 const Script& acquire_of(const Words& kind)
 {
-  const Mode mode = kind.empty()             ? Mode(Plain{})
-                    : kind[0] == "-s"        ? Mode(Reader{})
-                    : kind[0] == "-x"        ? Mode(Writer{})
-                    : kind[0] == "--permits" ? Mode(Permits{1})
-                                             : Mode(StringLock{});
-  return scripts_of(mode).acquire;
+  const LockKind kind = kind.empty()             ? LockKind(Plain{})
+                        : kind[0] == "-s"        ? LockKind(Reader{})
+                        : kind[0] == "-x"        ? LockKind(Writer{})
+                        : kind[0] == "--permits" ? LockKind(Permits{1})
+                                                 : LockKind(StringLock{});
+  return scripts_of(kind).acquire;
 }
 
 }  // namespace

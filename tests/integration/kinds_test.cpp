@@ -14,7 +14,7 @@ namespace {
 
 struct Kind {
   std::vector<std::string> options;
-  const char* mode;
+  const char* kind;
   const char* format;
   std::size_t holders;  // this kind's limit; three are enough here
 };
@@ -58,7 +58,7 @@ TEST_CASE("kinds: status, list and ttl show each kind with all holders and waite
     std::vector<Process> holders = hold(queue, kind);
     const json seen = status(queue);
     CHECK(seen.at("held") == true);
-    CHECK(seen.at("mode") == kind.mode);
+    CHECK(seen.at("mode") == kind.kind);
     CHECK(seen.at("format") == kind.format);
     CHECK(seen.at("ttl_ms") > 15'000);
     CHECK(seen.at("fence") > 1'700'000'000'000'000);
@@ -75,7 +75,7 @@ TEST_CASE("kinds: status, list and ttl show each kind with all holders and waite
     CHECK(listed == seen);
     CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
 
-    const Kind& waiting = std::string(kind.mode) == "shared" ? kinds[2] : kind;
+    const Kind& waiting = std::string(kind.kind) == "shared" ? kinds[2] : kind;
     Process waiter = queue.start(waiting.options, {"true"});
     wait_until([&] { return status(queue).at("waiting").size() == 1; }, "one waits");
     CHECK(status(queue).at("waiting").at(0).at("pid") == waiter.pid());
@@ -117,7 +117,7 @@ TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is fr
       CHECK(waiting.running());
       holders[gone].signal(SIGTERM);
       holders[gone].wait();
-    } while (++gone < kind.holders && std::string(kind.mode) != "permits");
+    } while (++gone < kind.holders && std::string(kind.kind) != "permits");
     CHECK(waiting.wait() == success);
     CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 0);
   }
@@ -182,11 +182,11 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
     for (const Kind& asked : kinds) {
       CAPTURE(shown(kinds[row.held]) + "asked for as " + shown(asked));
       const bool same = std::string(asked.format) == kinds[row.held].format &&
-                        (std::string(asked.mode) == kinds[row.held].mode ||
-                         (row.held == 1 && std::string(asked.mode) == "exclusive"));
+                        (std::string(asked.kind) == kinds[row.held].kind ||
+                         (row.held == 1 && std::string(asked.kind) == "exclusive"));
       if (!same) {
         const auto is_exclusive = [](const Kind& kind) {
-          return std::string(kind.format) == "redisson" && std::string(kind.mode) != "permits";
+          return std::string(kind.format) == "redisson" && std::string(kind.kind) != "permits";
         };
         const bool waits = is_exclusive(asked) && is_exclusive(kinds[row.held]);
         Kind without_waiting = asked;

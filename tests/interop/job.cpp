@@ -64,10 +64,10 @@ int main(int argc, char** argv)
     return 2;
   }
   const std::string directory = argv[1];
-  const std::string mode = argv[3];
-  const std::string who = std::string(argv[2]) + " " + mode;
+  const std::string kind = argv[3];
+  const std::string who = std::string(argv[2]) + " " + kind;
   note(directory + "/log", "+", who);
-  const bool is_alone = mode != "read" && mode != "permits";
+  const bool is_alone = kind != "read" && kind != "permits";
   const long count = is_alone ? number_in(directory + "/counter") : 0;
   hold(argv[4]);
   if (is_alone) {

@@ -50,7 +50,7 @@ class WaitingFixture {
  private:
   static LockRequest spec(const std::string& name)
   {
-    return {.name = *LockName::parse(name), .mode = {}, .ttl = 30s, .who = {.host = "h", .pid = 1}, .once = {}};
+    return {.name = *LockName::parse(name), .kind = {}, .ttl = 30s, .who = {.host = "h", .pid = 1}, .once = {}};
   }
   [[nodiscard]] CallLimits soon() const { return {.deadline = m_clock.now() + 10s, .stop = StopToken::never()}; }
 

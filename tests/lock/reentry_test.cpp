@@ -46,7 +46,7 @@ class LossyTransport final : public Transport {
 
 LockRequest spec(Millis ttl = 30s)
 {
-  return {.name = *LockName::parse("k"), .mode = Plain{}, .ttl = ttl, .who = {.host = "h"}, .once = {}};
+  return {.name = *LockName::parse("k"), .kind = Plain{}, .ttl = ttl, .who = {.host = "h"}, .once = {}};
 }
 
 std::int64_t count(const RedisServer& server, const Owner& owner)

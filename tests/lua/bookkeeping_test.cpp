@@ -26,9 +26,9 @@ std::string fence(const Reply& granted) { return granted.elements.at(1).text; }
 
 TEST_CASE("bookkeeping: a holder whose record was lost is released although another holder has a record")
 {
-  for (const Mode& mode : {Mode(Reader{}), Mode(Permits{3})}) {
-    CAPTURE(mode.index());
-    const ScriptedLock lock(mode);
+  for (const LockKind& kind : {LockKind(Reader{}), LockKind(Permits{3})}) {
+    CAPTURE(kind.index());
+    const ScriptedLock lock(kind);
     lock.acquire("a");
     lock.server.command({"DEL", records});
     lock.acquire("b");
@@ -42,13 +42,13 @@ TEST_CASE("bookkeeping: a holder whose record was lost is released although anot
 
 TEST_CASE("bookkeeping: a lost record is no reason to keep the lock, whichever hold goes first")
 {
-  for (const auto& [what, mode] : kinds) {
+  for (const auto& [what, kind] : kinds) {
     for (const bool is_made_again : {false, true}) {
       for (const Words& order : {Words{"a", "inner"}, Words{"inner", "a"}}) {
-        CAPTURE(mode.index());
+        CAPTURE(kind.index());
         CAPTURE(is_made_again);
         CAPTURE(order.front());
-        const ScriptedLock lock(mode);
+        const ScriptedLock lock(kind);
         lock.acquire("a");
         if (!is_made_again) {
           lock.acquire("a", "inner");
@@ -78,9 +78,9 @@ TEST_EACH_KIND("bookkeeping: an acquire that is sent again after the record was 
 
 TEST_CASE("bookkeeping: a lock and the one of the same name in braces share no waiters and no records")
 {
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(StringLock{})}) {
-    CAPTURE(mode.index());
-    ScriptedLock lock(mode);
+  for (const LockKind& kind : {LockKind(Plain{}), LockKind(Writer{}), LockKind(StringLock{})}) {
+    CAPTURE(kind.index());
+    ScriptedLock lock(kind);
     const auto in = [&](const char* name) -> ScriptedLock& {
       lock.name = name;
       return lock;

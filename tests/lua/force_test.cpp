@@ -37,7 +37,7 @@ TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
 {
   for (const Kind& kind : {kinds[1], kinds[3]}) {
     CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
+    const ScriptedLock lock(kind.kind);
     REQUIRE(word(lock.acquire("a")) == "granted");
     REQUIRE(word(lock.acquire("b")) == "granted");
     lock.force("revoke", "a");
@@ -73,7 +73,7 @@ TEST_EACH_KIND("force: an owner that stops its job says so with its renewals")
   CHECK(lock.force("look", "a").elements.at(6).integer == -1);
   lock.renew("a");
   CHECK(lock.force("look", "a").elements.at(6).integer == -1);
-  lock.eval(scripts_of(kind.mode).renew, "a", {"30000", "", "stopping"});
+  lock.eval(scripts_of(kind.kind).renew, "a", {"30000", "", "stopping"});
   const auto silent = lock.force("look", "a").elements.at(6).integer;
   CHECK(silent >= 0);
   CHECK(silent < 20'000);
@@ -102,9 +102,9 @@ TEST_CASE("force: what --min-hold keeps is broken by each step, unless a hold is
     for (const char* step : {"ask", "look", "revoke", "take"}) {
       CAPTURE(shown(kind));
       CAPTURE(std::string(step));
-      const ScriptedLock lock(kind.mode);
+      const ScriptedLock lock(kind.kind);
       const Words acquire{"a", "20000", "host=h\nlease=20000\nauto=1", "try", "0", "0"};
-      REQUIRE(word(lock.eval(scripts_of(kind.mode).acquire, "a", acquire)) == "granted");
+      REQUIRE(word(lock.eval(scripts_of(kind.kind).acquire, "a", acquire)) == "granted");
       REQUIRE(word(lock.release("a", "a", 20'000)) == "released");
       REQUIRE(word(lock.acquire("a", "inner", 20'000, "again")) == "granted");
       CHECK(word(lock.force("look", "a")) == "held");
@@ -133,7 +133,7 @@ TEST_EACH_KIND("join: the request of another client that the holder has got stan
   REQUIRE(word(lock.acquire("a")) == "granted");
   ChannelListener holder = subscribe_as(lock, "a");
   const auto join_as = [&](const std::string& requester) {
-    return word(lock.eval(scripts_of(kind.mode).force, "a", {requester, "join", "60000"}));
+    return word(lock.eval(scripts_of(kind.kind).force, "a", {requester, "join", "60000"}));
   };
   CHECK(join_as("first") == "held");
   const auto entries = as_int(lock.server.command({"LLEN", "rlock:events:{k}"}));

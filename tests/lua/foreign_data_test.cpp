@@ -23,14 +23,14 @@ void leaves_alone(const ScriptedLock& lock, const Kind& kind)
   const std::string before = content(lock);
   for (const char* options : {"try", "wait", "again"}) {
     CAPTURE(options);
-    CHECK(word(lock.acquire_as(kind.mode, "b", options)) == (options == std::string("again") ? "lost" : "other"));
+    CHECK(word(lock.acquire_as(kind.kind, "b", options)) == (options == std::string("again") ? "lost" : "other"));
   }
-  const KindScripts& scripts = scripts_of(kind.mode);
-  CHECK(word(lock.eval_as(kind.mode, scripts.renew, "b", {"30000"})) == "lost");
-  CHECK(word(lock.release_as(kind.mode, "b")) == "lost");
-  CHECK(word(lock.eval_as(kind.mode, scripts.inspect, "", {})) == "other");
+  const KindScripts& scripts = scripts_of(kind.kind);
+  CHECK(word(lock.eval_as(kind.kind, scripts.renew, "b", {"30000"})) == "lost");
+  CHECK(word(lock.release_as(kind.kind, "b")) == "lost");
+  CHECK(word(lock.eval_as(kind.kind, scripts.inspect, "", {})) == "other");
   for (const char* step : {"ask", "look", "revoke", "take"}) {
-    CHECK(word(lock.eval_as(kind.mode, scripts.force, "user", {"eve@h", step, "1000"})) == "other");
+    CHECK(word(lock.eval_as(kind.kind, scripts.force, "user", {"eve@h", step, "1000"})) == "other");
   }
   CHECK(content(lock) == before);
 }
@@ -53,7 +53,7 @@ TEST_CASE("foreign data: a hash with a field `mode` alone is no read-write lock,
       CAPTURE(ttl);
       for (const Kind& kind : kinds) {
         CAPTURE(shown(kind));
-        const ScriptedLock lock(kind.mode);
+        const ScriptedLock lock(kind.kind);
         lock.server.command(joined({"HSET", "k"}, fields));
         if (ttl > 0) {
           lock.server.command({"PEXPIRE", "k", std::to_string(ttl)});
@@ -125,8 +125,8 @@ TEST_CASE("foreign data: a counter is no number of permits, whatever lock had th
     for (const char* counter : {"1000", "1", "0", "-5"}) {
       CAPTURE(counter);
       const ScriptedLock lock(Permits{3});
-      CHECK(word(lock.acquire_as(before.mode, "a")) == "granted");
-      CHECK(word(lock.release_as(before.mode, "a")) == "released");
+      CHECK(word(lock.acquire_as(before.kind, "a")) == "granted");
+      CHECK(word(lock.release_as(before.kind, "a")) == "released");
       lock.server.command({"SET", "k", counter});
       const Reply refused = lock.acquire_as(Permits{3}, "b", "wait");
       CHECK(word(refused) == "differs");

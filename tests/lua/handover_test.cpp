@@ -29,32 +29,32 @@ ChannelListener listen_as(const ScriptedLock& lock, const std::string& owner)
 }
 
 // One holder, "a", and behind it a waiter, "w".
-void queue_up(const ScriptedLock& lock, const Mode& mode)
+void queue_up(const ScriptedLock& lock, const LockKind& kind)
 {
-  const Mode first = std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode;
-  const Script& acquire = scripts_of(mode).acquire;
+  const LockKind first = std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind;
+  const Script& acquire = scripts_of(kind).acquire;
   CHECK(word(lock.acquire_as(first, "a")) == "granted");
-  CHECK(word(lock.eval_as(mode, acquire, "w", {"w", "30000", info, "wait", "0", "0"})) == "busy");
+  CHECK(word(lock.eval_as(kind, acquire, "w", {"w", "30000", info, "wait", "0", "0"})) == "busy");
 }
 
-void release_first(const ScriptedLock& lock, const Mode& mode)
+void release_first(const ScriptedLock& lock, const LockKind& kind)
 {
-  lock.release_as(std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode, "a");
+  lock.release_as(std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind, "a");
 }
 
-const std::vector<Mode> modes{Plain{}, StringLock{}, Writer{}, Reader{}, Permits{1}};
+const std::vector<LockKind> modes{Plain{}, StringLock{}, Writer{}, Reader{}, Permits{1}};
 
 }  // namespace
 
 TEST_CASE("hand-over script: the message has the fencing number, the server's time and the ms to confirm")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(kind_of(mode).with_article);
-    const ScriptedLock lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    const ScriptedLock lock(kind);
     ChannelListener waiter = listen_as(lock, "w");
-    queue_up(lock, mode);
+    queue_up(lock, kind);
     const auto before = as_texts(lock.server.command({"TIME"}));
-    release_first(lock, mode);
+    release_first(lock, kind);
     const Told told = told_in(waiter.messages());
     CHECK(told.word == "yours");
     CHECK(told.fence == as_text(lock.server.command({"HGET", "rlock:holder:{k}", "fence:w"})));
@@ -81,13 +81,13 @@ TEST_CASE("hand-over script: the server's last fencing number may be ahead of it
 
 TEST_CASE("hand-over script: no message comes from a hand-over that fails half way")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(kind_of(mode).with_article);
-    const ScriptedLock lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    const ScriptedLock lock(kind);
     ChannelListener waiter = listen_as(lock, "w");
-    queue_up(lock, mode);
+    queue_up(lock, kind);
     lock.server.command({"SET", "rlock:events:{k}", "no list"});
-    release_first(lock, mode);
+    release_first(lock, kind);
     CHECK(waiter.messages() == Words{});
   }
 }

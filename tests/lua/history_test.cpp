@@ -15,15 +15,15 @@ namespace {
 const std::string events = "rlock:events:{k}";
 constexpr std::int64_t month = 2'592'000'000;
 
-Reply acquire_with(const ScriptedLock& lock, const Mode& mode, const std::string& owner, const std::string& info)
+Reply acquire_with(const ScriptedLock& lock, const LockKind& kind, const std::string& owner, const std::string& info)
 {
-  return lock.eval(scripts_of(mode).acquire, owner, {owner, "30000", info, "try", "0", "0"});
+  return lock.eval(scripts_of(kind).acquire, owner, {owner, "30000", info, "try", "0", "0"});
 }
 
-Reply release_with(const ScriptedLock& lock, const Mode& mode, const std::string& owner, const std::string& result,
+Reply release_with(const ScriptedLock& lock, const LockKind& kind, const std::string& owner, const std::string& result,
                    const std::string& history)
 {
-  return lock.eval(scripts_of(mode).release, owner, {owner, "0", "0", "0", result, history});
+  return lock.eval(scripts_of(kind).release, owner, {owner, "0", "0", "0", result, history});
 }
 
 Reply skip(const ScriptedLock& lock, const std::string& owner, const std::string& client = "h")
@@ -54,7 +54,7 @@ TEST_EACH_KIND("history: a log is kept for the longest --history of its writers"
   CHECK(left() <= default_history.count());
   CHECK(left() > default_history.count() * 9 / 10);
   REQUIRE(word(lock.release("a")) == "released");
-  REQUIRE(word(acquire_with(lock, kind.mode, "b", "history=2592000000\nhost=h\npid=1")) == "granted");
+  REQUIRE(word(acquire_with(lock, kind.kind, "b", "history=2592000000\nhost=h\npid=1")) == "granted");
   CHECK(left() > month * 9 / 10);
   CHECK(left() <= month);
   REQUIRE(word(lock.release("b")) == "released");
@@ -64,7 +64,7 @@ TEST_EACH_KIND("history: a log is kept for the longest --history of its writers"
 
   lock.server.command({"PEXPIRE", events, "1000"});
   REQUIRE(word(lock.acquire("d")) == "granted");
-  REQUIRE(word(release_with(lock, kind.mode, "d", "", "7200000")) == "released");
+  REQUIRE(word(release_with(lock, kind.kind, "d", "", "7200000")) == "released");
   CHECK(left() > 7'000'000);
 }
 
@@ -82,11 +82,11 @@ TEST_CASE("history: a release adds what the run ended with, and gives the same a
   using namespace std::string_literals;
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
+    const ScriptedLock lock(kind.kind);
     REQUIRE(word(lock.acquire("a")) == "granted");
     const std::string result = "\0exit\0007"s;
-    CHECK(word(release_with(lock, kind.mode, "a", result, "")) == "released");
-    CHECK(word(release_with(lock, kind.mode, "a", result, "")) == "released");
+    CHECK(word(release_with(lock, kind.kind, "a", result, "")) == "released");
+    CHECK(word(release_with(lock, kind.kind, "a", result, "")) == "released");
     const auto log = as_texts(lock.server.command({"LRANGE", events, "0", "-1"}));
     REQUIRE(log.size() == 2);
     CHECK(EventLogEntry::of(log[1]).result.exit_code == 7);
@@ -99,9 +99,9 @@ TEST_CASE("history: the release of a lost run tells of it where the log has forg
   using namespace std::string_literals;
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
+    const ScriptedLock lock(kind.kind);
     const auto release = [&](const std::string& info) {
-      return lock.eval(scripts_of(kind.mode).release, "a",
+      return lock.eval(scripts_of(kind.kind).release, "a",
                        {"a", "0", "0", "0", "\0outcome\0lost\0fence\0007"s, "", info});
     };
     CHECK(word(release("")) == "lost");  // of a token that was released long ago
@@ -181,7 +181,7 @@ TEST_EACH_KIND("history: inspect returns the log when it is asked for, and chang
   REQUIRE(word(lock.release("a")) == "released");
   REQUIRE(word(lock.acquire("b")) == "granted");
   const auto entries = [&](const std::string& from) {
-    return lock.eval(scripts_of(kind.mode).inspect, "", {from}).elements.at(12).elements.size();
+    return lock.eval(scripts_of(kind.kind).inspect, "", {from}).elements.at(12).elements.size();
   };
   CHECK(entries("0") == 3);
   CHECK(entries("-2") == 2);

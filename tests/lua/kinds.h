@@ -11,7 +11,7 @@ namespace rlock::test {
 
 struct Kind {
   const char* what;  // its name in the scripts
-  Mode mode;
+  LockKind kind;
 };
 
 inline const std::vector<Kind> kinds{{"lock", Plain{}},
@@ -20,7 +20,7 @@ inline const std::vector<Kind> kinds{{"lock", Plain{}},
                                      {"permits", Permits{3}},
                                      {"string", StringLock{}}};
 
-inline std::string shown(const Kind& kind) { return std::string(kind.what) + " " + requested_mode(kind.mode); }
+inline std::string shown(const Kind& kind) { return std::string(kind.what) + " " + requested_mode(kind.kind); }
 
 // TEST_EACH_KIND(NAME) { ... }: a test case that runs once for each kind, with a server of its own; `lock` is of that `kind`.
 #define TEST_EACH_KIND(name) TEST_EACH_KIND_AS(DOCTEST_ANONYMOUS(each_kind_), name)
@@ -30,15 +30,15 @@ inline std::string shown(const Kind& kind) { return std::string(kind.what) + " "
   {                                                                                       \
     for (const rlock::test::Kind& kind : rlock::test::kinds) {                            \
       CAPTURE(shown(kind));                                                               \
-      body(kind, rlock::test::ScriptedLock(kind.mode));                                   \
+      body(kind, rlock::test::ScriptedLock(kind.kind));                                   \
     }                                                                                     \
   }                                                                                       \
   static void body([[maybe_unused]] const rlock::test::Kind& kind, const rlock::test::ScriptedLock& lock)
 
 // The exception of contract §2.4: the number of permits, and their expiries.
-inline Words may_last(const Mode& mode)
+inline Words may_last(const LockKind& kind)
 {
-  return std::holds_alternative<Permits>(mode) ? Words{"k", "{k}:timeout"} : Words{};
+  return std::holds_alternative<Permits>(kind) ? Words{"k", "{k}:timeout"} : Words{};
 }
 
 inline bool only(const Words& some, const Words& allowed)

@@ -19,7 +19,7 @@ void check_user(const ScriptedLock& lock, const Kind& kind)
   }
   lock.server.command({"ACL", "SETUSER", "default", "+@all", "allchannels", "allkeys"});
   CHECK(holders(lock) == 0);
-  CHECK(only(lock.lasting(), may_last(kind.mode)));
+  CHECK(only(lock.lasting(), may_last(kind.kind)));
   if (!granted) {
     CHECK(lock.exists("k") == 0);
     CHECK(lock.exists("{k}:timeout") == 0);
@@ -32,7 +32,7 @@ void check_user(const ScriptedLock& lock, const Kind& kind)
 
 TEST_EACH_KIND("kinds: no key is without a ttl, whatever was done")
 {
-  const auto check = [&] { CHECK(only(lock.lasting(), may_last(kind.mode))); };
+  const auto check = [&] { CHECK(only(lock.lasting(), may_last(kind.kind))); };
   lock.acquire("a"), check();
   lock.acquire("a", "inner"), check();
   lock.server.command({"DEL", "rlock:holder:{k}"});
@@ -53,7 +53,7 @@ TEST_CASE("kinds: refused by a full memory, nothing of the lock is written")
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
+    const ScriptedLock lock(kind.kind, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
     const Reply refused = lock.acquire("a");
     CHECK(refused.is_error());
     CHECK(has(refused.text, "OOM"));
@@ -79,7 +79,7 @@ TEST_EACH_KIND("kinds: what is held can be renewed, let go and taken away when m
   CHECK(word(lock.renew("b")) == "kept");
   CHECK(word(lock.take_away("b")) == "broken");
   CHECK(holders(lock) == 0);
-  CHECK(only(lock.lasting(), may_last(kind.mode)));
+  CHECK(only(lock.lasting(), may_last(kind.kind)));
 }
 
 TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
@@ -92,7 +92,7 @@ TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
                         "-publish",     "-zadd",    "-zrem",    "-zscore", "-zcard",         "-zcount",
                         "-lindex",      "-hmget",   "-zpopmin", "-zrange", "-zrangebyscore", "-zremrangebyscore",
                         "resetchannels"};
-    const ScriptedLock lock(kind.mode);
+    const ScriptedLock lock(kind.kind);
     for (const std::string& right : missing) {
       CAPTURE(right);
       REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", right}).is_error());

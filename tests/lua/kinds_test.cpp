@@ -29,8 +29,8 @@ TEST_CASE(
       }
       const std::string pair = shown(held) + " asked for as " + shown(asked);
       CAPTURE(pair);
-      const ScriptedLock lock(asked.mode);
-      REQUIRE(word(lock.acquire_as(held.mode, "a")) == "granted");
+      const ScriptedLock lock(asked.kind);
+      REQUIRE(word(lock.acquire_as(held.kind, "a")) == "granted");
       const std::string before = as_text(lock.server.command({"DUMP", "k"}));
       for (const char* owner : {"a", "b"}) {
         CAPTURE(owner);
@@ -51,7 +51,7 @@ TEST_CASE(
       }
       CHECK(word(lock.inspect()) == "other");
       CHECK(as_text(lock.server.command({"DUMP", "k"})) == before);
-      CHECK(lock.exists(LockKeys(*LockName::parse("k"), asked.mode).queue) == 0);
+      CHECK(lock.exists(LockKeys(*LockName::parse("k"), asked.kind).queue) == 0);
     }
   }
 }
@@ -75,18 +75,18 @@ TEST_CASE("kinds: a waiter for one kind is never handed another")
       }
       const std::string pair = shown(second) + " comes while one waits for " + shown(first);
       CAPTURE(pair);
-      const ScriptedLock lock(first.mode);
+      const ScriptedLock lock(first.kind);
       const ChannelListener waiter = subscribe_as(lock, "w");
-      const Mode all_of_it = std::holds_alternative<Permits>(first.mode)  ? Mode{Permits{1}}
-                             : std::holds_alternative<Reader>(first.mode) ? Mode{Writer{}}
-                                                                          : first.mode;
-      const Mode wanted = std::holds_alternative<Permits>(first.mode) ? all_of_it : first.mode;
+      const LockKind all_of_it = std::holds_alternative<Permits>(first.kind)  ? LockKind{Permits{1}}
+                                 : std::holds_alternative<Reader>(first.kind) ? LockKind{Writer{}}
+                                                                              : first.kind;
+      const LockKind wanted = std::holds_alternative<Permits>(first.kind) ? all_of_it : first.kind;
       REQUIRE(word(lock.acquire_as(all_of_it, "a")) == "granted");
       REQUIRE(word(lock.acquire_as(wanted, "w", "wait")) == "busy");
       lock.server.command({"DEL", "k", "{k}:timeout"});  // as if it had expired
-      CHECK(word(lock.acquire_as(second.mode, "b")) == "granted");
+      CHECK(word(lock.acquire_as(second.kind, "b")) == "granted");
       CHECK(word(lock.acquire_as(wanted, "w", "wait")) == (waits_for(first, second) ? "busy" : "other"));
-      CHECK(word(lock.release_as(second.mode, "b")) == "released");
+      CHECK(word(lock.release_as(second.kind, "b")) == "released");
     }
   }
 }
@@ -134,7 +134,7 @@ TEST_EACH_KIND("kinds: nested holds go in any order, each once")
   CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
   CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
   CHECK(lock.acquire("a", "innermost").elements.at(2).integer == 3);
-  CHECK(only(lock.lasting(), may_last(kind.mode)));
+  CHECK(only(lock.lasting(), may_last(kind.kind)));
   CHECK(word(lock.renew("a", 40'000)) == "kept");
   CHECK(lock.inspect().elements.at(2).integer > 30'000);
   for (const char* sent : {"first", "again"}) {
@@ -165,7 +165,7 @@ TEST_EACH_KIND("kinds: taking it away takes the nested holds as well")
   CHECK(word(renewed) == "lost");
   CHECK(renewed.elements.at(4).text == "eve@h");
   CHECK(word(lock.release("a", "inner")) == "lost");
-  CHECK(only(lock.lasting(), may_last(kind.mode)));
+  CHECK(only(lock.lasting(), may_last(kind.kind)));
 }
 
 TEST_CASE("kinds: the fencing number grows over all of them, over a flush and a clock that lags")
@@ -176,10 +176,10 @@ TEST_CASE("kinds: the fencing number grows over all of them, over a flush and a 
     CAPTURE(round);
     for (const Kind& kind : kinds) {
       CAPTURE(shown(kind));
-      const std::uint64_t number = fence(lock.acquire_as(kind.mode, "a"));
+      const std::uint64_t number = fence(lock.acquire_as(kind.kind, "a"));
       CHECK(number > last);
       last = number;
-      lock.release_as(kind.mode, "a");
+      lock.release_as(kind.kind, "a");
       lock.server.command({"DEL", "k"});  // the number of permits
     }
     lock.server.command({"FLUSHALL"});

@@ -8,11 +8,11 @@ namespace {
 
 // A lock that "holder" has, with waiters of which all or some wait with --latest.
 struct LatestFixture : ScriptedLock {
-  explicit LatestFixture(const Mode& kind = Plain{}, RedisOptions options = {})
-      : ScriptedLock(kind, std::move(options)), mode(kind)
+  explicit LatestFixture(const LockKind& kind = Plain{}, RedisOptions options = {})
+      : ScriptedLock(kind, std::move(options)), kind(kind)
   {
-    acquire_as(std::holds_alternative<Reader>(kind)    ? Mode(Writer{})
-               : std::holds_alternative<Permits>(kind) ? Mode(Permits{1})
+    acquire_as(std::holds_alternative<Reader>(kind)    ? LockKind(Writer{})
+               : std::holds_alternative<Permits>(kind) ? LockKind(Permits{1})
                                                        : kind,
                "holder");
   }
@@ -20,7 +20,7 @@ struct LatestFixture : ScriptedLock {
   // "busy PLACE", "granted", or "replaced by HOST".
   std::string latest(const std::string& owner, const std::string& ticket = "0")
   {
-    const Reply reply = eval_as(asked(), scripts_of(mode).acquire, owner,
+    const Reply reply = eval_as(asked(), scripts_of(kind).acquire, owner,
                                 {owner, "30000", "host=" + owner + "\npid=1\nlatest=1\nauto=1", "latest", ticket, "0"});
     const std::string what = word(reply);
     if (what == "busy") {
@@ -35,16 +35,16 @@ struct LatestFixture : ScriptedLock {
 
   [[nodiscard]] Words line() const
   {
-    return as_texts(server.command({"ZRANGE", LockKeys(*LockName::parse(name), mode).queue, "0", "-1"}));
+    return as_texts(server.command({"ZRANGE", LockKeys(*LockName::parse(name), kind).queue, "0", "-1"}));
   }
   void forget_queue() const
   {
-    const LockKeys keys(*LockName::parse(name), mode);
+    const LockKeys keys(*LockName::parse(name), kind);
     server.command({"DEL", keys.queue, keys.waiters});
   }
-  [[nodiscard]] Mode asked() const { return std::holds_alternative<Permits>(mode) ? Mode(Permits{1}) : mode; }
+  [[nodiscard]] LockKind asked() const { return std::holds_alternative<Permits>(kind) ? LockKind(Permits{1}) : kind; }
 
-  const Mode mode;
+  const LockKind kind;
   std::map<std::string, std::string> tickets;
 };
 
@@ -54,7 +54,7 @@ TEST_CASE("latest script: of those that wait with it only the newest stays, at t
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    LatestFixture lock(kind.mode);
+    LatestFixture lock(kind.kind);
     ChannelListener first = subscribe_as(lock, "a");
     const ChannelListener between = subscribe_as(lock, "p");
     CHECK(lock.latest("a") == "busy 0");
@@ -67,7 +67,7 @@ TEST_CASE("latest script: of those that wait with it only the newest stays, at t
     CHECK(lock.latest("c") == "busy 1");
     CHECK(lock.line() == Words{"p", "c"});
     CHECK(lock.again("a") == "replaced by c");
-    CHECK(lock.lasting() == (std::holds_alternative<Permits>(kind.mode) ? Words{"k", "{k}:timeout"} : Words{}));
+    CHECK(lock.lasting() == (std::holds_alternative<Permits>(kind.kind) ? Words{"k", "{k}:timeout"} : Words{}));
   }
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("latest script: a first request that arrives after its waiter was repl
   lock.latest("a"), lock.latest("b");
   CHECK(lock.latest("a") == "replaced by b");
   CHECK(lock.line() == Words{"b"});
-  CHECK(word(lock.release_as(lock.mode, "b")) == "left");
+  CHECK(word(lock.release_as(lock.kind, "b")) == "left");
   lock.latest("c");
   CHECK(lock.latest("b") == "replaced by c");
   CHECK(lock.line() == Words{"c"});
@@ -114,7 +114,7 @@ TEST_CASE("latest script: a waiter that has just been handed the lock is in prog
   LatestFixture lock;
   ChannelListener handed = subscribe_as(lock, "a");
   lock.latest("a");
-  lock.release_as(lock.mode, "holder");
+  lock.release_as(lock.kind, "holder");
   CHECK(handed.received().back() == "yours");
   CHECK(lock.latest("b") == "busy 0");
   CHECK(lock.again("a") == "granted");
@@ -129,12 +129,12 @@ TEST_CASE("latest script: one that was handed the lock, slept and comes back doe
     LatestFixture lock;
     const ChannelListener handed = subscribe_as(lock, "a");
     lock.latest("a");
-    lock.release_as(lock.mode, "holder");
+    lock.release_as(lock.kind, "holder");
     const ChannelListener newer = subscribe_as(lock, "b");
     lock.latest("b");
     lock.server.command({"DEL", "k"});  // the claim ends
     CHECK(lock.again("b") == "granted");
-    lock.release_as(lock.mode, "b");
+    lock.release_as(lock.kind, "b");
     if (!is_remembered) {
       lock.forget_queue();
     }
@@ -169,14 +169,14 @@ TEST_CASE("latest script: after the loss of all notes the newer ticket wins, whi
 TEST_CASE("latest script: a lock that is free is granted, and an older run of the log does not hinder a new one")
 {
   LatestFixture lock;
-  lock.release_as(lock.mode, "holder");
+  lock.release_as(lock.kind, "holder");
   CHECK(lock.latest("a") == "granted");
   CHECK(lock.latest("a") == "granted");
-  lock.release_as(lock.mode, "a");
+  lock.release_as(lock.kind, "a");
   CHECK(lock.latest("b") == "granted");
   CHECK(lock.latest("c") == "busy 0");
   const ChannelListener waiter = subscribe_as(lock, "c");
-  lock.release_as(lock.mode, "b");
+  lock.release_as(lock.kind, "b");
   CHECK(lock.again("c") == "granted");
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("latest script: one that was stopped in line does not run after a newe
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    LatestFixture lock(kind.mode);
+    LatestFixture lock(kind.kind);
     CHECK(lock.latest("older", "1000") == "busy 0");  // it came long ago and hears nothing, so it is skipped
     REQUIRE(word(lock.take_away("holder")) == "broken");
     CHECK(lock.latest("newer") == "granted");

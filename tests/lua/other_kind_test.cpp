@@ -6,11 +6,11 @@ using namespace rlock::test;
 
 namespace {
 
-const std::vector<std::pair<Mode, Mode>> pairs{{Plain{}, Writer{}}, {Plain{}, Reader{}}, {Writer{}, Plain{}}};
+const std::vector<std::pair<LockKind, LockKind>> pairs{{Plain{}, Writer{}}, {Plain{}, Reader{}}, {Writer{}, Plain{}}};
 
 // A lock that is held as one kind. A waiter of the other kind listens.
 struct TwoKinds : ScriptedLock {
-  TwoKinds(const Mode& held, const Mode& waiting)
+  TwoKinds(const LockKind& held, const LockKind& waiting)
       : ScriptedLock(held), other(waiting), listener(subscribe_as(*this, "other"))
   {
     acquire("a");
@@ -34,7 +34,7 @@ struct TwoKinds : ScriptedLock {
     return 0;
   }
 
-  Mode other;
+  LockKind other;
   ChannelListener listener;
 };
 

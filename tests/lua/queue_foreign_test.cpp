@@ -82,13 +82,13 @@ TEST_CASE("queue script: a permit handed to an rlock waiter is not announced, re
 TEST_CASE("queue script: every third hand-over is left to foreign clients that wait")
 {
   struct Row {
-    Mode mode;
+    LockKind kind;
     const char* channel;
     Words words;
   };
   for (const Row& row : {Row{Writer{}, "redisson_rwlock:{k}", {"1", "0"}}, Row{Permits{1}, "redisson_sc:{k}", {"1"}}}) {
     CAPTURE(row.channel);
-    const ScriptedLock lock(row.mode);
+    const ScriptedLock lock(row.kind);
     ChannelListener java(lock.server, row.channel);
     ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2", "rlock:owner:{k}:o3"});
     lock.acquire("o0");
@@ -109,12 +109,12 @@ TEST_CASE("queue script: every third hand-over is left to foreign clients that w
 
 TEST_CASE("queue script: a JVM that waits for one of several servers hears that an attempt of a quorum was taken back")
 {
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{})}) {
-    const ScriptedLock lock(mode);
-    const LockKeys keys(*LockName::parse("k"), mode);
+  for (const LockKind& kind : {LockKind(Plain{}), LockKind(Writer{})}) {
+    const ScriptedLock lock(kind);
+    const LockKeys keys(*LockName::parse("k"), kind);
     ChannelListener java(lock.server, keys.channel);
     lock.acquire("a");
-    CHECK(word(lock.eval(scripts_of(mode).release, "a", {"a", "-1", "0", "0"})) == "released");
+    CHECK(word(lock.eval(scripts_of(kind).release, "a", {"a", "-1", "0", "0"})) == "released");
     CHECK(java.received() == Words{"00"});
     CHECK(lock.exists("k") == 0);
   }
@@ -157,13 +157,13 @@ TEST_CASE("queue script: the first waiter behind a foreign holder asks once a se
 TEST_CASE("queue script: what foreign clients take from an empty queue does not count against their turns")
 {
   struct Row {
-    Mode mode;
+    LockKind kind;
     const char* waiters;
   };
   for (const Row& row : {Row{Plain{}, "rlock:waiters:{k}"}, Row{Writer{}, "rlock:waiters-rw:{k}"}}) {
     CAPTURE(row.waiters);
-    const ScriptedLock lock(row.mode);
-    const ChannelListener java(lock.server, LockKeys(*LockName::parse("k"), row.mode).channel);
+    const ScriptedLock lock(row.kind);
+    const ChannelListener java(lock.server, LockKeys(*LockName::parse("k"), row.kind).channel);
     const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
     lock.acquire("o0");
     lock.wait("o1"), lock.wait("o2");

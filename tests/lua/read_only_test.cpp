@@ -63,7 +63,7 @@ TEST_EACH_KIND("read only: a lock that lost its ttl gets one again from its owne
   REQUIRE(word(lock.acquire("a")) == "granted");
   take_ttls_away(lock);
   CHECK(word(lock.renew("a", 20'000)) == "kept");
-  const bool has_no_ttl_by_design = std::holds_alternative<Permits>(kind.mode);
+  const bool has_no_ttl_by_design = std::holds_alternative<Permits>(kind.kind);
   if (!has_no_ttl_by_design) {
     CHECK(lock.lasting().empty());
     CHECK(lock.pttl("k") > 10'000);

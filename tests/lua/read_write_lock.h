@@ -17,13 +17,13 @@ struct ReadWriteLock : ScriptedLock {
   ReadWriteLock() : ScriptedLock(Reader{}) {}
   Reply read(const std::string& owner, int ttl = 30'000) const { return acquire_as(Reader{}, owner, "try", ttl); }
   Reply write(const std::string& owner, int ttl = 30'000) const { return acquire_as(Writer{}, owner, "try", ttl); }
-  Reply nested(const Mode& mode, const std::string& owner, const std::string& hold, int ttl = 30'000) const
+  Reply nested(const LockKind& kind, const std::string& owner, const std::string& hold, int ttl = 30'000) const
   {
-    return eval_as(mode, scripts_of(mode).acquire, owner, {hold, std::to_string(ttl), "host=h", "try", "0", "0"});
+    return eval_as(kind, scripts_of(kind).acquire, owner, {hold, std::to_string(ttl), "host=h", "try", "0", "0"});
   }
-  Reply end_nested(const Mode& mode, const std::string& owner, const std::string& hold) const
+  Reply end_nested(const LockKind& kind, const std::string& owner, const std::string& hold) const
   {
-    return eval_as(mode, scripts_of(mode).release, owner, {hold, "0", "0", "0"});
+    return eval_as(kind, scripts_of(kind).release, owner, {hold, "0", "0", "0"});
   }
   Reply end_read(const std::string& owner) const { return release_as(Reader{}, owner); }
   Reply end_write(const std::string& owner) const { return release_as(Writer{}, owner); }

@@ -192,8 +192,8 @@ TEST_CASE("rw: a lost lock names the writer that has it")
   lock.write("a");
   lock.server.command({"DEL", "k"});
   lock.write("b");
-  for (const Mode& mode : {Mode{Writer{}}, Mode{Reader{}}}) {
-    const Reply lost = lock.eval_as(mode, scripts_of(mode).renew, "a", {"1000"});
+  for (const LockKind& kind : {LockKind{Writer{}}, LockKind{Reader{}}}) {
+    const Reply lost = lock.eval_as(kind, scripts_of(kind).renew, "a", {"1000"});
     CHECK(word(lost) == "lost");
     CHECK(lost.elements.at(1).text == "held");
     CHECK(lost.elements.at(2).text == "b");

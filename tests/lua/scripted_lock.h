@@ -11,26 +11,28 @@ namespace rlock::test {
 
 class ScriptedLock {
  public:
-  explicit ScriptedLock(Mode mode = Plain{}, RedisOptions options = {}) : server(std::move(options)), m_mode(mode) {}
+  explicit ScriptedLock(LockKind kind = Plain{}, RedisOptions options = {}) : server(std::move(options)), m_mode(kind)
+  {
+  }
 
   Reply eval(const Script& script, const std::string& owner, const Words& args) const
   {
     return eval_as(m_mode, script, owner, args);
   }
-  Reply eval_as(const Mode& mode, const Script& script, const std::string& owner, const Words& args) const
+  Reply eval_as(const LockKind& kind, const Script& script, const std::string& owner, const Words& args) const
   {
-    const LockKeys keys(*LockName::parse(name), mode);
+    const LockKeys keys(*LockName::parse(name), kind);
     Words words{"EVAL",      script.source(), "11",       keys.lock,    keys.fence,         keys.holder,
                 keys.force,  keys.events,     keys.queue, keys.waiters, keys.reserved,      keys.fair_queue,
-                keys.second, keys.done,       owner,      keys.channel, keys.owner_channel, requested_mode(mode),
+                keys.second, keys.done,       owner,      keys.channel, keys.owner_channel, requested_mode(kind),
                 ""};
     words.insert(words.end(), args.begin(), args.end());
     return server.command(words);
   }
-  Reply acquire_as(const Mode& mode, const std::string& owner, const std::string& options = "try", int ttl = 30'000,
+  Reply acquire_as(const LockKind& kind, const std::string& owner, const std::string& options = "try", int ttl = 30'000,
                    const std::string& ticket = "0") const
   {
-    return eval_as(mode, scripts_of(mode).acquire, owner,
+    return eval_as(kind, scripts_of(kind).acquire, owner,
                    {owner, std::to_string(ttl), "host=h\npid=1", options, ticket, "0"});
   }
   Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000, const std::string& options = "try",
@@ -47,9 +49,9 @@ class ScriptedLock {
   {
     return eval(scripts_of(m_mode).renew, owner, {"30000", hold});
   }
-  Reply release_as(const Mode& mode, const std::string& owner) const
+  Reply release_as(const LockKind& kind, const std::string& owner) const
   {
-    return eval_as(mode, scripts_of(mode).release, owner, {owner, "0", "0", "0"});
+    return eval_as(kind, scripts_of(kind).release, owner, {owner, "0", "0", "0"});
   }
   Reply release(const std::string& owner, const std::string& hold, int keep = 0) const
   {
@@ -102,7 +104,7 @@ class ScriptedLock {
   std::string name = "k";
 
  private:
-  Mode m_mode;
+  LockKind m_mode;
 };
 
 // A subscriber to some channels.

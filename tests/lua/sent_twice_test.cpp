@@ -6,13 +6,13 @@ using namespace rlock::test;
 
 namespace {
 
-const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{1}, StringLock{}};
+const std::vector<LockKind> modes{Plain{}, Reader{}, Writer{}, Permits{1}, StringLock{}};
 
 // Another owner holds the lock in a way that blocks waiters of this mode.
 struct HeldByAnother : ScriptedLock {
-  explicit HeldByAnother(const Mode& mode) : ScriptedLock(mode)
+  explicit HeldByAnother(const LockKind& kind) : ScriptedLock(kind)
   {
-    acquire_as(std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode, "holder");
+    acquire_as(std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind, "holder");
   }
 };
 
@@ -54,9 +54,9 @@ TEST_EACH_KIND("sent twice: each verb gives the same answer and the same state")
 
 TEST_CASE("sent twice: a release that leaves the lock taken for --min-hold")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const ScriptedLock lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind.index());
+    const ScriptedLock lock(kind);
     lock.acquire("a");
     CHECK(word(lock.release("a", "a", 4000)) == "released");
     const std::string before = everything(lock);
@@ -68,17 +68,17 @@ TEST_CASE("sent twice: a release that leaves the lock taken for --min-hold")
 TEST_CASE("sent twice: the releases of nested holds, in any order, with --min-hold or without")
 {
   using namespace std::string_literals;
-  for (const Mode& mode : modes) {
+  for (const LockKind& kind : modes) {
     for (const int keep : {0, 4000}) {
       for (const Words& order : {Words{"a", "inner"}, Words{"inner", "a"}}) {
-        CAPTURE(mode.index());
+        CAPTURE(kind.index());
         CAPTURE(keep);
         CAPTURE(order.front());
-        const ScriptedLock lock(mode);
+        const ScriptedLock lock(kind);
         lock.acquire("a");
         lock.acquire("a", "inner");
         const auto release = [&](const std::string& hold) {  // with what a run ended with
-          return lock.eval(scripts_of(mode).release, "a", {hold, "0", std::to_string(keep), "0", "\0exit\0000"s, ""});
+          return lock.eval(scripts_of(kind).release, "a", {hold, "0", std::to_string(keep), "0", "\0exit\0000"s, ""});
         };
         const Reply first = release(order[0]);
         CHECK(word(first) == "still_held");
@@ -93,10 +93,10 @@ TEST_CASE("sent twice: the releases of nested holds, in any order, with --min-ho
 
 TEST_CASE("sent twice: a release that hands the lock over")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const ScriptedLock lock(mode);
-    lock.acquire_as(std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode, "a");
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind.index());
+    const ScriptedLock lock(kind);
+    lock.acquire_as(std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind, "a");
     const ChannelListener waiter = subscribe_as(lock, "b");
     CHECK(word(lock.wait("b")) == "busy");
     const Reply first = lock.release("a");
@@ -108,9 +108,9 @@ TEST_CASE("sent twice: a release that hands the lock over")
 
 TEST_CASE("sent twice: leaving the queue")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const HeldByAnother lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind.index());
+    const HeldByAnother lock(kind);
     const ChannelListener last = subscribe_as(lock, "d");
     for (const std::string waiter : {"b", "c", "d"}) {
       CHECK(word(lock.wait(waiter)) == "busy");
@@ -128,9 +128,9 @@ TEST_CASE("sent twice: leaving the queue")
 
 TEST_CASE("sent twice: that it left the queue once does not hide that an owner lost the lock later")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const HeldByAnother lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind.index());
+    const HeldByAnother lock(kind);
     CHECK(word(lock.wait("b")) == "busy");
     CHECK(word(lock.release("b")) == "left");
     lock.server.command({"DEL", "k", "{k}:timeout"});
@@ -143,16 +143,16 @@ TEST_CASE("sent twice: that it left the queue once does not hide that an owner l
 
 TEST_CASE("sent twice: an acquire that joins the queue has the same ticket and place")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const HeldByAnother lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind.index());
+    const HeldByAnother lock(kind);
     const Reply first = lock.wait("b");
     CHECK(word(lock.wait("c")) == "busy");
     const Reply again = lock.wait("b");
     CHECK(again.elements.at(5).integer == first.elements.at(5).integer);
     CHECK(again.elements.at(6).text == first.elements.at(6).text);
     const std::string stored =
-        as_text(lock.server.command({"ZSCORE", LockKeys(*LockName::parse("k"), mode).queue, "b"}));
+        as_text(lock.server.command({"ZSCORE", LockKeys(*LockName::parse("k"), kind).queue, "b"}));
     CHECK(stored == first.elements.at(6).text);
   }
 }

@@ -12,11 +12,11 @@ namespace {
 const std::string long_ago = "1";  // a ticket older than SUBSCRIBE_GRACE
 
 // One holder at a time.
-const std::vector<Mode> modes{Plain{}, StringLock{}, Writer{}, Permits{1}};
+const std::vector<LockKind> modes{Plain{}, StringLock{}, Writer{}, Permits{1}};
 
 // Waiters wa, wb, … of a lock that is held, long since in line, which listen.
 struct Line : ScriptedLock {
-  Line(const Mode& mode, int count) : ScriptedLock(mode)
+  Line(const LockKind& kind, int count) : ScriptedLock(kind)
   {
     acquire("holder");
     for (int i = 0; i < count; ++i) {
@@ -55,9 +55,9 @@ struct Line : ScriptedLock {
 
 TEST_CASE("silent waiters: a hand-over is watched by the first waiter, and later by some behind it and the last ones")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(kind_of(mode).with_article);
-    Line line(mode, 20);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    Line line(kind, 20);
     line.release("holder");
     std::string expected = "wa yours, wb claim 2000";
     int delay = 3000;
@@ -83,9 +83,9 @@ TEST_CASE("silent waiters: hand-overs in quick succession wake up one waiter eac
 
 TEST_CASE("silent waiters: a hand-over is also watched where the next in line have just come and do not listen yet")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(kind_of(mode).with_article);
-    const ScriptedLock lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    const ScriptedLock lock(kind);
     ChannelListener last = subscribe_as(lock, "last");
     lock.acquire("holder");
     for (const char* waiter : {"killed1", "killed2", "killed3", "last"}) {
@@ -99,11 +99,11 @@ TEST_CASE("silent waiters: a hand-over is also watched where the next in line ha
 TEST_CASE(
     "silent waiters: who asks after a hand-over that was not taken gets the lock, and those in front keep their places")
 {
-  for (const Mode& mode : modes) {
+  for (const LockKind& kind : modes) {
     for (const bool is_released : {true, false}) {
-      CAPTURE(kind_of(mode).with_article);
+      CAPTURE(kind_of(kind).with_article);
       CAPTURE(is_released);
-      Line line(mode, 5);
+      Line line(kind, 5);
       if (is_released) {
         line.release("holder");
       } else {
@@ -132,9 +132,9 @@ TEST_CASE("silent waiters: one that was asked to release what it was handed has 
 
 TEST_CASE("silent waiters: a newcomer does not have the lock handed to the next one, which may be silent as well")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(kind_of(mode).with_article);
-    Line line(mode, 4);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    Line line(kind, 4);
     line.release("holder");
     line.all_heard();
     line.end_hold();
@@ -174,11 +174,11 @@ TEST_CASE("silent waiters: a reader behind one does not pass a writer that waits
 
 TEST_CASE("silent waiters: a lock whose holder died goes to the first in line, whoever asks")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(kind_of(mode).with_article);
-    Line line(mode, 3);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    Line line(kind, 3);
     line.release("holder");
-    CHECK(word(line.eval(scripts_of(mode).renew, "wa", {"30000", "", "confirm"})) == "kept");
+    CHECK(word(line.eval(scripts_of(kind).renew, "wa", {"30000", "", "confirm"})) == "kept");
     line.end_hold();
     CHECK(word(line.ask(2)) == "busy");
     CHECK(line.in_line() == Words{"wc"});

@@ -6,17 +6,17 @@ using namespace rlock::test;
 
 namespace {
 
-const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
+const std::vector<LockKind> modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
 constexpr const char* channel = "rlock:taken:{k}";
 
 }  // namespace
 
 TEST_CASE("taken: a grant that finds no holder is told, whatever became of the one before")
 {
-  for (const Mode& mode : modes) {
+  for (const LockKind& kind : modes) {
     for (const Words& gone : {Words{"DEL", "k", "{k}:timeout"}, Words{"FLUSHALL"}}) {
-      CAPTURE(mode.index());
-      const ScriptedLock lock(mode);
+      CAPTURE(kind.index());
+      const ScriptedLock lock(kind);
       lock.acquire("a");
       ChannelListener holder(lock.server, channel);
       lock.server.command(gone);
@@ -28,9 +28,9 @@ TEST_CASE("taken: a grant that finds no holder is told, whatever became of the o
 
 TEST_CASE("taken: hand-overs, nested holds, renewals and those that share it are told to no holder")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const ScriptedLock lock(mode);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind.index());
+    const ScriptedLock lock(kind);
     lock.acquire("a");
     lock.acquire("b");  // beside it, if the kind admits it
     const ChannelListener waiter = subscribe_as(lock, "w");

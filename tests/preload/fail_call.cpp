@@ -118,7 +118,7 @@ FAILING(ssize_t, getrandom, -1, (void* to, size_t size, unsigned flags), (to, si
 FAILING(void*, mmap64, MAP_FAILED, (void* at, size_t size, int access, int flags, int fd, off_t from),
         (at, size, access, flags, fd, from))
 FAILING(int, nanosleep, -1, (const timespec* time, timespec* left), (time, left))
-FAILING(int, open64, -1, (const char* path, int flags, mode_t mode), (path, flags, mode))
+FAILING(int, open64, -1, (const char* path, int flags, mode_t kind), (path, flags, kind))
 FAILING(DIR*, opendir, nullptr, (const char* path), (path))
 FAILING(int, pipe2, -1, (int* ends, int flags), (ends, flags))
 FAILING(int, poll, -1, (pollfd * waits, nfds_t count, int timeout), (waits, count, timeout))

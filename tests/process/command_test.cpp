@@ -22,11 +22,11 @@ std::string show(const Result<std::string>& found)
   return found.error().code == ErrorCode::not_found ? "not found" : "not executable";
 }
 
-void make_file(const std::string& path, mode_t mode)
+void make_file(const std::string& path, mode_t kind)
 {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream(path) << "#!/bin/sh\n";
-  REQUIRE(::chmod(path.c_str(), mode) == 0);
+  REQUIRE(::chmod(path.c_str(), kind) == 0);
 }
 
 }  // namespace

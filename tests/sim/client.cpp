@@ -48,7 +48,7 @@ RunRequest request_of(const ClientPlan& plan, const Schedule& schedule, const st
   RunRequest request;
   request.server = server_of(schedule, socket);
   request.names = {*LockName::parse("stock")};
-  request.mode = plan.mode;
+  request.kind = plan.kind;
   request.ttl = schedule.ttl;
   request.automatic = plan.automatic;
   request.wait = plan.wait;
@@ -96,7 +96,7 @@ std::string force_unlock_job(const Client& of, const VirtualJob& job, Millis gra
     return "no server";
   }
   const ForceUnlockRequest order{.name = *LockName::parse("stock"),
-                                 .mode = of.plan.mode,
+                                 .kind = of.plan.kind,
                                  .owner = Owner::of(job.owner),
                                  .by = "an operator",
                                  .grace = grace,

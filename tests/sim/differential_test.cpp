@@ -64,13 +64,16 @@ class Twins {
   }
 
  private:
-  const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
+  const std::vector<LockKind> modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
 
   int pick(int count) { return static_cast<int>(m_random() % static_cast<std::uint64_t>(count)); }
   const std::string& owner() { return owners[static_cast<std::size_t>(pick(owners.size()))]; }
 
   // Mostly the same kind, so that much happens to one lock.
-  Mode mode() { return modes[static_cast<std::size_t>(pick(6) == 0 ? pick(static_cast<int>(modes.size())) : mixed())]; }
+  LockKind kind()
+  {
+    return modes[static_cast<std::size_t>(pick(6) == 0 ? pick(static_cast<int>(modes.size())) : mixed())];
+  }
   int mixed() { return m_main_kind == 1 || m_main_kind == 2 ? 1 + pick(2) : m_main_kind; }
 
   void move_clock()
@@ -133,7 +136,7 @@ class Twins {
   // What another program may do to the keys of the lock.
   void disturb()
   {
-    const LockKeys keys(m_name, mode());
+    const LockKeys keys(m_name, kind());
     const std::array<std::string, 8> all{keys.lock,    keys.fence,  keys.holder, keys.queue,
                                          keys.waiters, keys.events, keys.second, keys.force};
     const std::string& key = all[static_cast<std::size_t>(pick(8))];
@@ -146,7 +149,7 @@ class Twins {
 
   void script()
   {
-    const Mode kind = mode();
+    const LockKind kind = kind();
     const KindScripts& scripts = scripts_of(kind);
     const std::string who = owner();
     const std::string hold = pick(3) == 0 ? who + "/nested" : who;
@@ -178,7 +181,7 @@ class Twins {
     }
   }
 
-  void run(const Script& script, const Mode& kind, const std::string& who, const Words& args)
+  void run(const Script& script, const LockKind& kind, const std::string& who, const Words& args)
   {
     const LockKeys keys(m_name, kind);
     const Words names{keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,

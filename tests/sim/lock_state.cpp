@@ -20,15 +20,15 @@ std::string permit_of(const std::string& owner)
   return bytes;
 }
 
-const LockKeys& keys_of(const Mode& mode)
+const LockKeys& keys_of(const LockKind& kind)
 {
   static std::map<std::size_t, LockKeys> all;
-  return all.try_emplace(mode.index(), *LockName::parse("stock"), mode).first->second;
+  return all.try_emplace(kind.index(), *LockName::parse("stock"), kind).first->second;
 }
 
-std::string first_read(const Mode& mode, const std::string& owner)
+std::string first_read(const LockKind& kind, const std::string& owner)
 {
-  return keys_of(mode).reads + owner + ":rwlock_timeout:1";
+  return keys_of(kind).reads + owner + ":rwlock_timeout:1";
 }
 
 bool is_there(const Value& value) { return value.kind == Value::Kind::text; }
@@ -39,27 +39,27 @@ LockState::LockState(const Schedule& schedule, Server& server)
     : m_schedule(schedule),
       m_server(server),
       m_is_mixed(std::any_of(schedule.clients.begin(), schedule.clients.end(), [&](const ClientPlan& plan) {
-        return keys_of(plan.mode).queue != keys_of(schedule.clients.front().mode).queue;
+        return keys_of(plan.kind).queue != keys_of(schedule.clients.front().kind).queue;
       }))
 {
 }
 
-bool LockState::is_held(const Mode& mode, const std::string& owner)
+bool LockState::is_held(const LockKind& kind, const std::string& owner)
 {
-  const LockKeys& keys = keys_of(mode);
+  const LockKeys& keys = keys_of(kind);
   ModelRedis& redis = m_server.redis();
-  if (std::holds_alternative<Plain>(mode)) {
+  if (std::holds_alternative<Plain>(kind)) {
     return is_there(redis.command({"HGET", keys.lock, owner}));
   }
-  if (std::holds_alternative<Writer>(mode)) {
+  if (std::holds_alternative<Writer>(kind)) {
     return is_there(redis.command({"HGET", keys.lock, owner + ":write"}));
   }
-  if (std::holds_alternative<Reader>(mode)) {
+  if (std::holds_alternative<Reader>(kind)) {
     return is_there(redis.command({"HGET", keys.lock, owner})) &&
-           redis.command({"EXISTS", first_read(mode, owner)}).integer == 1;
+           redis.command({"EXISTS", first_read(kind, owner)}).integer == 1;
   }
-  if (std::holds_alternative<Permits>(mode)) {
-    const auto ends = hold_ends(mode, owner);
+  if (std::holds_alternative<Permits>(kind)) {
+    const auto ends = hold_ends(kind, owner);
     return ends && *ends >= redis.time() / 1000;
   }
   return redis.command({"GET", keys.lock}).text == owner;
@@ -72,13 +72,13 @@ std::optional<std::int64_t> LockState::key_ends(const std::string& key)
   return found == keys.end() ? std::nullopt : found->second.expires;
 }
 
-std::optional<std::int64_t> LockState::hold_ends(const Mode& mode, const std::string& owner)
+std::optional<std::int64_t> LockState::hold_ends(const LockKind& kind, const std::string& owner)
 {
-  const LockKeys& keys = keys_of(mode);
-  if (std::holds_alternative<Reader>(mode)) {
-    return key_ends(first_read(mode, owner));
+  const LockKeys& keys = keys_of(kind);
+  if (std::holds_alternative<Reader>(kind)) {
+    return key_ends(first_read(kind, owner));
   }
-  if (std::holds_alternative<Permits>(mode)) {
+  if (std::holds_alternative<Permits>(kind)) {
     const Value score = m_server.redis().command({"ZSCORE", keys.second, permit_of(owner)});
     return is_there(score) ? std::optional(static_cast<std::int64_t>(std::stod(score.text))) : std::nullopt;
   }
@@ -129,7 +129,7 @@ bool LockState::listens(const std::string& waiter)
 std::optional<std::string> LockState::key_without_ttl()
 {
   // A named mode: for a temporary one GCC 14 warns that the reference dangles, although keys_of refers to its own map.
-  const Mode permit_mode = Permits{2};
+  const LockKind permit_mode = Permits{2};
   const LockKeys& permits = keys_of(permit_mode);
   for (const auto& [key, entry] : m_server.redis().keys()) {
     const bool is_permits =

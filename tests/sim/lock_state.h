@@ -2,7 +2,7 @@
 // What the simulated server knows of the lock, for the rules. All clients use one lock.
 #pragma once
 
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 #include "sim/schedule.h"
 #include "sim/server.h"
 
@@ -21,9 +21,9 @@ class LockState {
   [[nodiscard]] bool is_mixed() const { return m_is_mixed; }
   [[nodiscard]] std::int64_t now_us() { return m_server.redis().time(); }
 
-  [[nodiscard]] bool is_held(const Mode& mode, const std::string& owner);
+  [[nodiscard]] bool is_held(const LockKind& kind, const std::string& owner);
   // When the hold ends by the server's clock, in milliseconds. nullopt: it has no end, or there is none.
-  [[nodiscard]] std::optional<std::int64_t> hold_ends(const Mode& mode, const std::string& owner);
+  [[nodiscard]] std::optional<std::int64_t> hold_ends(const LockKind& kind, const std::string& owner);
   [[nodiscard]] std::string exclusive_holder();         // empty: there is none, or the lock is shared
   [[nodiscard]] std::map<std::string, double> queue();  // waiters and their tickets
   [[nodiscard]] int latest_waiters();                   // those in the queue that wait with --latest
@@ -31,7 +31,7 @@ class LockState {
   [[nodiscard]] std::optional<std::string> key_without_ttl();
 
  private:
-  [[nodiscard]] const Mode& first_mode() const { return m_schedule.clients.front().mode; }
+  [[nodiscard]] const LockKind& first_mode() const { return m_schedule.clients.front().kind; }
   [[nodiscard]] std::optional<std::int64_t> key_ends(const std::string& key);
 
   const Schedule& m_schedule;

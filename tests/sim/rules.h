@@ -53,7 +53,7 @@ class Rules {
   };
   void fail(const std::string& text);
   [[nodiscard]] const ClientPlan& plan_of(const VirtualJob& job) const;
-  [[nodiscard]] const Mode& mode_of(const VirtualJob& job) const { return plan_of(job).mode; }
+  [[nodiscard]] const LockKind& mode_of(const VirtualJob& job) const { return plan_of(job).kind; }
   [[nodiscard]] bool exclude(const VirtualJob& one, const VirtualJob& other) const;
   [[nodiscard]] bool may_be_lost(const VirtualJob& job) const;
   [[nodiscard]] bool is_disturbed(int client, Nanos since) const;

@@ -40,7 +40,7 @@ class Maker {
     const int kind = number(0, 9);
     const int clients = number(2, 8);
     for (int i = 0; i < clients; ++i) {
-      schedule.clients.push_back(client(i, mode(kind), schedule.ttl));
+      schedule.clients.push_back(client(i, kind(kind), schedule.ttl));
     }
     add_concurrency_options(schedule.clients);
     const Kinds kinds = kinds_of_faults();
@@ -70,7 +70,7 @@ class Maker {
     return values[below(m_rng, values.size())];
   }
 
-  Mode mode(int kind)
+  LockKind kind(int kind)
   {
     switch (kind) {
       case 0:
@@ -78,19 +78,19 @@ class Maker {
       case 2:
       case 3: return Plain{};
       case 4:
-      case 5: return number(0, 2) == 0 ? Mode(Writer{}) : Mode(Reader{});
+      case 5: return number(0, 2) == 0 ? LockKind(Writer{}) : LockKind(Reader{});
       case 6:
       case 7: return Permits{2};
       case 8: return StringLock{};
-      default: return number(0, 1) == 0 ? Mode(Plain{}) : Mode(Writer{});
+      default: return number(0, 1) == 0 ? LockKind(Plain{}) : LockKind(Writer{});
     }
   }
 
-  ClientPlan client(int which, const Mode& mode, Millis ttl)
+  ClientPlan client(int which, const LockKind& kind, Millis ttl)
   {
     const bool waits_for_ever = number(0, 3) != 0;
     return {.number = which,
-            .mode = mode,
+            .kind = kind,
             .clock_rate = 1 + number(-100, 100) / 10'000.0,
             .runs = number(1, 4),
             .starts = time(Millis{0}, number(0, 1) == 0 ? Millis{5} : ttl),
@@ -112,7 +112,7 @@ class Maker {
     }
     for (ClientPlan& plan : clients) {
       plan.latest = rng.one_in(2);
-      plan.cancels = rng.one_in(3) && !std::holds_alternative<Permits>(plan.mode);
+      plan.cancels = rng.one_in(3) && !std::holds_alternative<Permits>(plan.kind);
     }
   }
 
@@ -187,10 +187,10 @@ class Maker {
   SeededRng m_later;  // for what was added later, so that the seeds keep their schedules
 };
 
-std::string show_mode(const Mode& mode)
+std::string show_mode(const LockKind& kind)
 {
   constexpr std::array shown{"plain", "reader", "writer", "permits of 2", "string"};
-  return shown[mode.index()];
+  return shown[kind.index()];
 }
 
 std::string ms(Millis time) { return std::to_string(time.count()) + " ms"; }
@@ -241,7 +241,7 @@ std::string show(const Schedule& schedule)
   std::string text = "seed " + std::to_string(schedule.seed) + ": ttl " + ms(schedule.ttl) + ", server timeout " +
                      ms(schedule.server_timeout) + ", latency " + ms(schedule.latency) + "\n";
   for (const ClientPlan& plan : schedule.clients) {
-    text += "  client " + std::to_string(plan.number) + ": " + show_mode(plan.mode) + ", " + std::to_string(plan.runs) +
+    text += "  client " + std::to_string(plan.number) + ": " + show_mode(plan.kind) + ", " + std::to_string(plan.runs) +
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
             (plan.automatic ? "" : ", fixed lease") + (plan.nests ? ", nested rlock" : "") +

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ namespace rlock::sim {
 // One machine that runs `rlock run` several times, one after the other.
 struct ClientPlan {
   int number;
-  Mode mode;
+  LockKind kind;
   double clock_rate;  // of the machine; within 1 %
   int runs;
   Millis starts;  // its first run

@@ -138,7 +138,7 @@ class Guardian {
       case StopAction::finish:
         ++m_job.timer;
         send_message(m_socket.get(),
-                     JobEvent(Ended{.wait_status = m_job.status, .why = m_state.why, .killed = m_state.killed}));
+                     JobEvent(JobEnd{.wait_status = m_job.status, .why = m_state.why, .killed = m_state.killed}));
         return;
       default: return;
     }

@@ -166,7 +166,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
   {
     return answer<LockState>("inspect", Owner::of(""), limit, [&] {
       LockState state{
-          .name = name, .mode = Plain{}, .ttl = Millis{1000}, .fence = m_server->m_fence, .holders = {}, .waiting = {}};
+          .name = name, .kind = Plain{}, .ttl = Millis{1000}, .fence = m_server->m_fence, .holders = {}, .waiting = {}};
       if (m_server->m_holder) {
         state.holders.push_back({.owner = Owner::of(*m_server->m_holder), .count = 1, .info = std::nullopt});
       }

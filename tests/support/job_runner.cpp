@@ -30,7 +30,7 @@ std::string show_status(int status)
   return WIFEXITED(status) ? "exit " + std::to_string(WEXITSTATUS(status)) : "died of " + signal_name(WTERMSIG(status));
 }
 
-std::string show_ended(const Ended& ended)
+std::string show_ended(const JobEnd& ended)
 {
   const char* const reasons[] = {"", " by lease_end", " by max_runtime", " by order", " by runner_gone"};
   return show_status(ended.wait_status) + reasons[static_cast<int>(ended.why)] + (ended.killed ? " killed" : "");
@@ -98,7 +98,7 @@ std::string show(const JobEvent& event)
     std::string operator()(const StillKilling&) const { return "still killing"; }
     std::string operator()(const NotKilled&) const { return "not killed"; }
     std::string operator()(const PipeHoldersLeft& e) const { return "lives on after " + std::to_string(e.wait_status); }
-    std::string operator()(const Ended& e) const { return show_ended(e); }
+    std::string operator()(const JobEnd& e) const { return show_ended(e); }
     std::string operator()(const GuardianGone&) const { return "guardian gone"; }
   };
   return std::visit(Show{}, event);

@@ -23,7 +23,7 @@ struct HolderRecord {
   Owner owner;
   std::set<std::string> holds;  // Hold::id; empty: only ReleaseOptions::keep keeps the lock
   HolderInfo info;
-  Mode mode;
+  LockKind kind;
   Instant ends;
   Instant granted_at;
   std::optional<ForceRequest> wanted = {};

@@ -24,14 +24,14 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     const std::lock_guard guard(m_server.mutex);
     LockRecord& lock = current(spec.name);
     HolderRecord* holder = find(lock, owner);
-    if (holder == nullptr && (!has_room(lock, spec.mode) || is_behind_another(lock, owner))) {
+    if (holder == nullptr && (!has_room(lock, spec.kind) || is_behind_another(lock, owner))) {
       return Attempt{refuse(lock, spec, owner, options)};
     }
     std::erase_if(lock.queue, [&](const WaiterRecord& waiter) { return waiter.owner == owner; });
     if (holder == nullptr) {
       ++lock.fence;
       holder = &lock.holders.emplace_back(HolderRecord{
-          .owner = owner, .holds = {}, .info = spec.who, .mode = spec.mode, .ends = {}, .granted_at = m_clock.now()});
+          .owner = owner, .holds = {}, .info = spec.who, .kind = spec.kind, .ends = {}, .granted_at = m_clock.now()});
     }
     return Attempt{grant(lock, *holder, owner.text(), spec.ttl)};
   }
@@ -198,11 +198,11 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return found != lock.holders.end() ? &*found : nullptr;
   }
 
-  static bool has_room(const LockRecord& lock, const Mode& mode)
+  static bool has_room(const LockRecord& lock, const LockKind& kind)
   {
-    const auto* permits = std::get_if<Permits>(&mode);
+    const auto* permits = std::get_if<Permits>(&kind);
     const bool all_alike = std::all_of(lock.holders.begin(), lock.holders.end(), [&](const HolderRecord& each) {
-      return kind_of(mode).is_shared && each.mode.index() == mode.index();
+      return kind_of(kind).is_shared && each.kind.index() == kind.index();
     });
     return all_alike && (permits == nullptr || lock.holders.size() < permits->limit);
   }
@@ -264,9 +264,9 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
 
   LockState state_of(const LockName& name, const LockRecord& lock) const
   {
-    LockState state{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = lock.fence, .holders = {}, .waiting = {}};
+    LockState state{.name = name, .kind = Plain{}, .ttl = Millis{0}, .fence = lock.fence, .holders = {}, .waiting = {}};
     for (const HolderRecord& holder : lock.holders) {
-      state.mode = holder.mode;
+      state.kind = holder.kind;
       state.ttl = std::max(*state.ttl, time_left(holder));
       state.holders.push_back(shown(holder));
       state.holders.back().age = std::chrono::floor<Millis>(m_clock.now() - holder.granted_at);

@@ -126,7 +126,7 @@ std::vector<LockRequest> WaitFixture::specs() const
   std::vector<LockRequest> specs;
   for (std::size_t i = 0; i < locks.size(); ++i) {
     specs.push_back({.name = *LockName::parse("k:" + std::to_string(i)),
-                     .mode = {},
+                     .kind = {},
                      .ttl = std::chrono::seconds(30),
                      .who = {},
                      .once = {}});

@@ -17,7 +17,7 @@ constexpr std::int64_t now = 1'795'288'200'000;
 LockState held(const std::string& key)
 {
   LockState state{.name = *LockName::parse(key),
-                  .mode = Plain{},
+                  .kind = Plain{},
                   .ttl = Millis{29'500},
                   .fence = 1'795'288'200'284'284,
                   .holders = {},
@@ -30,7 +30,7 @@ LockState held(const std::string& key)
 
 LockState free_lock(const std::string& key)
 {
-  return {.name = *LockName::parse(key), .mode = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
+  return {.name = *LockName::parse(key), .kind = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
 }
 
 // As promtool's check metrics: each family once, HELP and TYPE before its samples, which stand together; no sample twice. And no
@@ -105,18 +105,18 @@ TEST_CASE("prometheus: no locks, and a holder whose clock is ahead")
 TEST_CASE("prometheus: the last run, the last success, and what became of the runs that are known")
 {
   LockState state = LockState{
-      .name = *LockName::parse("k"), .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}};
-  const auto run = [](std::int64_t start, Ending outcome, std::optional<int> code, std::int64_t times = 1) {
+      .name = *LockName::parse("k"), .kind = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}};
+  const auto run = [](std::int64_t start, Outcome outcome, std::optional<int> code, std::int64_t times = 1) {
     return PastRun{.owner = Owner::of("a"),
                    .start_ms = start,
                    .duration = Millis{1500},
                    .exit_code = code,
                    .outcome = outcome,
-                   .fence = outcome == Ending::skipped ? 0U : 7U,
+                   .fence = outcome == Outcome::skipped ? 0U : 7U,
                    .times = times};
   };
-  state.runs = {run(9000, Ending::skipped, {}, 5), run(7000, Ending::failed, 3), run(4000, Ending::succeeded, 0),
-                run(1000, Ending::succeeded, 0)};
+  state.runs = {run(9000, Outcome::skipped, {}, 5), run(7000, Outcome::failed, 3), run(4000, Outcome::succeeded, 0),
+                run(1000, Outcome::succeeded, 0)};
   state.runs[1].waited = Millis{250};
   const std::string text = prometheus_text({&state, 1}, now);
   lint(text, 17);

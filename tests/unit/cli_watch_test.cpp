@@ -25,7 +25,7 @@ LockState lock(const std::string& name, Millis ttl, std::int64_t age_ms, std::si
                         .lease = 30s,
                         .automatic = true};
   return {.name = *LockName::parse(name),
-          .mode = Plain{},
+          .kind = Plain{},
           .ttl = ttl,
           .fence = fence,
           .holders = {{.owner = Owner::of("token-" + name), .count = 1, .info = info}},

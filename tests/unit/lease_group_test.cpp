@@ -19,7 +19,7 @@ const Log quiet(Verbosity::quiet);
 struct Held {
   explicit Held(Millis ttl)
       : store(store_on(std::make_shared<FakeServer>(), real)),
-        spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = ttl, .who = {}, .once = {}},
+        spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = ttl, .who = {}, .once = {}},
         lease(*store, acquired(), 10ms, real, quiet)
   {
   }

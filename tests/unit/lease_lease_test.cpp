@@ -29,7 +29,7 @@ struct Held {
   SteppedClock clock;
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   std::unique_ptr<LockStore> store = store_on(server, clock);
-  LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   Owner owner = Owner::of("alice:1");
   Lease lease{*store,
               {.spec = spec, .owner = owner, .lease = {.from = clock.now(), .length = spec.ttl}, .listener = {}},

@@ -129,7 +129,7 @@ TEST_CASE("renewal: a fixed lease is checked every ten seconds or third of its t
 {
   struct Row {
     const char* why;
-    Mode mode;
+    LockKind kind;
     bool renews;
     Millis ttl;
     Millis every;
@@ -146,11 +146,11 @@ TEST_CASE("renewal: a fixed lease is checked every ten seconds or third of its t
       {"a fixed lease of a string", StringLock{}, false, 300s, 10s},
       {"a short fixed lease", Plain{}, false, 6s, 2s},
   };
-  const auto policy_for = [](const Mode& mode, bool renews, Millis ttl) {
-    return renewal_policy(ttl, mode, renews, 1s);
+  const auto policy_for = [](const LockKind& kind, bool renews, Millis ttl) {
+    return renewal_policy(ttl, kind, renews, 1s);
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
-    CHECK(policy_for(row.mode, row.renews, row.ttl).every.count() == row.every.count());
+    CHECK(policy_for(row.kind, row.renews, row.ttl).every.count() == row.every.count());
   }
 }

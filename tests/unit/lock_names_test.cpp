@@ -58,9 +58,9 @@ TEST_CASE("lock keys: Redisson's names, byte for byte, and rlock's beside them")
 
 TEST_CASE("lock keys: rlock's own keys differ for a name and the same name in braces")
 {
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{2}), Mode(StringLock{})}) {
-    const LockKeys bare(*LockName::parse("stock"), mode);
-    const LockKeys braced(*LockName::parse("{stock}"), mode);
+  for (const LockKind& kind : {LockKind(Plain{}), LockKind(Writer{}), LockKind(Permits{2}), LockKind(StringLock{})}) {
+    const LockKeys bare(*LockName::parse("stock"), kind);
+    const LockKeys braced(*LockName::parse("{stock}"), kind);
     for (const auto key : {&LockKeys::holder, &LockKeys::force, &LockKeys::events, &LockKeys::queue, &LockKeys::waiters,
                            &LockKeys::reserved, &LockKeys::done, &LockKeys::owner_channel}) {
       CHECK((bare.*key).starts_with("rlock:"));

@@ -77,15 +77,15 @@ TEST_CASE("past runs: a hold that was lost before its job began is no run")
 
 TEST_CASE("past runs: the words that a result becomes say the same again")
 {
-  const EndOfRun results[]{{.exit_code = 0},
-                           {.exit_code = 3, .outcome = Ending::failed},
-                           {.exit_code = 124, .outcome = Ending::timed_out},
-                           {.outcome = Ending::lost},
-                           {.exit_code = 0, .fence = 7},
-                           {.outcome = Ending::unused},
-                           {}};
+  const RunResult results[]{{.exit_code = 0},
+                            {.exit_code = 3, .outcome = Outcome::failed},
+                            {.exit_code = 124, .outcome = Outcome::timed_out},
+                            {.outcome = Outcome::lost},
+                            {.exit_code = 0, .fence = 7},
+                            {.outcome = Outcome::unused},
+                            {}};
   std::string all;
-  for (const EndOfRun& result : results) {
+  for (const RunResult& result : results) {
     std::string words = encode(result);
     std::ranges::replace(words, '\0', ' ');
     all += words + ";";
@@ -212,12 +212,12 @@ TEST_CASE("past runs: a log whose beginning is gone, and entries that say nothin
 
 TEST_CASE("past runs: the last run of a lock is the last that began")
 {
-  LockState state{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
+  LockState state{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
   CHECK(last_run(state) == nullptr);
-  const PastRun skipped{.owner = Owner::of("s"), .outcome = Ending::skipped};
+  const PastRun skipped{.owner = Owner::of("s"), .outcome = Outcome::skipped};
   state.runs = {skipped};
   CHECK(last_run(state)->owner.text() == "s");
-  state.runs = {skipped, {.owner = Owner::of("a"), .outcome = Ending::lost}};
+  state.runs = {skipped, {.owner = Owner::of("a"), .outcome = Outcome::lost}};
   CHECK(last_run(state)->owner.text() == "a");
   state.runs = {{.owner = Owner::of("unconfirmed")}, {.owner = Owner::of("a"), .duration = Millis{1}}};
   CHECK(last_run(state)->owner.text() == "a");

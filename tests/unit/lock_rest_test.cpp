@@ -77,7 +77,7 @@ TEST_CASE(
     "lock candidate: an unconfirmed hand-over is looked at when its time is over, and not when the next waiter is told "
     "that it is next")
 {
-  const LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const Instant now{1h};
   LockCandidate candidate{.spec = spec, .which = 0};
   candidate.ask_at = now + 10s;

@@ -41,8 +41,8 @@ TEST_CASE("guardian messages: what is sent arrives, of each kind")
   const auto go = receive_message<Command>(pair.there.get());
   CHECK(std::string(std::get<StartJob>(std::get<Command>(go)).value.c_str()) == "41");
   CHECK(std::holds_alternative<NothingYet>(receive_message<Command>(pair.there.get())));
-  send_message(pair.there.get(), JobEvent(Ended{.wait_status = 3, .why = Stopped::order, .killed = true}));
-  const auto ended = std::get<Ended>(std::get<JobEvent>(receive_message<JobEvent>(pair.here.get())));
+  send_message(pair.there.get(), JobEvent(JobEnd{.wait_status = 3, .why = Stopped::order, .killed = true}));
+  const auto ended = std::get<JobEnd>(std::get<JobEvent>(receive_message<JobEvent>(pair.here.get())));
   CHECK(ended.wait_status == 3);
   CHECK(ended.why == Stopped::order);
   CHECK(ended.killed);
@@ -54,7 +54,7 @@ TEST_CASE("guardian messages: no byte of a message is what happened to lie in me
   alignas(JobEvent) std::array<unsigned char, sizeof(JobEvent)> memory{};
   memory.fill(0xaa);
   const auto* const event =
-      new (memory.data()) JobEvent(Ended{.wait_status = 0, .why = Stopped::none, .killed = false});
+      new (memory.data()) JobEvent(JobEnd{.wait_status = 0, .why = Stopped::none, .killed = false});
   send_message(pair.here.get(), *event);
   std::array<unsigned char, 512> sent{};
   const auto size = ::recv(pair.there.get(), sent.data(), sent.size(), 0);

@@ -36,9 +36,9 @@ TEST_CASE("quorum: how many of how many")
   for (const Row& row : rows) {
     CAPTURE(row.servers);
     CAPTURE(row.permits);
-    const Mode mode = row.permits == 0 ? Mode(Plain{}) : Mode(Permits{row.permits});
-    CHECK(quorum_size(QuorumRule::majority, mode, row.servers) == row.quorum);
-    CHECK(quorum_size(QuorumRule::all, mode, row.servers) == row.servers);
+    const LockKind kind = row.permits == 0 ? LockKind(Plain{}) : LockKind(Permits{row.permits});
+    CHECK(quorum_size(QuorumRule::majority, kind, row.servers) == row.quorum);
+    CHECK(quorum_size(QuorumRule::all, kind, row.servers) == row.servers);
   }
 }
 

@@ -13,7 +13,7 @@ PastRun run(const std::string& owner, std::int64_t start_ms, std::uint64_t fence
   return {.owner = Owner::of(owner), .start_ms = start_ms, .fence = fence};
 }
 
-PastRun ended(PastRun run, std::optional<Ending> outcome, std::optional<Millis> duration = {},
+PastRun ended(PastRun run, std::optional<Outcome> outcome, std::optional<Millis> duration = {},
               std::optional<int> exit_code = {})
 {
   run.outcome = outcome;
@@ -62,21 +62,21 @@ TEST_CASE("merged runs: those that a majority may have logged, the last one firs
 TEST_CASE("merged runs: the end is told by the server that knows most of it")
 {
   const PastRun a = run("a", 1);
-  const PastRun over = ended(a, Ending::lost);
+  const PastRun over = ended(a, Outcome::lost);
   const PastRun unconfirmed = a;
-  CHECK(end_of_both(over, ended(a, Ending::failed, Millis{4}, 3)) == "failed for 4 3");
-  CHECK(end_of_both(ended(a, Ending::lost, Millis{2}), ended(a, Ending::forced, Millis{4})) == "forced for 4");
-  CHECK(end_of_both(ended(a, Ending::lost, Millis{2}), unconfirmed) == "lost for 2");
+  CHECK(end_of_both(over, ended(a, Outcome::failed, Millis{4}, 3)) == "failed for 4 3");
+  CHECK(end_of_both(ended(a, Outcome::lost, Millis{2}), ended(a, Outcome::forced, Millis{4})) == "forced for 4");
+  CHECK(end_of_both(ended(a, Outcome::lost, Millis{2}), unconfirmed) == "lost for 2");
   CHECK(end_of_both(ended(a, std::nullopt, Millis{2}), over) == "? for 2");
   CHECK(end_of_both(over, unconfirmed) == "?");
-  const PastRun expired_where_away = ended(a, Ending::timed_out, Millis{4});
+  const PastRun expired_where_away = ended(a, Outcome::timed_out, Millis{4});
   CHECK(end_of_both(ended(a, std::nullopt, Millis{2}), expired_where_away) == "? for 2");
-  CHECK(end_of_both(ended(a, Ending::timed_out, Millis{3}, 124), expired_where_away) == "timed_out for 3 124");
+  CHECK(end_of_both(ended(a, Outcome::timed_out, Millis{3}, 124), expired_where_away) == "timed_out for 3 124");
 }
 
 TEST_CASE("merged runs: a run ends when the server says that knows most of its end, whichever granted it first")
 {
-  const Runs all = merged({{ended(run("a", 5), std::nullopt, Millis{10}, 0)}, {ended(run("a", 2), Ending::lost)}});
+  const Runs all = merged({{ended(run("a", 5), std::nullopt, Millis{10}, 0)}, {ended(run("a", 2), Outcome::lost)}});
   CHECK(all.at(0).start_ms == 2);
   CHECK(all.at(0).duration == Millis{13});
 }

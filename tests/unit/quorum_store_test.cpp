@@ -14,7 +14,7 @@ using Behavior = FakeServer::Behavior;
 
 namespace {
 
-const LockRequest spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 10s, .who = {}, .once = {}};
 const Owner alice = Owner::of("alice");
 const Owner bob = Owner::of("bob");
 
@@ -347,7 +347,7 @@ TEST_CASE("quorum store: held is what a quorum says or may say, the rest is show
   CHECK(state->held());  // the silent one may be the third
 
   const auto broken = five.store()->force(
-      ForceStep::take, {.name = spec.name, .mode = Plain{}, .owner = alice, .by = "op", .stands_for = 1s},
+      ForceStep::take, {.name = spec.name, .kind = Plain{}, .owner = alice, .by = "op", .stands_for = 1s},
       five.within(5s));
   REQUIRE(broken);
   CHECK(std::holds_alternative<ForceBroken>(*broken));

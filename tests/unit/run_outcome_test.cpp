@@ -18,20 +18,20 @@ std::string shown(const RunEnd& end)
   return "signal " + std::to_string(std::get<DieOf>(end).signal);
 }
 
-JobOutcome after(std::optional<Ended> job, std::optional<LeaseEvent> event = {}, std::optional<NotHeld> release = {},
+JobOutcome after(std::optional<JobEnd> job, std::optional<LeaseEvent> event = {}, std::optional<NotHeld> release = {},
                  bool automatic = true)
 {
   return {.job = job, .locks = {{.lock = "stock", .event = event, .release = release}}, .automatic = automatic};
 }
 
-Ended job(int status, Stopped why = Stopped::none) { return {.wait_status = status, .why = why, .killed = false}; }
+JobEnd job(int status, Stopped why = Stopped::none) { return {.wait_status = status, .why = why, .killed = false}; }
 
 }  // namespace
 
 TEST_CASE("outcome: a job that the guardian stopped, because it could not hear the runner, did not die by itself")
 {
   const RunOutcome outcome =
-      run_outcome({.job = Ended{.wait_status = SIGKILL, .why = Stopped::runner_gone, .killed = true},
+      run_outcome({.job = JobEnd{.wait_status = SIGKILL, .why = Stopped::runner_gone, .killed = true},
                    .locks = {{.lock = "k", .event = {}, .release = {}, .valid_until = {}, .trouble = {}}},
                    .automatic = true,
                    .compatibility = Compatibility::own,
@@ -120,7 +120,7 @@ TEST_CASE("outcome: names the lost one of several locks, the surest first")
 
   struct Row {
     std::vector<LockOutcome> locks;
-    Ended job;
+    JobEnd job;
     bool automatic;
     const char* expect;
     const char* says;

@@ -52,8 +52,9 @@ TEST_CASE("slot: all keys and channels of a lock share one, whatever its kind an
       ++refused;
       continue;
     }
-    for (const Mode& mode : {Mode(Plain{}), Mode(Reader{}), Mode(Writer{}), Mode(Permits{2}), Mode(StringLock{})}) {
-      const LockKeys keys(*name, mode);
+    for (const LockKind& kind :
+         {LockKind(Plain{}), LockKind(Reader{}), LockKind(Writer{}), LockKind(Permits{2}), LockKind(StringLock{})}) {
+      const LockKeys keys(*name, kind);
       const std::string reads = keys.reads + "me:rwlock_timeout:1";
       const std::string owner_channel = keys.owner_channel + "me";
       for (const std::string& key :

@@ -3,12 +3,12 @@
 
 namespace rlock {
 
-std::size_t quorum_size(QuorumRule rule, const Mode& mode, std::size_t servers)
+std::size_t quorum_size(QuorumRule rule, const LockKind& kind, std::size_t servers)
 {
   if (rule == QuorumRule::all) {
     return servers;
   }
-  const auto* permits = std::get_if<Permits>(&mode);
+  const auto* permits = std::get_if<Permits>(&kind);
   const std::size_t holders = permits != nullptr ? std::max(permits->limit, 1U) : 1;
   return servers * holders / (holders + 1) + 1;
 }

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/parallel_query.h"
 #include "base/result.h"
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 
 namespace rlock {
 
@@ -18,7 +18,7 @@ enum class QuorumRule { majority, all };
 // How many of `servers` a quorum needs. Any two quorums share a server. For k permits any k + 1 quorums share a server, so that
 // at most k owners hold the lock: a quorum has n*k/(k+1) + 1 of n servers. (With majorities of three servers, three owners could
 // hold two permits.)
-std::size_t quorum_size(QuorumRule rule, const Mode& mode, std::size_t servers);
+std::size_t quorum_size(QuorumRule rule, const LockKind& kind, std::size_t servers);
 
 // The answers of the servers to one question.
 struct Tally {

@@ -212,8 +212,8 @@ Attempt QuorumStore::refused(const LockRequest& spec, const Answers<Attempt>& an
 {
   const std::size_t quorum = quorum_of(spec);
   const auto named = most_named(answers);
-  const bool silent = !kind_of(spec.mode).announces_release;
-  const bool shares = !kind_of(spec.mode).is_always_exclusive;
+  const bool silent = !kind_of(spec.kind).announces_release;
+  const bool shares = !kind_of(spec.kind).is_always_exclusive;
   const bool clear = named && named->servers >= quorum;
   const bool split_vote = !clear && !(shares && grants(answers).yes == 0);
   if (split_vote) {

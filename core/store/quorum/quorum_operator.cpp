@@ -128,10 +128,10 @@ Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockSt
   if (answering < majority()) {
     return no_quorum(answers, majority());
   }
-  LockState all{.name = name, .mode = Plain{}, .ttl = std::nullopt, .fence = 0, .holders = {}, .waiting = {}};
+  LockState all{.name = name, .kind = Plain{}, .ttl = std::nullopt, .fence = 0, .holders = {}, .waiting = {}};
   for (const auto& answer : answers) {
     if (answer && *answer) {
-      all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
+      all.kind = (*answer)->held() || all.holders.empty() ? (*answer)->kind : all.kind;
       if ((*answer)->held()) {
         all.holders = (*answer)->holders;
       }
@@ -141,7 +141,7 @@ Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockSt
     }
   }
   all.holders.clear();
-  const std::size_t quorum = quorum_size(m_policy.rule, all.mode, size());
+  const std::size_t quorum = quorum_size(m_policy.rule, all.kind, size());
   Millis ttl{0};
   for (auto& [owner, seen] : holders_in(answers)) {
     if (seen.ttls.size() + (size() - answering) < quorum) {
@@ -191,7 +191,7 @@ Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Re
     for (std::size_t i = 0; i < size(); ++i) {
       if (!states[i] && answers[i] && *answers[i]) {
         states[i].emplace(
-            LockState{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
+            LockState{.name = name, .kind = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
       }
     }
     auto lock = merged(name, states);
@@ -236,7 +236,7 @@ Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits&
 // enough servers say that the owner holds it.
 Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, const CallLimits& limit)
 {
-  const std::size_t quorum = quorum_size(m_policy.rule, call.mode, size());
+  const std::size_t quorum = quorum_size(m_policy.rule, call.kind, size());
   const std::size_t needed = std::max(majority(), size() - quorum + 1);
   const auto answers = ask_all<ForceAnswer>(
       Subject{"force " + call.name.text()}, limit,
@@ -307,7 +307,7 @@ namespace {
 // not confirm there.
 int knowledge_of_end(const PastRun& run)
 {
-  const bool is_inferred = !run.exit_code && (run.outcome == Ending::lost || run.outcome == Ending::timed_out);
+  const bool is_inferred = !run.exit_code && (run.outcome == Outcome::lost || run.outcome == Outcome::timed_out);
   const bool is_told = run.outcome && !is_inferred;
   return (run.exit_code ? 8 : 0) + (is_told ? 4 : 0) + (run.duration ? 2 : 0) + (run.outcome ? 0 : 1);
 }

@@ -278,7 +278,7 @@ void QuorumStore::post_release(std::size_t server, const LockRequest& spec, cons
                                Millis within)
 {
   const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& at, const CallLimits& limit) {
-    const ReleaseOptions release_options{.announced = announced, .result = {.outcome = Ending::unused}};
+    const ReleaseOptions release_options{.announced = announced, .result = {.outcome = Outcome::unused}};
     const auto released = at.store->release(spec, hold, release_options, earlier(limit, clock.now() + within));
     if (!released) {
       at.unreleased.push_back({.spec = spec, .hold = hold, .expires_at = clock.now() + spec.ttl});

@@ -29,29 +29,29 @@ std::string suffixed(const std::string& name, std::string_view suffix)
 }
 
 // The channel of releases; empty: no client announces a release.
-std::string release_channel(const std::string& name, const Mode& mode)
+std::string release_channel(const std::string& name, const LockKind& kind)
 {
-  const std::string_view prefix = redis_kind(mode).release_channel;
+  const std::string_view prefix = redis_kind(kind).release_channel;
   return prefix.empty() ? "" : tagged(prefix, name);
 }
 
 }  // namespace
 
-LockKeys::LockKeys(const LockName& name, const Mode& mode)
+LockKeys::LockKeys(const LockName& name, const LockKind& kind)
     : lock(name.text()),
       fence(tagged(fence_key_prefix, lock)),
       holder(own("holder", lock)),
       force(own("force", lock)),
       events(own("events", lock)),
-      queue(own("queue" + std::string(redis_kind(mode).queue_suffix), lock)),
-      waiters(own("waiters" + std::string(redis_kind(mode).queue_suffix), lock)),
+      queue(own("queue" + std::string(redis_kind(kind).queue_suffix), lock)),
+      waiters(own("waiters" + std::string(redis_kind(kind).queue_suffix), lock)),
       reserved(own("reserved", lock)),
       fair_queue(tagged("redisson_lock_queue:", lock)),
       second(suffixed(lock, "timeout")),
       reads(suffixed(lock, "")),
       own_number(own("permits", lock)),
       done(own("done", lock)),
-      channel(release_channel(lock, mode)),
+      channel(release_channel(lock, kind)),
       taken_channel(own("taken", lock)),
       owner_channel(own("owner", lock) + ":")
 {

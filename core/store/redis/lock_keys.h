@@ -2,7 +2,7 @@
 // The keys and channels that belong to a lock on a Redis server.
 #pragma once
 
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 #include "lock/names.h"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace rlock {
 // "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that gets a
 // lock of another kind would take that lock for its own kind.
 struct LockKeys {
-  explicit LockKeys(const LockName& name, const Mode& mode = Plain{});
+  explicit LockKeys(const LockName& name, const LockKind& kind = Plain{});
 
   std::string lock;           // the lock, in the layout of its kind
   std::string fence;          // string: the last fencing number given out

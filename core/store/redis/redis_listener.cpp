@@ -181,7 +181,7 @@ Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockRequest
 {
   std::vector<Channels> locks;
   for (const LockRequest& spec : specs) {
-    const LockKeys keys(spec.name, spec.mode);
+    const LockKeys keys(spec.name, spec.kind);
     locks.push_back({.own = keys.owner_channel + owner.text(),
                      .releases = keys.channel,
                      .done = spec.once ? keys.done : "",

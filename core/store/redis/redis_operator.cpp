@@ -38,13 +38,13 @@ std::vector<Waiter> waiters_in(const Reply& list)
 }
 
 // The mode of the request, refined by what the holders show.
-Mode mode_of(const Mode& asked, const ScriptReply& answer, std::size_t holders)
+LockKind mode_of(const LockKind& asked, const ScriptReply& answer, std::size_t holders)
 {
   if (std::holds_alternative<Permits>(asked)) {
     return Permits{static_cast<unsigned>(std::max<std::int64_t>(answer.integer(3), 0))};
   }
   const bool reads = holders > 0 && ScriptReply(answer.part(5)).text(2) == reader_mode;
-  return reads ? Mode(Reader{}) : asked;
+  return reads ? LockKind(Reader{}) : asked;
 }
 
 // {…, when in µs, ms until it is forgotten, now in µs}
@@ -58,12 +58,12 @@ std::optional<OnceSuccess> once_in(const ScriptReply& answer)
   return OnceSuccess{.at_ms = at, .remembered_for = ago + answer.millis(10), .ago = ago};
 }
 
-LockState state_of(const LockName& name, const Mode& asked, const ScriptReply& answer)
+LockState state_of(const LockName& name, const LockKind& asked, const ScriptReply& answer)
 {
   auto holders = holders_in(answer.part(5));
-  const Mode mode = mode_of(asked, answer, holders.size());
+  const LockKind kind = mode_of(asked, answer, holders.size());
   return {.name = name,
-          .mode = mode,
+          .kind = kind,
           .ttl = answer.ttl(2),
           .fence = answer.number(1),
           .holders = std::move(holders),
@@ -104,23 +104,23 @@ bool is_about_one_key(const Error& error) { return error.code == ErrorCode::conf
 // for the kind that the answer names.
 Result<RedisStore::Inspected> RedisStore::ask(const LockName& name, std::string_view log_from, const CallLimits& limit)
 {
-  Mode mode = Plain{};
+  LockKind kind = Plain{};
   for (bool first = true;; first = false) {
-    const Script& script = scripts_of(mode).inspect;
-    auto reply = log_from.empty() ? call(script, name, mode, Owner::of(""), {}, limit)
-                                  : call(script, name, mode, Owner::of(""), {log_from}, limit);
+    const Script& script = scripts_of(kind).inspect;
+    auto reply = log_from.empty() ? call(script, name, kind, Owner::of(""), {}, limit)
+                                  : call(script, name, kind, Owner::of(""), {log_from}, limit);
     if (!reply) {
       return reply.error();
     }
     const ScriptReply answer(*reply);
     if (is_known(*reply)) {
-      return Inspected{mode, *std::move(reply)};
+      return Inspected{kind, *std::move(reply)};
     }
     const KindDescriptor* const other = answer.is("other") ? kind_in_key(answer.text(1)) : nullptr;
     if (!first || other == nullptr) {
       return answer.unexpected(script, name);
     }
-    mode = other->inspect_as;
+    kind = other->inspect_as;
   }
 }
 
@@ -156,7 +156,7 @@ std::vector<Result<RedisStore::Inspected>> RedisStore::ask_each(std::span<const 
 Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& limit)
 {
   const auto answer = ask(name, "", limit);
-  return answer ? Result(state_of(name, answer->mode, ScriptReply(answer->reply))) : answer.error();
+  return answer ? Result(state_of(name, answer->kind, ScriptReply(answer->reply))) : answer.error();
 }
 
 // A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.
@@ -186,7 +186,7 @@ Result<std::vector<LockState>> RedisStore::list_held(std::span<const LockName> n
       }
       continue;
     }
-    auto state = state_of(names[i], answers[i]->mode, ScriptReply(answers[i]->reply));
+    auto state = state_of(names[i], answers[i]->kind, ScriptReply(answers[i]->reply));
     if (state.held() && state.proven) {
       locks.push_back(std::move(state));
     }
@@ -210,9 +210,9 @@ Result<std::vector<std::vector<PastRun>>> RedisStore::past_runs(std::span<const 
 Result<Done> RedisStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                                       const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.mode).skip;
+  const Script& script = scripts_of(spec.kind).skip;
   const std::string exit_code = run.exit_code ? std::to_string(*run.exit_code) : "";
-  const auto reply = call(script, spec.name, spec.mode, owner,
+  const auto reply = call(script, spec.name, spec.kind, owner,
                           {encode(spec.who), std::to_string(run.waited.count()), exit_code}, limit);
   if (!reply) {
     return reply.error();
@@ -235,8 +235,8 @@ Result<bool> RedisStore::forget_success(const LockName& name, const CallLimits& 
 // {'held', owner, count, info, listening, lasts, silent, is an rlock}
 Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for, const CallLimits& limit)
 {
-  const Script& script = scripts_of(call_for.mode).force;
-  const auto reply = call(script, call_for.name, call_for.mode, call_for.owner,
+  const Script& script = scripts_of(call_for.kind).force;
+  const auto reply = call(script, call_for.name, call_for.kind, call_for.owner,
                           {call_for.by, name_of(step), std::to_string(call_for.stands_for.count())}, limit);
   if (!reply) {
     return reply.error();

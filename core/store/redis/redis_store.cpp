@@ -83,9 +83,9 @@ std::array<std::string_view, 11> argv_of(const LockKeys& keys)
 }
 
 // An attempt of a quorum that is taken back was no run.
-EndOfRun result_of(const ReleaseOptions& options)
+RunResult result_of(const ReleaseOptions& options)
 {
-  return options.announced ? options.result : EndOfRun{.outcome = Ending::unused};
+  return options.announced ? options.result : RunResult{.outcome = Outcome::unused};
 }
 
 Result<Release> release_of(const Result<Reply>& reply, const LockRequest& spec)
@@ -106,17 +106,17 @@ Result<Release> release_of(const Result<Reply>& reply, const LockRequest& spec)
   if (answer.is("lost")) {
     return Release{not_held(answer)};
   }
-  return answer.unexpected(scripts_of(spec.mode).release, spec.name);
+  return answer.unexpected(scripts_of(spec.kind).release, spec.name);
 }
 
 }  // namespace
 
 // Every script gets the same keys, and the same five arguments before its own.
-Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
+Result<Reply> RedisStore::call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
                                std::initializer_list<std::string_view> args, const CallLimits& limit)
 {
-  const LockKeys keys(name, mode);
-  const std::string requested = requested_mode(mode);
+  const LockKeys keys(name, kind);
+  const std::string requested = requested_mode(kind);
   const auto key_argv = argv_of(keys);
   std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, requested, among()};
   words.insert(words.end(), args.begin(), args.end());
@@ -128,14 +128,14 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
   return reply;
 }
 
-ScriptCall RedisStore::call_of(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
+ScriptCall RedisStore::call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
                                std::initializer_list<std::string> args) const
 {
-  const LockKeys keys(name, mode);
+  const LockKeys keys(name, kind);
   const auto words = argv_of(keys);
   ScriptCall call{script,
                   {words.begin(), words.end()},
-                  {owner.text(), keys.channel, keys.owner_channel, requested_mode(mode), std::string(among())}};
+                  {owner.text(), keys.channel, keys.owner_channel, requested_mode(kind), std::string(among())}};
   call.args.insert(call.args.end(), args.begin(), args.end());
   return call;
 }
@@ -169,9 +169,9 @@ Result<Done> RedisStore::await_replicas(const LockRequest& spec, const CallLimit
 Result<Attempt> RedisStore::acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
                                     const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.mode).acquire;
+  const Script& script = scripts_of(spec.kind).acquire;
   const Instant sent_at = m_clock.now();
-  const auto reply = call(script, spec.name, spec.mode, owner,
+  const auto reply = call(script, spec.name, spec.kind, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who), wait_mode(spec, options),
                            std::to_string(options.ticket), text_of(shared_for(spec)), rights_check()},
                           limit);
@@ -196,7 +196,7 @@ Result<Attempt> RedisStore::acquire(const LockRequest& spec, const Owner& owner,
                       .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
                       .waiters_ahead = static_cast<std::uint64_t>(answer.integer(5)),
                       .ticket = answer.number(6),
-                      .silent = held && !kind_of(spec.mode).announces_release && !answer.has(4),
+                      .silent = held && !kind_of(spec.kind).announces_release && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
                       .watch_in = answer.integer(9) > 0 ? std::optional{answer.millis(9)} : std::nullopt,
                       .at = m_transport->may_fail_over() ? std::nullopt : time_in(answer, 8)}};
@@ -204,10 +204,10 @@ Result<Attempt> RedisStore::acquire(const LockRequest& spec, const Owner& owner,
 
 Result<ReentryResult> RedisStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.mode).acquire;
+  const Script& script = scripts_of(spec.kind).acquire;
   const Instant sent_at = m_clock.now();
   const auto reply = call(
-      script, spec.name, spec.mode, hold.owner,
+      script, spec.name, spec.kind, hold.owner,
       {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec)), rights_check()}, limit);
   if (!reply) {
     return reply.error();
@@ -247,7 +247,7 @@ Result<DataAge> RedisStore::marker(const MarkerNews& news, const CallLimits& lim
 
 Result<bool> RedisStore::is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit)
 {
-  const std::string queue = LockKeys(spec.name, spec.mode).queue;
+  const std::string queue = LockKeys(spec.name, spec.kind).queue;
   const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
   const auto reply = m_transport->call(spec.name.text(), argv, limit);
   if (!reply) {
@@ -272,10 +272,10 @@ Result<Renewal> RedisStore::renew_hold(const LockRequest& spec, const Hold& hold
 Result<Renewal> RedisStore::renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
                                      const RenewOptions& options, const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.mode).renew;
+  const Script& script = scripts_of(spec.kind).renew;
   const std::string ttl = text_of(options.only_checks ? Millis{0} : spec.ttl);
   const Instant sent_at = m_clock.now();
-  const auto reply = call(script, spec.name, spec.mode, owner, {ttl, hold, purpose_of(options)}, limit);
+  const auto reply = call(script, spec.name, spec.kind, owner, {ttl, hold, purpose_of(options)}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -295,8 +295,8 @@ Result<Renewal> RedisStore::renew_as(const LockRequest& spec, const Owner& owner
 Result<bool> RedisStore::raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
                                      const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.mode).raise;
-  const auto reply = call(script, spec.name, spec.mode, owner, {std::to_string(fence)}, limit);
+  const Script& script = scripts_of(spec.kind).raise;
+  const auto reply = call(script, spec.name, spec.kind, owner, {std::to_string(fence)}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -311,11 +311,11 @@ Result<Release> RedisStore::release(const LockRequest& spec, const Hold& hold, c
                                     const CallLimits& limit)
 {
   const auto reply =
-      call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
+      call(scripts_of(spec.kind).release, spec.name, spec.kind, hold.owner,
            {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
             text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0}), encode(result_of(options)),
             spec.who.history ? text_of(*spec.who.history) : "",
-            options.result.outcome == Ending::lost && hold.id == hold.owner.text() ? encode(spec.who) : ""},
+            options.result.outcome == Outcome::lost && hold.id == hold.owner.text() ? encode(spec.who) : ""},
            limit);
   return release_of(reply, spec);
 }
@@ -326,8 +326,8 @@ std::vector<Result<Release>> RedisStore::release_each(std::span<const LockReques
   std::vector<ScriptCall> calls;
   const std::string subscriptions = std::to_string(m_release_subscriptions->load());
   for (const LockRequest* spec : specs) {
-    calls.push_back(call_of(scripts_of(spec->mode).release, spec->name, spec->mode, owner,
-                            {owner.text(), subscriptions, "0", "0", encode(EndOfRun{.outcome = Ending::unused})}));
+    calls.push_back(call_of(scripts_of(spec->kind).release, spec->name, spec->kind, owner,
+                            {owner.text(), subscriptions, "0", "0", encode(RunResult{.outcome = Outcome::unused})}));
   }
   auto replies = run_scripts(*m_transport, calls, limit);
   std::vector<Result<Release>> answers;
@@ -353,8 +353,8 @@ const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts
                          scripts::string_inspect, scripts::string_force, scripts::string_raise,
                          scripts::string_skip};
 
-// The rows, in the order of Mode's alternatives.
-const std::array<RedisKind, std::variant_size_v<Mode>> rows{{
+// The rows, in the order of LockKind's alternatives.
+const std::array<RedisKind, std::variant_size_v<LockKind>> rows{{
     {plain, "", "", "redisson_lock__channel:"},
     {rw, reader_mode, "-rw", "redisson_rwlock:"},
     {rw, writer_mode, "-rw", "redisson_rwlock:"},
@@ -364,12 +364,12 @@ const std::array<RedisKind, std::variant_size_v<Mode>> rows{{
 
 }  // namespace
 
-const RedisKind& redis_kind(const Mode& mode) { return rows[mode.index()]; }
+const RedisKind& redis_kind(const LockKind& kind) { return rows[kind.index()]; }
 
-std::string requested_mode(const Mode& mode)
+std::string requested_mode(const LockKind& kind)
 {
-  const auto* wanted = std::get_if<Permits>(&mode);
-  return wanted != nullptr ? std::to_string(wanted->limit) : std::string(redis_kind(mode).requested_mode);
+  const auto* wanted = std::get_if<Permits>(&kind);
+  return wanted != nullptr ? std::to_string(wanted->limit) : std::string(redis_kind(kind).requested_mode);
 }
 
 }  // namespace rlock

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 #include "lock/abilities.h"
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 #include "lock/store.h"
 #include "server/transport.h"
 
@@ -82,18 +82,18 @@ class RedisStore final : public LockStore,
                            const RenewOptions& options, const CallLimits& limit);
   [[nodiscard]] std::string_view rights_check() const;
   [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
-  Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
+  Result<Reply> call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
                      std::initializer_list<std::string_view> args, const CallLimits& limit);
   // The answer of the inspect script, and the mode in the request. `log_from`: an argument of the script, or "".
   struct Inspected {
-    Mode mode;
+    LockKind kind;
     Reply reply;
   };
   Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
   // The same for several locks at once.
   std::vector<Result<Inspected>> ask_each(std::span<const LockName> names, const std::string& log_from,
                                           const PerAnswer& limits);
-  [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
+  [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
                                    std::initializer_list<std::string> args) const;
 
   std::unique_ptr<Transport> m_transport;
@@ -103,7 +103,7 @@ class RedisStore final : public LockStore,
   std::shared_ptr<std::atomic<int>> m_release_subscriptions = std::make_shared<std::atomic<int>>(0);
 };
 
-// The requests to a Redis server for each kind of lock: a row of scripts and names for each alternative of Mode.
+// The requests to a Redis server for each kind of lock: a row of scripts and names for each alternative of LockKind.
 
 struct KindScripts {
   const Script& acquire;
@@ -121,10 +121,10 @@ struct RedisKind {
   std::string_view queue_suffix;     // in the names of the queue's keys, because each kind has its own queue
   std::string_view release_channel;  // the prefix of the channel of releases; empty: no client announces a release
 };
-const RedisKind& redis_kind(const Mode& mode);
-inline const KindScripts& scripts_of(const Mode& mode) { return redis_kind(mode).scripts; }
+const RedisKind& redis_kind(const LockKind& kind);
+inline const KindScripts& scripts_of(const LockKind& kind) { return redis_kind(kind).scripts; }
 
 // The argument of the scripts that tells the modes of a kind apart: "", "read", "write", or the number of permits.
-std::string requested_mode(const Mode& mode);
+std::string requested_mode(const LockKind& kind);
 
 }  // namespace rlock

@@ -2,7 +2,7 @@
 #include "store/redis/script_reply.h"
 
 #include "base/text.h"
-#include "lock/mode.h"
+#include "lock/lock_kind.h"
 
 namespace rlock {
 namespace {

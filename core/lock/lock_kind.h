@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of lock. Each kind is an alternative of Mode and a row of the table. The requests to a Redis server for each kind are
+// The kinds of lock. Each kind is an alternative of LockKind and a row of the table. The requests to a Redis server for each kind are
 // in the table of store/redis/redis_store.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Permits {
   unsigned limit;  // holders at a time: Redisson's RPermitExpirableSemaphore. 0: not known
 };
 struct StringLock {};  // one holder, SET KEY owner NX PX: the layout of clients that poll
-using Mode = std::variant<Plain, Reader, Writer, Permits, StringLock>;
+using LockKind = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
 // The modes of a read-write lock, as Redisson names them, in requests and in the event log.
 inline constexpr std::string_view reader_mode{"read"};
@@ -26,7 +26,7 @@ struct KindDescriptor {
   std::string_view key_content;   // what the key of such a lock holds, in the words of the scripts
   std::string_view with_article;  // the same with its article, for a sentence
   std::string_view advice;        // what a caller that asked for another kind can do
-  Mode inspect_as;                // the mode for inspecting a lock of which only `key_content` is known
+  LockKind inspect_as;            // the mode for inspecting a lock of which only `key_content` is known
   std::string_view json_mode;
   std::string_view json_format;
   std::string_view status_label;  // the text after "held"
@@ -37,8 +37,8 @@ struct KindDescriptor {
 
 inline constexpr std::string_view read_write_advice = "take it with -s or -x";
 
-// The rows, in the order of Mode's alternatives.
-inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kind_table{{
+// The rows, in the order of LockKind's alternatives.
+inline constexpr std::array<KindDescriptor, std::variant_size_v<LockKind>> kind_table{{
     {.key_content = "lock",
      .with_article = "a lock",
      .advice = "leave out -s, -x, --permits and --format",
@@ -91,7 +91,7 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kind_tabl
      .announces_release = false},
 }};
 
-constexpr const KindDescriptor& kind_of(const Mode& mode) { return kind_table[mode.index()]; }
+constexpr const KindDescriptor& kind_of(const LockKind& kind) { return kind_table[kind.index()]; }
 
 static_assert(kind_of(Reader{}).is_shared && !kind_of(Writer{}).is_shared && kind_of(Permits{0}).is_shared &&
                   kind_of(Plain{}).announces_release && !kind_of(StringLock{}).announces_release,

@@ -21,7 +21,7 @@ class Bencher {
       : m_plan(plan),
         m_clock(clock),
         m_stop(stop),
-        m_spec{.name = std::move(name), .mode = Plain{}, .ttl = 10s, .who = {.command = "rlock bench"}, .once = {}}
+        m_spec{.name = std::move(name), .kind = Plain{}, .ttl = 10s, .who = {.command = "rlock bench"}, .once = {}}
   {
   }
 

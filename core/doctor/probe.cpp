@@ -83,7 +83,7 @@ class Trial {
   Result<std::int64_t> count_listeners()
   {
     const ForceCall call{
-        .name = m_spec.name, .mode = m_spec.mode, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
+        .name = m_spec.name, .kind = m_spec.kind, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
     const auto asked = m_store.force(ForceStep::ask, call, limit());
     if (!asked) {
       return asked.error();
@@ -134,7 +134,7 @@ Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl,
                          Rng& rng)
 {
   RedisStore store(std::make_unique<BorrowedTransport>(transport), clock);
-  const LockRequest spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
+  const LockRequest spec{.name = name, .kind = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
   [[maybe_unused]] const auto deleted = delete_lock_keys(transport, name, {clock.now() + timeout, StopToken::never()});
   return probe;

@@ -3,7 +3,7 @@
 // Each word is defined only here, for C++ and for the scripts.
 //
 // lua/embed.cmake reads this file: where a script says @kind.released@, @word.owner@, @field.lease@, @loss.held@ or
-// @ending.unused@, the build puts the word of that row. So each row stands on one line: `{Type::name, "word"},  // meaning`.
+// @outcome.unused@, the build puts the word of that row. So each row stands on one line: `{Type::name, "word"},  // meaning`.
 // Servers have entries of other versions, and clients of other versions read what this one writes: a word keeps its meaning.
 #pragma once
 

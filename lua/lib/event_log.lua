@@ -2,7 +2,7 @@
 -- and what they mean; the build puts them where a script says @kind.released@ or @field.lease@.
 local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
 
-local UNUSED = '\0@word.outcome@\0@ending.unused@'  -- of a hold under which no run began
+local UNUSED = '\0@word.outcome@\0@outcome.unused@'  -- of a hold under which no run began
 local CLAIM = '\0@word.claim@\0yes'  -- of a grant without a release in the same entry, to a waiter that is yet to take it
 
 local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released', HOLD, …

@@ -53,7 +53,7 @@ class Part {
     const HolderInfo who{.host = "web1.example.org", .pid = 12345, .user = "deploy", .command = "./job.sh --all"};
     for (int i = m_first; i < m_end; ++i) {
       act({.name = *LockName::parse("lock" + std::to_string(i)),
-           .mode = Plain{},
+           .kind = Plain{},
            .ttl = 10min,
            .who = who,
            .once = {}});

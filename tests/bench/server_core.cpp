@@ -58,7 +58,7 @@ Cost cost_since_reset(const RedisServer& server, const std::set<std::string>& re
 
 struct Subject {
   const char* name;
-  LockKind mode;
+  LockKind kind;
 };
 
 const std::vector<Subject> subjects{{"plain", Plain{}},
@@ -74,9 +74,9 @@ class ServerCore {
   {
   }
 
-  Cost pair(const LockKind& mode)
+  Cost pair(const LockKind& kind)
   {
-    const LockRequest spec = spec_of("pair", mode);
+    const LockRequest spec = spec_of("pair", kind);
     return measured(pairs_per_round, [&] {
       const Owner owner = next_owner();
       must_be_granted(spec, owner);
@@ -84,9 +84,9 @@ class ServerCore {
     });
   }
 
-  Cost hand_over(const LockKind& mode)
+  Cost hand_over(const LockKind& kind)
   {
-    const LockRequest spec = spec_of("hand-over", mode);
+    const LockRequest spec = spec_of("hand-over", kind);
     std::vector<Owner> owners;
     for (int i = 0; i <= waiters_per_round; ++i) {
       owners.push_back(next_owner());
@@ -98,9 +98,9 @@ class ServerCore {
     return cost;
   }
 
-  Cost renewal(const LockKind& mode)
+  Cost renewal(const LockKind& kind)
   {
-    LockRequest spec = spec_of("renewal", mode);
+    LockRequest spec = spec_of("renewal", kind);
     const Owner owner = next_owner();
     must_be_granted(spec, owner);
     const Cost cost = measured(pairs_per_round, [&] {
@@ -139,7 +139,7 @@ class ServerCore {
     return cost_since_reset(m_server, requests, times);
   }
 
-  static LockRequest spec_of(const std::string& name, const LockKind& mode)
+  static LockRequest spec_of(const std::string& name, const LockKind& kind)
   {
     const HolderInfo who{.host = "web1.example.org",
                          .pid = 12345,
@@ -149,8 +149,8 @@ class ServerCore {
                          .since_ms = 1'732'310'000'000,
                          .lease = 30s,
                          .automatic = true};
-    return {.name = *LockName::parse(name + std::to_string(mode.index())),
-            .mode = mode,
+    return {.name = *LockName::parse(name + std::to_string(kind.index())),
+            .kind = kind,
             .ttl = 30s,
             .who = who,
             .once = {}};
@@ -194,10 +194,10 @@ int main(int argc, char** argv)
   std::vector<Row> rows{{"simplest", [&] { return open.simplest(); }}};
   for (const Subject& subject : subjects) {
     const std::string name = subject.name;
-    rows.push_back({name + ": acquire, release", [&] { return open.pair(subject.mode); }});
-    rows.push_back({name + ": acquire, release as a user", [&] { return checked.pair(subject.mode); }});
-    rows.push_back({name + ": hand-over", [&] { return open.hand_over(subject.mode); }});
-    rows.push_back({name + ": renewal", [&] { return open.renewal(subject.mode); }});
+    rows.push_back({name + ": acquire, release", [&] { return open.pair(subject.kind); }});
+    rows.push_back({name + ": acquire, release as a user", [&] { return checked.pair(subject.kind); }});
+    rows.push_back({name + ": hand-over", [&] { return open.hand_over(subject.kind); }});
+    rows.push_back({name + ": renewal", [&] { return open.renewal(subject.kind); }});
   }
   Figures figures;
   for (int round = 0; round < rounds; ++round) {

@@ -148,7 +148,7 @@ class QuorumStore final : public LockStore,
   [[nodiscard]] std::size_t majority() const { return size() / 2 + 1; }
   [[nodiscard]] std::size_t quorum_of(const LockRequest& spec) const
   {
-    return quorum_size(m_policy.rule, spec.mode, size());
+    return quorum_size(m_policy.rule, spec.kind, size());
   }
 
   QuorumPolicy m_policy;

@@ -70,7 +70,7 @@ class Twins {
   const std::string& owner() { return owners[static_cast<std::size_t>(pick(owners.size()))]; }
 
   // Mostly the same kind, so that much happens to one lock.
-  LockKind kind()
+  LockKind any_kind()
   {
     return modes[static_cast<std::size_t>(pick(6) == 0 ? pick(static_cast<int>(modes.size())) : mixed())];
   }
@@ -136,7 +136,7 @@ class Twins {
   // What another program may do to the keys of the lock.
   void disturb()
   {
-    const LockKeys keys(m_name, kind());
+    const LockKeys keys(m_name, any_kind());
     const std::array<std::string, 8> all{keys.lock,    keys.fence,  keys.holder, keys.queue,
                                          keys.waiters, keys.events, keys.second, keys.force};
     const std::string& key = all[static_cast<std::size_t>(pick(8))];
@@ -149,7 +149,7 @@ class Twins {
 
   void script()
   {
-    const LockKind kind = kind();
+    const LockKind kind = any_kind();
     const KindScripts& scripts = scripts_of(kind);
     const std::string who = owner();
     const std::string hold = pick(3) == 0 ? who + "/nested" : who;

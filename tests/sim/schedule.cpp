@@ -37,10 +37,10 @@ class Maker {
                       .latency = one_of<Millis>({Millis{1}, Millis{1}, Millis{3}}),
                       .clients = {},
                       .faults = {}};
-    const int kind = number(0, 9);
+    const int which_kind = number(0, 9);
     const int clients = number(2, 8);
     for (int i = 0; i < clients; ++i) {
-      schedule.clients.push_back(client(i, kind(kind), schedule.ttl));
+      schedule.clients.push_back(client(i, kind_of_clients(which_kind), schedule.ttl));
     }
     add_concurrency_options(schedule.clients);
     const Kinds kinds = kinds_of_faults();
@@ -70,9 +70,9 @@ class Maker {
     return values[below(m_rng, values.size())];
   }
 
-  LockKind kind(int kind)
+  LockKind kind_of_clients(int which)
   {
-    switch (kind) {
+    switch (which) {
       case 0:
       case 1:
       case 2:

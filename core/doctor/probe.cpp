@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/probe.h"
 
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 #include "store/redis/redis_store.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of lock. Each kind is an alternative of LockKind and a row of the table. The requests to a Redis server for each kind are
-// in the table of store/redis/redis_store.cpp.
+// in the table of store/script/script_store.cpp.
 #pragma once
 
 #include <array>

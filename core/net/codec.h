@@ -10,22 +10,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "base/reply.h"
 #include "base/result.h"
 
 namespace rlock {
-
-// One RESP2 reply as a value.
-
-struct Reply {
-  enum class Kind { nil, integer, text, error, array };
-
-  Kind kind = Kind::nil;
-  std::int64_t integer = 0;     // integer
-  std::string text;             // text (simple or bulk string, binary-safe) and error
-  std::vector<Reply> elements;  // array
-
-  [[nodiscard]] bool is_error() const { return kind == Kind::error; }
-};
 
 std::string encode(std::span<const std::string_view> argv);
 

@@ -14,16 +14,12 @@
 #include <string_view>
 #include <vector>
 #include "base/fd.h"
+#include "base/reply.h"
 #include "net/connection.h"
 
 namespace rlock {
 
 // A connection that listens to channels. Private to server.
-
-struct Message {
-  std::string channel;
-  std::string text;
-};
 
 // A sharded channel belongs to a slot of a cluster: only the master of the slot serves the channel, and tells the listeners when
 // the slot moves.

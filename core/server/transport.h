@@ -17,24 +17,6 @@
 
 namespace rlock {
 
-// A Lua script of lua/ without its comment lines, and its SHA-1, by which the server knows the script.
-
-struct Script {
-  std::string_view name;           // KIND_VERB, or the name of a single script; for messages
-  const std::string_view* blocks;  // static; the scripts share the blocks, because most of their text is the same
-  std::string_view order;          // the indices of the blocks of the source, one byte each
-  std::string_view sha1;           // the SHA-1 of the source: 40 lower-case hex digits, as SCRIPT LOAD returns
-
-  [[nodiscard]] std::string source() const
-  {
-    std::string text;
-    for (const char index : order) {
-      text += blocks[static_cast<unsigned char>(index)];
-    }
-    return text;
-  }
-};
-
 struct Request {
   std::string route_key;
   std::vector<std::string> words;
@@ -72,23 +54,6 @@ class Transport {
   // Drops the connection; the next call connects again. A caller that got no answer calls this.
   virtual void forget() = 0;
 };
-
-// Runs a script by EVALSHA, or by EVAL if the server does not know the script. `keys`: KEYS. `args`: ARGV.
-Result<Reply> run_script(Transport& transport, const Script& script, std::span<const std::string_view> keys,
-                         std::span<const std::string_view> args, const CallLimits& limit);
-
-// The same for a script without KEYS, on the server of `route_key`.
-Result<Reply> run_script_at(Transport& transport, std::string_view route_key, const Script& script,
-                            std::span<const std::string_view> args, const CallLimits& limit);
-
-// One call of run_scripts.
-struct ScriptCall {
-  const Script& script;
-  std::vector<std::string> keys;
-  std::vector<std::string> args;
-};
-std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls,
-                                       const CallLimits& limit);
 
 // A Transport over one connection to one server: connects at the first call, and again after a failure. The subclasses Local and
 // Sentinel look for their server before each connection.

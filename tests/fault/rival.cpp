@@ -2,7 +2,7 @@
 #include "fault/rival.h"
 
 #include "lock/lease_budget.h"
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 
 #include <algorithm>
 #include <stdexcept>

@@ -3,7 +3,7 @@
 // ttl, fence, count, the times of `once`; then the records of holders and waiters, each an owner and a record between NUL bytes.
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
-#include "store/redis/script_reply.h"
+#include "store/script/script_reply.h"
 
 namespace rlock::test {
 namespace {

@@ -5,7 +5,7 @@
 #include "lock/names.h"
 #include "server/slot_map.h"
 #include "store/redis/acl.h"
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 
 #include <array>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "server/subscription.h"
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 #include "store/redis/redis_store.h"
 #include "support/integration.h"
 

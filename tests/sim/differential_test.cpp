@@ -5,7 +5,7 @@
 #include "server/subscription.h"
 #include "sim/lua_interpreter.h"
 #include "sim/real_redis.h"
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 #include "store/redis/redis_store.h"
 #include "support/redis_fixture.h"
 #include "support/seed.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include "base/text.h"
 #include "lock/abilities.h"
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 
 namespace rlock {
 namespace {

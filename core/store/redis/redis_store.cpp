@@ -3,373 +3,202 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+#include <cstdint>
+#include <utility>
 #include "base/duration.h"
 #include "base/text.h"
-#include "lua/scripts.h"
 #include "store/redis/acl.h"
-#include "store/redis/lock_keys.h"
-#include "store/redis/script_reply.h"
+#include "store/redis/scan.h"
+#include "store/script/lock_keys.h"
 
 namespace rlock {
 namespace {
 
-std::string text_of(Millis duration) { return std::to_string(duration.count()); }
+std::vector<std::string_view> views(std::span<const std::string> words) { return {words.begin(), words.end()}; }
 
-// How long the success of another caller counts for this caller.
-Millis shared_for(const LockRequest& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
-
-std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at)
+Request by_sha(const ScriptCall& call)
 {
-  return answer.has(at) ? std::optional{ForceRequest{answer.text(at)}} : std::nullopt;
+  std::vector<std::string> words{"EVALSHA", std::string(call.script.sha1), std::to_string(call.keys.size())};
+  words.insert(words.end(), call.keys.begin(), call.keys.end());
+  words.insert(words.end(), call.args.begin(), call.args.end());
+  return {.route_key = call.keys.empty() ? "" : call.keys.front(), .words = std::move(words)};
 }
 
-std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
+Result<Reply> run_routed(Transport& transport, std::string_view route_key, const Script& script,
+                         std::span<const std::string_view> keys, std::span<const std::string_view> args,
+                         const CallLimits& limit)
 {
-  constexpr auto latest = static_cast<std::uint64_t>(latest_time.count());
-  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(std::min(answer.number(at), latest))}}
-                        : std::nullopt;
-}
+  const std::string key_count = std::to_string(keys.size());
+  std::vector<std::string_view> argv{"EVALSHA", script.sha1, key_count};
+  argv.insert(argv.end(), keys.begin(), keys.end());
+  argv.insert(argv.end(), args.begin(), args.end());
 
-std::string_view wait_mode(const LockRequest& spec, const AcquireOptions& options)
-{
-  return !options.queues ? "try" : spec.who.latest ? "latest" : "wait";
-}
-
-// The renew script's argument.
-std::string_view purpose_of(const RenewOptions& options)
-{
-  return options.stopping ? "stopping" : options.confirms ? "confirm" : "";
-}
-
-// {'granted', fence, count, agreed}. The server counts the whole ttl from the moment when it ran the script.
-Granted granted_in(const ScriptReply& answer, Instant sent_at, Millis ttl)
-{
-  return {.fence = answer.number(1),
-          .count = answer.integer(2),
-          .lease = {.from = sent_at, .length = ttl},
-          .agreed = answer.integer(3) == 1};
-}
-
-std::string loss_in(const ScriptReply& answer)
-{
-  const auto loss = find_word(losses, answer.text(1));
-  if (!loss) {
-    return "the key now holds " + printable(content_of_key(answer.text(1)));
+  auto reply = transport.call(route_key, argv, limit);
+  if (reply && reply->is_error()) {
+    const std::string source = script.source();
+    argv[0] = "EVAL";
+    argv[1] = source;
+    reply = transport.call(route_key, argv, limit);
   }
-  switch (*loss) {
-    case Loss::none: break;
-    case Loss::held:
-      return "now held by " + describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
-    case Loss::revoked: return "it was revoked, and ends with its ttl";
-    case Loss::released: return "it was released, and what is left is another hold of its owner";
+  if (reply && reply->is_error()) {
+    return Error{ErrorCode::internal,
+                 "the server does not know the script " + std::string(script.name) + " that was just sent to it"};
   }
-  return "expired or deleted";
+  return reply;
 }
 
-// {'lost', what, owner, info, operator that requested the release, time}
-NotHeld not_held(const ScriptReply& answer)
+Error naming_channels(std::span<const std::string_view> channels, const Error& error)
 {
-  return {.what = loss_in(answer),
-          .forced = request_in(answer, 4),
-          .at = time_in(answer, 5),
-          .revoked = find_word(losses, answer.text(1)) == Loss::revoked};
+  if (error.text.find("NOPERM") == std::string::npos) {  // another error, such as a wrong password
+    return error;
+  }
+  std::string request = "SUBSCRIBE";
+  for (const std::string_view channel : channels) {
+    request += " " + std::string(channel);
+  }
+  return naming(request, error);
 }
 
-std::array<std::string_view, 11> argv_of(const LockKeys& keys)
-{
-  return {keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
-          keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
-}
+class SubscribedSource final : public MessageSource {
+ public:
+  explicit SubscribedSource(Subscription subscription) : m_subscription(std::move(subscription)) {}
 
-// An attempt of a quorum that is taken back was no run.
-RunResult result_of(const ReleaseOptions& options)
-{
-  return options.announced ? options.result : RunResult{.outcome = Outcome::unused};
-}
+  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
+  {
+    const auto added = m_subscription.add(channel.channel, limit);
+    return added ? added : Result<Done>(naming_channels(std::array{channel.channel}, added.error()));
+  }
+  Result<std::optional<Message>> next(const CallLimits& limit) override { return m_subscription.next(limit); }
+  [[nodiscard]] int fd() const override { return m_subscription.fd(); }
 
-Result<Release> release_of(const Result<Reply>& reply, const LockRequest& spec)
-{
-  if (!reply) {
-    return reply.error();
-  }
-  const ScriptReply answer(*reply);
-  if (answer.is("released")) {
-    return Release{Released{.passed_on = answer.integer(1) > 0}};
-  }
-  if (answer.is("still_held")) {
-    return Release{StillHeld{answer.integer(1)}};
-  }
-  if (answer.is("left")) {
-    return Release{Dequeued{}};
-  }
-  if (answer.is("lost")) {
-    return Release{not_held(answer)};
-  }
-  return answer.unexpected(scripts_of(spec.kind).release, spec.name);
-}
+ private:
+  Subscription m_subscription;
+};
 
 }  // namespace
 
-// Every script gets the same keys, and the same five arguments before its own.
-Result<Reply> RedisStore::call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                               std::initializer_list<std::string_view> args, const CallLimits& limit)
+Result<Reply> run_script(Transport& transport, const Script& script, std::span<const std::string_view> keys,
+                         std::span<const std::string_view> args, const CallLimits& limit)
 {
-  const LockKeys keys(name, kind);
-  const std::string requested = requested_mode(kind);
-  const auto key_argv = argv_of(keys);
-  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, requested, among()};
-  words.insert(words.end(), args.begin(), args.end());
-  auto reply = run_script(*m_transport, script, key_argv, words, limit);
+  return run_routed(transport, keys.empty() ? std::string_view{} : keys.front(), script, keys, args, limit);
+}
+
+Result<Reply> run_script_at(Transport& transport, std::string_view route_key, const Script& script,
+                            std::span<const std::string_view> args, const CallLimits& limit)
+{
+  return run_routed(transport, route_key, script, {}, args, limit);
+}
+
+std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls, const CallLimits& limit)
+{
+  std::vector<Request> requests;
+  for (const ScriptCall& call : calls) {
+    requests.push_back(by_sha(call));
+  }
+  std::vector<Result<Reply>> answers = transport.call_each(requests, limit);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (answers[i] && answers[i]->is_error()) {
+      answers[i] = run_script(transport, calls[i].script, views(calls[i].keys), views(calls[i].args), limit);
+    }
+  }
+  return answers;
+}
+
+Result<Reply> RedisHost::run(const ScriptRequest& request, const CallLimits& limit)
+{
+  auto reply = run_script(*m_transport, request.script, request.keys, request.args, limit);
   if (!reply && is_unclear(reply.error())) {
-    const ScriptCall call{script, {key_argv.begin(), key_argv.end()}, {words.begin(), words.end()}};
+    const ScriptCall call{
+        request.script, {request.keys.begin(), request.keys.end()}, {request.args.begin(), request.args.end()}};
     return explained(reply.error(), *m_transport, call, limit);
   }
   return reply;
 }
 
-ScriptCall RedisStore::call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                               std::initializer_list<std::string> args) const
+std::vector<Result<Reply>> RedisHost::run_each(std::span<const ScriptCall> calls, const CallLimits& limit)
 {
-  const LockKeys keys(name, kind);
-  const auto words = argv_of(keys);
-  ScriptCall call{script,
-                  {words.begin(), words.end()},
-                  {owner.text(), keys.channel, keys.owner_channel, requested_mode(kind), std::string(among())}};
-  call.args.insert(call.args.end(), args.begin(), args.end());
-  return call;
-}
-
-std::string_view RedisStore::rights_check() const { return m_rights_check == RightsCheck::none ? "unchecked" : ""; }
-
-std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
-
-// Uses the connection of the acquire, because WAIT counts the writes of its connection.
-Result<Done> RedisStore::await_replicas(const LockRequest& spec, const CallLimits& limit)
-{
-  if (spec.sync.replicas == 0) {
-    return Done{};
-  }
-  const std::string wanted = std::to_string(spec.sync.replicas);
-  const std::string within = text_of(spec.sync.within);
-  const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
-  const auto reply = m_transport->follow_up(spec.name.text(), argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (reply->kind == Reply::Kind::integer && reply->integer >= static_cast<std::int64_t>(spec.sync.replicas)) {
-    return Done{};
-  }
-  return Error{ErrorCode::server_not_ready,
-               std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " + wanted +
-                   " had the lock " + printable(spec.name.text()) + " within " + show(spec.sync.within) +
-                   ": it was given back (raise --server-timeout, or look at the replicas)"};
-}
-
-Result<Attempt> RedisStore::acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
-                                    const CallLimits& limit)
-{
-  const Script& script = scripts_of(spec.kind).acquire;
-  const Instant sent_at = m_clock.now();
-  const auto reply = call(script, spec.name, spec.kind, owner,
-                          {owner.text(), text_of(spec.ttl), encode(spec.who), wait_mode(spec, options),
-                           std::to_string(options.ticket), text_of(shared_for(spec)), rights_check()},
-                          limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const ScriptReply answer(*reply);
-  if (answer.is("granted")) {
-    return Attempt{granted_in(answer, sent_at, spec.ttl)};
-  }
-  if (answer.is("done")) {
-    return Attempt{AlreadyDone{answer.millis(1)}};
-  }
-  if (answer.is("replaced")) {
-    return Attempt{Busy{.ttl = {}, .holder = {}, .replaced = Replaced{answer.info(1)}}};
-  }
-  if (!answer.is("busy")) {
-    return answer.unexpected(script, spec.name);
-  }
-  const bool held = !answer.text(2).empty();
-  return Attempt{Busy{.ttl = answer.ttl(1),
-                      .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
-                      .waiters_ahead = static_cast<std::uint64_t>(answer.integer(5)),
-                      .ticket = answer.number(6),
-                      .silent = held && !kind_of(spec.kind).announces_release && !answer.has(4),
-                      .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
-                      .watch_in = answer.integer(9) > 0 ? std::optional{answer.millis(9)} : std::nullopt,
-                      .at = m_transport->may_fail_over() ? std::nullopt : time_in(answer, 8)}};
-}
-
-Result<ReentryResult> RedisStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)
-{
-  const Script& script = scripts_of(spec.kind).acquire;
-  const Instant sent_at = m_clock.now();
-  const auto reply = call(
-      script, spec.name, spec.kind, hold.owner,
-      {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec)), rights_check()}, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const ScriptReply answer(*reply);
-  if (answer.is("granted")) {
-    return ReentryResult{granted_in(answer, sent_at, spec.ttl)};
-  }
-  if (answer.is("done")) {
-    return ReentryResult{AlreadyDone{answer.millis(1)}};
-  }
-  if (answer.is("lost")) {
-    return ReentryResult{not_held(answer)};
-  }
-  return answer.unexpected(script, spec.name);
-}
-
-Result<DataAge> RedisStore::marker(const MarkerNews& news, const CallLimits& limit)
-{
-  const std::array<std::string_view, 1> keys{marker_key};
-  const std::string ttl = text_of(news.ttl);
-  const std::string since = std::to_string(news.counts_since);
-  const std::array<std::string_view, 2> args{ttl, since};
-  const auto reply = run_script(*m_transport, scripts::marker, keys, args, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (reply->elements.size() != 4) {
-    return Error{ErrorCode::internal, "the marker of a server of the quorum cannot be read"};
-  }
-  const ScriptReply answer(*reply);
-  return DataAge{.age = answer.millis(0),
-                 .longest_ttl = answer.millis(1),
-                 .since = reply->elements[2].integer,
-                 .sure = reply->elements[3].integer == 1};
-}
-
-Result<bool> RedisStore::is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit)
-{
-  const std::string queue = LockKeys(spec.name, spec.kind).queue;
-  const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
-  const auto reply = m_transport->call(spec.name.text(), argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  return reply->kind != Reply::Kind::nil;
-}
-
-Result<Renewal> RedisStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
-                                  const CallLimits& limit)
-{
-  return renew_as(spec, owner, "", options, limit);
-}
-
-Result<Renewal> RedisStore::renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
-                                       const CallLimits& limit)
-{
-  return renew_as(spec, hold.owner, hold.id, options, limit);
-}
-
-// A ttl of 0 changes nothing. The server never shortens a ttl.
-Result<Renewal> RedisStore::renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
-                                     const RenewOptions& options, const CallLimits& limit)
-{
-  const Script& script = scripts_of(spec.kind).renew;
-  const std::string ttl = text_of(options.only_checks ? Millis{0} : spec.ttl);
-  const Instant sent_at = m_clock.now();
-  const auto reply = call(script, spec.name, spec.kind, owner, {ttl, hold, purpose_of(options)}, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const ScriptReply answer(*reply);
-  if (answer.is("kept")) {
-    return Renewal{Renewed{
-        .lease = options.only_checks ? std::nullopt : std::optional(LeaseTerm{.from = sent_at, .length = spec.ttl}),
-        .forced = request_in(answer, 1),
-        .at = time_in(answer, 2)}};
-  }
-  if (answer.is("lost")) {
-    return Renewal{not_held(answer)};
-  }
-  return answer.unexpected(script, spec.name);
-}
-
-Result<bool> RedisStore::raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
-                                     const CallLimits& limit)
-{
-  const Script& script = scripts_of(spec.kind).raise;
-  const auto reply = call(script, spec.name, spec.kind, owner, {std::to_string(fence)}, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const ScriptReply answer(*reply);
-  if (answer.is("raised") || answer.is("lost")) {
-    return answer.is("raised");
-  }
-  return answer.unexpected(script, spec.name);
-}
-
-Result<Release> RedisStore::release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
-                                    const CallLimits& limit)
-{
-  const auto reply =
-      call(scripts_of(spec.kind).release, spec.name, spec.kind, hold.owner,
-           {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
-            text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0}), encode(result_of(options)),
-            spec.who.history ? text_of(*spec.who.history) : "",
-            options.result.outcome == Outcome::lost && hold.id == hold.owner.text() ? encode(spec.who) : ""},
-           limit);
-  return release_of(reply, spec);
-}
-
-std::vector<Result<Release>> RedisStore::release_each(std::span<const LockRequest* const> specs, const Owner& owner,
-                                                      const CallLimits& limit)
-{
-  std::vector<ScriptCall> calls;
-  const std::string subscriptions = std::to_string(m_release_subscriptions->load());
-  for (const LockRequest* spec : specs) {
-    calls.push_back(call_of(scripts_of(spec->kind).release, spec->name, spec->kind, owner,
-                            {owner.text(), subscriptions, "0", "0", encode(RunResult{.outcome = Outcome::unused})}));
-  }
   auto replies = run_scripts(*m_transport, calls, limit);
-  std::vector<Result<Release>> answers;
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (!replies[i] && is_unclear(replies[i].error())) {
       replies[i] = explained(replies[i].error(), *m_transport, calls[i], limit);
     }
-    answers.push_back(release_of(replies[i], *specs[i]));
   }
-  return answers;
+  return replies;
 }
 
-namespace {
-
-const KindScripts plain{scripts::plain_acquire, scripts::plain_renew, scripts::plain_release, scripts::plain_inspect,
-                        scripts::plain_force,   scripts::plain_raise, scripts::plain_skip};
-const KindScripts rw{scripts::rw_acquire, scripts::rw_renew, scripts::rw_release, scripts::rw_inspect,
-                     scripts::rw_force,   scripts::rw_raise, scripts::rw_skip};
-const KindScripts permits{scripts::permits_acquire, scripts::permits_renew, scripts::permits_release,
-                          scripts::permits_inspect, scripts::permits_force, scripts::permits_raise,
-                          scripts::permits_skip};
-const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts::string_release,
-                         scripts::string_inspect, scripts::string_force, scripts::string_raise,
-                         scripts::string_skip};
-
-// The rows, in the order of LockKind's alternatives.
-const std::array<RedisKind, std::variant_size_v<LockKind>> rows{{
-    {plain, "", "", "redisson_lock__channel:"},
-    {rw, reader_mode, "-rw", "redisson_rwlock:"},
-    {rw, writer_mode, "-rw", "redisson_rwlock:"},
-    {permits, "", "-permits", "redisson_sc:"},
-    {string, "", "-string", ""},
-}};
-
-}  // namespace
-
-const RedisKind& redis_kind(const LockKind& kind) { return rows[kind.index()]; }
-
-std::string requested_mode(const LockKind& kind)
+Result<Reply> RedisHost::command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit)
 {
-  const auto* wanted = std::get_if<Permits>(&kind);
-  return wanted != nullptr ? std::to_string(wanted->limit) : std::string(redis_kind(kind).requested_mode);
+  return m_transport->call(lock.text(), argv, limit);
 }
+
+std::vector<Result<std::vector<std::string>>> RedisHost::logs(std::span<const LockName> locks, const CallLimits& limit)
+{
+  std::vector<Request> requests;
+  for (const LockName& lock : locks) {
+    requests.push_back({.route_key = lock.text(), .words = {"LRANGE", LockKeys(lock).events, "0", "-1"}});
+  }
+  auto replies = m_transport->call_each(requests, limit);
+  std::vector<Result<std::vector<std::string>>> logs;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i]) {
+      const Error& error = replies[i].error();
+      logs.emplace_back(is_about_keys(error) ? naming(requests[i].words[1], error) : error);
+    } else if (replies[i]->kind != Reply::Kind::array) {
+      logs.emplace_back(Error{ErrorCode::internal, "the answer to LRANGE is invalid"});
+    } else {
+      std::vector<std::string> entries;
+      for (Reply& entry : replies[i]->elements) {
+        entries.push_back(std::move(entry.text));
+      }
+      logs.emplace_back(std::move(entries));
+    }
+  }
+  return logs;
+}
+
+Result<std::unique_ptr<MessageSource>> RedisHost::subscribe(std::span<const LockChannel> channels,
+                                                            const CallLimits& limit)
+{
+  std::vector<std::string_view> heard;
+  for (const LockChannel& each : channels) {
+    heard.push_back(each.channel);
+  }
+  auto subscription = m_transport->subscribe(heard, limit);
+  if (!subscription) {
+    return naming_channels(heard, subscription.error());
+  }
+  return std::unique_ptr<MessageSource>(std::make_unique<SubscribedSource>(*std::move(subscription)));
+}
+
+Result<std::vector<std::string>> RedisHost::find_locks(std::string_view glob, const PerAnswer& limits)
+{
+  return rlock::find_locks(*m_transport, glob, limits);
+}
+
+Result<std::vector<std::string>> RedisHost::find_logs(std::string_view glob, const PerAnswer& limits)
+{
+  return locks_beside(*m_transport, "events", glob, "list", limits);
+}
+
+// Uses the connection of the acquire, because WAIT counts the writes of its connection.
+Result<Done> RedisHost::await_replicas(const LockRequest& request, const CallLimits& limit)
+{
+  const std::string wanted = std::to_string(request.sync.replicas);
+  const std::string within = std::to_string(request.sync.within.count());
+  const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
+  const auto reply = m_transport->follow_up(request.name.text(), argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  if (reply->kind == Reply::Kind::integer && reply->integer >= static_cast<std::int64_t>(request.sync.replicas)) {
+    return Done{};
+  }
+  return Error{ErrorCode::server_not_ready,
+               std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " + wanted +
+                   " had the lock " + printable(request.name.text()) + " within " + show(request.sync.within) +
+                   ": it was given back (raise --server-timeout, or look at the replicas)"};
+}
+
+bool RedisHost::is_about_one_lock(const Error& refused) const { return is_about_keys(refused); }
 
 }  // namespace rlock

@@ -1,130 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// A LockStore on one Redis server, or on one cluster: runs the scripts of each kind of lock over a Transport.
+// A Redis server, or a cluster, runs the scripts itself: EVALSHA over a Transport.
 #pragma once
 
-#include <atomic>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
-#include "lock/abilities.h"
-#include "lock/lock_kind.h"
-#include "lock/store.h"
+#include <vector>
 #include "server/transport.h"
+#include "store/script/script_host.h"
+#include "store/script/script_store.h"
 
 namespace rlock {
+
+// Runs a script by EVALSHA, or by EVAL if the server does not know the script. `keys`: KEYS. `args`: ARGV.
+Result<Reply> run_script(Transport& transport, const Script& script, std::span<const std::string_view> keys,
+                         std::span<const std::string_view> args, const CallLimits& limit);
+
+// The same for a script without KEYS, on the server of `route_key`.
+Result<Reply> run_script_at(Transport& transport, std::string_view route_key, const Script& script,
+                            std::span<const std::string_view> args, const CallLimits& limit);
+
+std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls,
+                                       const CallLimits& limit);
 
 // Whether an acquire first asks the server whether the user may also renew, release and hand over. The questions take a third of
 // the server time of an uncontended acquire and release, and a connection that names no user is rarely restricted.
 enum class RightsCheck { before_grant, none };
 
-class RedisStore final : public LockStore,
-                         public EventLog,
-                         public FenceRaising,
-                         public ForceUnlock,
-                         public LockListing,
-                         public OnceMemory,
-                         public RestartMarker,
-                         public RunHistory {
+class RedisHost final : public ScriptHost {
  public:
-  // `clock` must outlive it.
-  RedisStore(std::unique_ptr<Transport> transport, const Clock& clock, RightsCheck check = RightsCheck::before_grant)
-      : m_transport(std::move(transport)), m_clock(clock), m_rights_check(check)
+  RedisHost(std::unique_ptr<Transport> transport, RightsCheck check)
+      : m_transport(std::move(transport)), m_rights_check(check)
   {
   }
 
-  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
-                          const CallLimits& limit) override;
-  Result<Done> await_replicas(const LockRequest& spec, const CallLimits& limit) override;
-  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override;
-  Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) override;
-  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
-                        const CallLimits& limit) override;
-  Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
-                             const CallLimits& limit) override;
-  Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
-                          const CallLimits& limit) override;
-  std::vector<Result<Release>> release_each(std::span<const LockRequest* const> specs, const Owner& owner,
-                                            const CallLimits& limit) override;
-  Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
-                                           const CallLimits& limit) override;
-  void drop_connection() override { m_transport->forget(); }
-  [[nodiscard]] bool keeps_after_release() const override { return true; }
-  [[nodiscard]] bool has_token_leases() const override { return true; }
-
-  EventLog* event_log() override { return this; }
-  FenceRaising* fence_raising() override { return this; }
-  ForceUnlock* force_unlock() override { return this; }
-  LockListing* listing() override { return this; }
-  OnceMemory* once_memory() override { return this; }
-  RestartMarker* restart_marker() override { return this; }
-  RunHistory* run_history() override { return this; }
-
-  Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;
-  Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
-                                                            const CallLimits& limit) override;
+  Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) override;
+  std::vector<Result<Reply>> run_each(std::span<const ScriptCall> calls, const CallLimits& limit) override;
+  Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit) override;
+  std::vector<Result<std::vector<std::string>>> logs(std::span<const LockName> locks, const CallLimits& limit) override;
+  Result<std::unique_ptr<MessageSource>> subscribe(std::span<const LockChannel> channels,
+                                                   const CallLimits& limit) override;
+  Result<std::vector<std::string>> find_locks(std::string_view glob, const PerAnswer& limits) override;
+  Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) override;
+  Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) override;
   [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
-  Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
-                           const CallLimits& limit) override;
-  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
-  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
-  Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
-  Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
-  Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
-  Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
-                                                      const PerAnswer& limits) override;
-  Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
-                            const CallLimits& limit) override;
+  void drop_connection() override { m_transport->forget(); }
+  [[nodiscard]] bool is_cluster() const override { return m_transport->is_cluster(); }
+  [[nodiscard]] bool may_fail_over() const override { return m_transport->may_fail_over(); }
+  [[nodiscard]] bool checks_rights() const override { return m_rights_check == RightsCheck::before_grant; }
+  [[nodiscard]] bool can_join_quorum() const override { return true; }
 
  private:
-  Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
-                           const RenewOptions& options, const CallLimits& limit);
-  [[nodiscard]] std::string_view rights_check() const;
-  [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
-  Result<Reply> call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                     std::initializer_list<std::string_view> args, const CallLimits& limit);
-  // The answer of the inspect script, and the mode in the request. `log_from`: an argument of the script, or "".
-  struct Inspected {
-    LockKind kind;
-    Reply reply;
-  };
-  Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
-  // The same for several locks at once.
-  std::vector<Result<Inspected>> ask_each(std::span<const LockName> names, const std::string& log_from,
-                                          const PerAnswer& limits);
-  [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                                   std::initializer_list<std::string> args) const;
-
   std::unique_ptr<Transport> m_transport;
-  const Clock& m_clock;
   RightsCheck m_rights_check;
-  // How many listeners of this store subscribe to releases: the release script does not count them as foreign clients.
-  std::shared_ptr<std::atomic<int>> m_release_subscriptions = std::make_shared<std::atomic<int>>(0);
 };
 
-// The requests to a Redis server for each kind of lock: a row of scripts and names for each alternative of LockKind.
-
-struct KindScripts {
-  const Script& acquire;
-  const Script& renew;
-  const Script& release;
-  const Script& inspect;
-  const Script& force;
-  const Script& raise;
-  const Script& skip;
+// A LockStore on one Redis server, or on one cluster. `clock` must outlive it.
+class RedisStore final : public ScriptStore {
+ public:
+  RedisStore(std::unique_ptr<Transport> transport, const Clock& clock, RightsCheck check = RightsCheck::before_grant)
+      : ScriptStore(std::make_unique<RedisHost>(std::move(transport), check), clock)
+  {
+  }
 };
-
-struct RedisKind {
-  const KindScripts& scripts;
-  std::string_view requested_mode;   // an argument of the scripts; for permits, their number replaces it
-  std::string_view queue_suffix;     // in the names of the queue's keys, because each kind has its own queue
-  std::string_view release_channel;  // the prefix of the channel of releases; empty: no client announces a release
-};
-const RedisKind& redis_kind(const LockKind& kind);
-inline const KindScripts& scripts_of(const LockKind& kind) { return redis_kind(kind).scripts; }
-
-// The argument of the scripts that tells the modes of a kind apart: "", "read", "write", or the number of permits.
-std::string requested_mode(const LockKind& kind);
 
 }  // namespace rlock

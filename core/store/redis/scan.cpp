@@ -2,7 +2,7 @@
 #include "store/redis/scan.h"
 
 #include "lua/scripts.h"
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/redis_store.h"
+#include "store/script/script_store.h"
 
 #include "base/defaults.h"
-#include "store/redis/acl.h"
-#include "store/redis/lock_keys.h"
-#include "store/redis/script_reply.h"
+#include "store/script/lock_keys.h"
+#include "store/script/script_reply.h"
 
 #include <algorithm>
 #include <array>
@@ -76,6 +75,7 @@ void add_message(Hint& hint, std::string_view text)
 
 // The channels of one lock that concern one owner.
 struct Channels {
+  std::string name;  // of the lock
   std::string own;
   std::string releases;  // empty: no client announces a release
   std::string done;      // announces a success for `rlock once`; empty: not wanted
@@ -89,42 +89,30 @@ struct Channels {
   }
 };
 
-Error naming_channels(std::span<const std::string_view> channels, const Error& error)
-{
-  if (error.text.find("NOPERM") == std::string::npos) {  // another error, such as a wrong password
-    return error;
-  }
-  std::string request = "SUBSCRIBE";
-  for (const std::string_view channel : channels) {
-    request += " " + std::string(channel);
-  }
-  return naming(request, error);
-}
-
-class SubscribedListener final : public Listener {
+class ScriptListener final : public Listener {
  public:
-  SubscribedListener(Subscription subscription, std::vector<Channels> locks,
-                     std::shared_ptr<std::atomic<int>> release_subscriptions)
-      : m_subscription(std::move(subscription)),
+  ScriptListener(std::unique_ptr<MessageSource> source, std::vector<Channels> locks,
+                 std::shared_ptr<std::atomic<int>> release_subscriptions)
+      : m_source(std::move(source)),
         m_locks(std::move(locks)),
         m_release_subscriptions(std::move(release_subscriptions))
   {
   }
-  ~SubscribedListener() override
+  ~ScriptListener() override
   {
     *m_release_subscriptions -= static_cast<int>(
         std::count_if(m_locks.begin(), m_locks.end(), [](const Channels& lock) { return lock.hears_releases; }));
   }
-  SubscribedListener(const SubscribedListener&) = delete;
-  SubscribedListener& operator=(const SubscribedListener&) = delete;
+  ScriptListener(const ScriptListener&) = delete;
+  ScriptListener& operator=(const ScriptListener&) = delete;
 
-  [[nodiscard]] int fd() const override { return m_subscription.fd(); }
+  [[nodiscard]] int fd() const override { return m_source->fd(); }
 
   Result<Hints> heard(const Clock& clock) override
   {
     Hints hints(m_locks.size());
     for (int messages = 0; messages < most_at_once; ++messages) {
-      const auto message = m_subscription.next({.deadline = clock.now(), .stop = StopToken::never()});
+      const auto message = m_source->next({.deadline = clock.now(), .stop = StopToken::never()});
       if (!message) {
         return message.error();
       }
@@ -148,7 +136,7 @@ class SubscribedListener final : public Listener {
     }
     lock.hears_releases = true;  // counted even if it fails: one foreign client too few for a while does less harm
     *m_release_subscriptions += 1;
-    return add(lock.releases, limit);
+    return m_source->add({lock.name, lock.releases}, limit);
   }
 
   Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) override
@@ -157,49 +145,44 @@ class SubscribedListener final : public Listener {
     if (lock.hears_takings) {
       return Done{};
     }
-    auto added = add(lock.taken, limit);
+    auto added = m_source->add({lock.name, lock.taken}, limit);
     lock.hears_takings = static_cast<bool>(added);
     return added;
   }
 
  private:
-  Result<Done> add(const std::string& channel, const CallLimits& limit)
-  {
-    const auto added = m_subscription.add(channel, limit);
-    return added ? added : Result<Done>(naming_channels(std::array{std::string_view(channel)}, added.error()));
-  }
-
-  Subscription m_subscription;
+  std::unique_ptr<MessageSource> m_source;
   std::vector<Channels> m_locks;
   std::shared_ptr<std::atomic<int>> m_release_subscriptions;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockRequest> specs, const Owner& owner,
-                                                     const CallLimits& limit)
+Result<std::unique_ptr<Listener>> ScriptStore::listen(std::span<const LockRequest> specs, const Owner& owner,
+                                                      const CallLimits& limit)
 {
   std::vector<Channels> locks;
   for (const LockRequest& spec : specs) {
     const LockKeys keys(spec.name, spec.kind);
-    locks.push_back({.own = keys.owner_channel + owner.text(),
+    locks.push_back({.name = spec.name.text(),
+                     .own = keys.owner_channel + owner.text(),
                      .releases = keys.channel,
                      .done = spec.once ? keys.done : "",
                      .taken = keys.taken_channel});
   }
-  std::vector<std::string_view> heard;
+  std::vector<LockChannel> heard;
   for (const Channels& lock : locks) {
-    heard.push_back(lock.own);
+    heard.push_back({lock.name, lock.own});
     if (!lock.done.empty()) {
-      heard.push_back(lock.done);
+      heard.push_back({lock.name, lock.done});
     }
   }
-  auto subscription = m_transport->subscribe(heard, limit);
-  if (!subscription) {
-    return naming_channels(heard, subscription.error());
+  auto source = m_host->subscribe(heard, limit);
+  if (!source) {
+    return source.error();
   }
   return std::unique_ptr<Listener>(
-      std::make_unique<SubscribedListener>(*std::move(subscription), std::move(locks), m_release_subscriptions));
+      std::make_unique<ScriptListener>(*std::move(source), std::move(locks), m_release_subscriptions));
 }
 
 }  // namespace rlock

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The abilities of RedisStore that operators use: inspect, list, forget, force-unlock.
+// The abilities of ScriptStore that operators use: inspect, list, forget, force-unlock.
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include "store/redis/acl.h"
-#include "store/redis/lock_keys.h"
-#include "store/redis/redis_store.h"
-#include "store/redis/scan.h"
-#include "store/redis/script_reply.h"
+#include "store/script/lock_keys.h"
+#include "store/script/script_reply.h"
+#include "store/script/script_store.h"
 
 namespace rlock {
 namespace {
@@ -102,13 +100,14 @@ bool is_about_one_key(const Error& error) { return error.code == ErrorCode::conf
 
 // Inspects a lock of unknown kind. Only the key tells the kind: the first request is for a plain lock, and the second request is
 // for the kind that the answer names.
-Result<RedisStore::Inspected> RedisStore::ask(const LockName& name, std::string_view log_from, const CallLimits& limit)
+Result<ScriptStore::Inspected> ScriptStore::ask(const LockName& name, std::string_view log_from,
+                                                const CallLimits& limit)
 {
   LockKind kind = Plain{};
   for (bool first = true;; first = false) {
     const Script& script = scripts_of(kind).inspect;
     auto reply = log_from.empty() ? call(script, name, kind, Owner::of(""), {}, limit)
-                                  : call(script, name, kind, Owner::of(""), {log_from}, limit);
+                                  : call(script, name, kind, Owner::of(""), {log_from}, limit, true);
     if (!reply) {
       return reply.error();
     }
@@ -125,8 +124,8 @@ Result<RedisStore::Inspected> RedisStore::ask(const LockName& name, std::string_
 }
 
 // Inspects in batches of one round trip each. After a reply about another kind than a plain lock, further requests follow.
-std::vector<Result<RedisStore::Inspected>> RedisStore::ask_each(std::span<const LockName> names,
-                                                                const std::string& log_from, const PerAnswer& limits)
+std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_each(std::span<const LockName> names,
+                                                                  const std::string& log_from, const PerAnswer& limits)
 {
   constexpr std::size_t batch = 32;  // a server executes them in a row
   const Script& script = scripts_of(Plain{}).inspect;
@@ -138,12 +137,13 @@ std::vector<Result<RedisStore::Inspected>> RedisStore::ask_each(std::span<const 
     for (const LockName& name : some) {
       calls.push_back(log_from.empty() ? call_of(script, name, Plain{}, Owner::of(""), {})
                                        : call_of(script, name, Plain{}, Owner::of(""), {log_from}));
+      calls.back().reads_log = !log_from.empty();
     }
-    auto replies = run_scripts(*m_transport, calls, limits.next());
+    auto replies = m_host->run_each(calls, limits.next());
     for (std::size_t i = 0; i < some.size(); ++i) {
-      if (!replies[i] && !is_unclear(replies[i].error())) {
+      if (!replies[i]) {
         all.emplace_back(replies[i].error());
-      } else if (replies[i] && is_known(*replies[i])) {
+      } else if (is_known(*replies[i])) {
         all.emplace_back(Inspected{Plain{}, *std::move(replies[i])});
       } else {
         all.push_back(ask(some[i], log_from, limits.next()));
@@ -153,16 +153,16 @@ std::vector<Result<RedisStore::Inspected>> RedisStore::ask_each(std::span<const 
   return all;
 }
 
-Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& limit)
+Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& limit)
 {
   const auto answer = ask(name, "", limit);
   return answer ? Result(state_of(name, answer->kind, ScriptReply(answer->reply))) : answer.error();
 }
 
 // A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.
-Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const PerAnswer& limits)
+Result<std::vector<LockState>> ScriptStore::list(std::string_view pattern, const PerAnswer& limits)
 {
-  const auto keys = find_locks(*m_transport, pattern, limits);
+  const auto keys = m_host->find_locks(pattern, limits);
   if (!keys) {
     return keys.error();
   }
@@ -175,7 +175,7 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
   return list_held(names, limits);
 }
 
-Result<std::vector<LockState>> RedisStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
+Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
 {
   std::vector<LockState> locks;
   const auto answers = ask_each(names, "", limits);
@@ -194,8 +194,8 @@ Result<std::vector<LockState>> RedisStore::list_held(std::span<const LockName> n
   return locks;
 }
 
-Result<std::vector<std::vector<PastRun>>> RedisStore::past_runs(std::span<const LockName> names, LogPart part,
-                                                                const PerAnswer& limits)
+Result<std::vector<std::vector<PastRun>>> ScriptStore::past_runs(std::span<const LockName> names, LogPart part,
+                                                                 const PerAnswer& limits)
 {
   std::vector<std::vector<PastRun>> all;
   for (const auto& answer : ask_each(names, part == LogPart::all ? "0" : "-32", limits)) {
@@ -207,8 +207,8 @@ Result<std::vector<std::vector<PastRun>>> RedisStore::past_runs(std::span<const 
   return all;
 }
 
-Result<Done> RedisStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
-                                      const CallLimits& limit)
+Result<Done> ScriptStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
+                                       const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.kind).skip;
   const std::string exit_code = run.exit_code ? std::to_string(*run.exit_code) : "";
@@ -221,11 +221,11 @@ Result<Done> RedisStore::note_skipped(const LockRequest& spec, const Owner& owne
   return answer.is("skipped") ? Result(Done{}) : answer.unexpected(script, spec.name);
 }
 
-Result<bool> RedisStore::forget_success(const LockName& name, const CallLimits& limit)
+Result<bool> ScriptStore::forget_success(const LockName& name, const CallLimits& limit)
 {
   const std::string done = LockKeys(name).done;
   const std::array<std::string_view, 2> argv{"DEL", done};
-  const auto reply = m_transport->call(name.text(), argv, limit);
+  const auto reply = m_host->command(name, argv, limit);
   if (!reply) {
     return reply.error();
   }
@@ -233,7 +233,7 @@ Result<bool> RedisStore::forget_success(const LockName& name, const CallLimits& 
 }
 
 // {'held', owner, count, info, listening, lasts, silent, is an rlock}
-Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for, const CallLimits& limit)
+Result<ForceAnswer> ScriptStore::force(ForceStep step, const ForceCall& call_for, const CallLimits& limit)
 {
   const Script& script = scripts_of(call_for.kind).force;
   const auto reply = call(script, call_for.name, call_for.kind, call_for.owner,
@@ -261,32 +261,27 @@ Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for,
   return answer.unexpected(script, call_for.name);
 }
 
-// RedisStore as an EventLog: reads the lists that the scripts write.
+// ScriptStore as an EventLog: reads the lists that the scripts write.
 
-Result<std::vector<std::vector<EventLogEntry>>> RedisStore::read_logs(std::span<const EventLogQuery> queries,
-                                                                      const CallLimits& limit)
+Result<std::vector<std::vector<EventLogEntry>>> ScriptStore::read_logs(std::span<const EventLogQuery> queries,
+                                                                       const CallLimits& limit)
 {
-  std::vector<Request> requests;
+  std::vector<LockName> names;
   for (const EventLogQuery& query : queries) {
-    requests.push_back({.route_key = query.name.text(), .words = {"LRANGE", LockKeys(query.name).events, "0", "-1"}});
+    names.push_back(query.name);
   }
-  const auto replies = m_transport->call_each(requests, limit);
+  const auto answers = m_host->logs(names, limit);
   std::vector<std::vector<EventLogEntry>> logs;
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (!replies[i]) {
-      const Error& error = replies[i].error();
-      return is_about_keys(error) ? naming(LockKeys(queries[i].name).events, error) : error;
-    }
-    if (replies[i]->kind != Reply::Kind::array) {
-      return Error{ErrorCode::internal, "the answer to LRANGE is invalid"};
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i]) {
+      return answers[i].error();
     }
     std::vector<EventLogEntry> entries;
-    const auto& all = replies[i]->elements;
-    const auto seen =
-        std::find_if(all.rbegin(), all.rend(), [&](const Reply& each) { return each.text == queries[i].after; });
+    const auto& all = *answers[i];
+    const auto seen = std::find(all.rbegin(), all.rend(), queries[i].after);
     const auto after = seen == all.rend() ? EventLogEntry::of(queries[i].after).time_us : 0;
     for (auto each = seen.base(); each != all.end(); ++each) {
-      auto entry = EventLogEntry::of(each->text);
+      auto entry = EventLogEntry::of(*each);
       if (entry.time_us > after || after == 0) {
         entries.push_back(std::move(entry));
       }
@@ -296,9 +291,9 @@ Result<std::vector<std::vector<EventLogEntry>>> RedisStore::read_logs(std::span<
   return logs;
 }
 
-Result<std::vector<LockName>> RedisStore::find_logs(std::string_view pattern, const PerAnswer& limits)
+Result<std::vector<LockName>> ScriptStore::find_logs(std::string_view pattern, const PerAnswer& limits)
 {
-  const auto locks = locks_beside(*m_transport, "events", pattern, "list", limits);
+  const auto locks = m_host->find_logs(pattern, limits);
   if (!locks) {
     return locks.error();
   }
@@ -311,6 +306,6 @@ Result<std::vector<LockName>> RedisStore::find_logs(std::string_view pattern, co
   return found;
 }
 
-bool RedisStore::is_about_one_lock(const Error& refused) const { return is_about_keys(refused); }
+bool ScriptStore::is_about_one_lock(const Error& refused) const { return m_host->is_about_one_lock(refused); }
 
 }  // namespace rlock

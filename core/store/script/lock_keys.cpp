@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/lock_keys.h"
+#include "store/script/lock_keys.h"
 
-#include "store/redis/redis_store.h"
+#include "store/script/script_store.h"
 
 namespace rlock {
 namespace {
@@ -31,7 +31,7 @@ std::string suffixed(const std::string& name, std::string_view suffix)
 // The channel of releases; empty: no client announces a release.
 std::string release_channel(const std::string& name, const LockKind& kind)
 {
-  const std::string_view prefix = redis_kind(kind).release_channel;
+  const std::string_view prefix = scripted_kind(kind).release_channel;
   return prefix.empty() ? "" : tagged(prefix, name);
 }
 
@@ -43,8 +43,8 @@ LockKeys::LockKeys(const LockName& name, const LockKind& kind)
       holder(own("holder", lock)),
       force(own("force", lock)),
       events(own("events", lock)),
-      queue(own("queue" + std::string(redis_kind(kind).queue_suffix), lock)),
-      waiters(own("waiters" + std::string(redis_kind(kind).queue_suffix), lock)),
+      queue(own("queue" + std::string(scripted_kind(kind).queue_suffix), lock)),
+      waiters(own("waiters" + std::string(scripted_kind(kind).queue_suffix), lock)),
       reserved(own("reserved", lock)),
       fair_queue(tagged("redisson_lock_queue:", lock)),
       second(suffixed(lock, "timeout")),

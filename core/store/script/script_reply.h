@@ -2,9 +2,9 @@
 // The reply of a script: a flat array whose first element is a word. A missing element reads as empty or 0.
 #pragma once
 
+#include "base/reply.h"
 #include "lock/requests.h"
-#include "net/codec.h"
-#include "server/transport.h"
+#include "store/script/script_host.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/script_reply.h"
+#include "store/script/script_reply.h"
 
 #include "base/text.h"
 #include "lock/lock_kind.h"

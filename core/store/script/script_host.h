@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scripts of lua/ decide about locks. A ScriptHost runs them where the locks are: a Redis server runs them itself
+// (store/redis), for another store rlock runs them on the record of the lock (store/record).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "base/clock.h"
+#include "base/defaults.h"
+#include "base/reply.h"
+#include "base/result.h"
+#include "lock/requests.h"
+
+namespace rlock {
+
+// A Lua script of lua/ without its comment lines, and its SHA-1, by which a Redis server knows the script.
+struct Script {
+  std::string_view name;           // KIND_VERB, or the name of a single script; for messages
+  const std::string_view* blocks;  // static; the scripts share the blocks, because most of their text is the same
+  std::string_view order;          // the indices of the blocks of the source, one byte each
+  std::string_view sha1;           // the SHA-1 of the source: 40 lower-case hex digits, as SCRIPT LOAD returns
+
+  [[nodiscard]] std::string source() const
+  {
+    std::string text;
+    for (const char index : order) {
+      text += blocks[static_cast<unsigned char>(index)];
+    }
+    return text;
+  }
+};
+
+// A script with what it gets. A view: what it refers to must live until the answer.
+struct ScriptRequest {
+  const Script& script;
+  std::span<const std::string_view> keys;  // KEYS. The first one is the name of the lock
+  std::span<const std::string_view> args;  // ARGV
+  bool reads_log = false;                  // whether the script needs the whole event log of the lock
+};
+
+// The same with values of its own, for several scripts at once.
+struct ScriptCall {
+  const Script& script;
+  std::vector<std::string> keys;
+  std::vector<std::string> args;
+  bool reads_log = false;
+};
+
+// A channel of one lock.
+struct LockChannel {
+  std::string_view lock;  // the name of the lock
+  std::string_view channel;
+};
+
+// Receives the messages of some channels. Not thread-safe; may move between threads; may outlive its host. Useless after an
+// Error.
+class MessageSource {
+ public:
+  virtual ~MessageSource() = default;
+  // Adds a channel. Every message that is published after the return is received.
+  virtual Result<Done> add(const LockChannel& channel, const CallLimits& limit) = 0;
+  // The next message; nullopt: none arrived by the deadline.
+  virtual Result<std::optional<Message>> next(const CallLimits& limit) = 0;
+  [[nodiscard]] virtual int fd() const = 0;  // readable: next() may return a message
+};
+
+// Ownership: a ScriptStore owns its host. Threads: not thread-safe; may be handed from one thread to another between calls.
+// Errors mean "unknown": the request may have happened.
+class ScriptHost {
+ public:
+  virtual ~ScriptHost() = default;
+
+  virtual Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) = 0;
+  // Runs several scripts and returns the answers in the same order. The default runs them one by one.
+  virtual std::vector<Result<Reply>> run_each(std::span<const ScriptCall> calls, const CallLimits& limit);
+  // Runs one command of Redis on keys of that lock.
+  virtual Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv,
+                                const CallLimits& limit) = 0;
+  // The event log of each lock, the oldest entry first.
+  virtual std::vector<Result<std::vector<std::string>>> logs(std::span<const LockName> locks,
+                                                             const CallLimits& limit) = 0;
+  // After the return the source receives each message to these channels.
+  virtual Result<std::unique_ptr<MessageSource>> subscribe(std::span<const LockChannel> channels,
+                                                           const CallLimits& limit) = 0;
+
+  // The names, sorted, that match the glob: of what may be a held lock, or has an event log.
+  virtual Result<std::vector<std::string>> find_locks(std::string_view glob, const PerAnswer& limits) = 0;
+  virtual Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) = 0;
+
+  // Waits until LockRequest::sync is satisfied for the last write of this host.
+  virtual Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) = 0;
+  // Whether the store refused a request because of the lock's name, so that another lock may be permitted.
+  [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
+  // Drops the connection; the next request opens another one.
+  virtual void drop_connection() = 0;
+
+  // Whether the scripts run on a node of a Redis cluster, which has other commands for messages.
+  [[nodiscard]] virtual bool is_cluster() const { return false; }
+  // Whether another server may take over. Then requests may go without an answer for longer than a short lease lasts.
+  [[nodiscard]] virtual bool may_fail_over() const { return false; }
+  // Whether an acquire must ask first whether the user may also renew, release and hand over (acl_check_cmd of Redis).
+  [[nodiscard]] virtual bool checks_rights() const { return false; }
+  // Whether the store can be one of several servers of which a quorum must agree.
+  [[nodiscard]] virtual bool can_join_quorum() const { return false; }
+};
+
+}  // namespace rlock

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A LockStore whose decisions are the scripts of lua/: turns requests into scripts of the kind of lock, and their replies into
+// answers. A ScriptHost runs the scripts.
+#pragma once
+
+#include <atomic>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include "lock/abilities.h"
+#include "lock/lock_kind.h"
+#include "lock/store.h"
+#include "store/script/script_host.h"
+
+namespace rlock {
+
+class ScriptStore : public LockStore,
+                    public EventLog,
+                    public FenceRaising,
+                    public ForceUnlock,
+                    public LockListing,
+                    public OnceMemory,
+                    public RestartMarker,
+                    public RunHistory {
+ public:
+  // `clock` must outlive it.
+  ScriptStore(std::unique_ptr<ScriptHost> host, const Clock& clock) : m_host(std::move(host)), m_clock(clock) {}
+
+  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
+                          const CallLimits& limit) override;
+  Result<Done> await_replicas(const LockRequest& spec, const CallLimits& limit) override;
+  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) override;
+  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+                        const CallLimits& limit) override;
+  Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
+                             const CallLimits& limit) override;
+  Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
+                          const CallLimits& limit) override;
+  std::vector<Result<Release>> release_each(std::span<const LockRequest* const> specs, const Owner& owner,
+                                            const CallLimits& limit) override;
+  Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
+                                           const CallLimits& limit) override;
+  void drop_connection() override { m_host->drop_connection(); }
+  [[nodiscard]] bool keeps_after_release() const override { return true; }
+  [[nodiscard]] bool has_token_leases() const override { return true; }
+
+  EventLog* event_log() override { return this; }
+  FenceRaising* fence_raising() override { return m_host->can_join_quorum() ? this : nullptr; }
+  ForceUnlock* force_unlock() override { return this; }
+  LockListing* listing() override { return this; }
+  OnceMemory* once_memory() override { return this; }
+  RestartMarker* restart_marker() override { return m_host->can_join_quorum() ? this : nullptr; }
+  RunHistory* run_history() override { return this; }
+
+  Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;
+  Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
+                                                            const CallLimits& limit) override;
+  [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
+  Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
+                           const CallLimits& limit) override;
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
+  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
+  Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
+  Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
+  Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
+  Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
+                                                      const PerAnswer& limits) override;
+  Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
+                            const CallLimits& limit) override;
+
+ private:
+  Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
+                           const RenewOptions& options, const CallLimits& limit);
+  [[nodiscard]] std::string_view rights_check() const;
+  [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
+  Result<Reply> call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
+                     std::initializer_list<std::string_view> args, const CallLimits& limit, bool reads_log = false);
+  // The answer of the inspect script, and the mode in the request. `log_from`: an argument of the script, or "".
+  struct Inspected {
+    LockKind kind;
+    Reply reply;
+  };
+  Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
+  // The same for several locks at once.
+  std::vector<Result<Inspected>> ask_each(std::span<const LockName> names, const std::string& log_from,
+                                          const PerAnswer& limits);
+  [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
+                                   std::initializer_list<std::string> args) const;
+
+  std::unique_ptr<ScriptHost> m_host;
+  const Clock& m_clock;
+  // How many listeners of this store subscribe to releases: the release script does not count them as foreign clients.
+  std::shared_ptr<std::atomic<int>> m_release_subscriptions = std::make_shared<std::atomic<int>>(0);
+};
+
+// The scripts for each kind of lock: a row of scripts and names for each alternative of LockKind.
+
+struct KindScripts {
+  const Script& acquire;
+  const Script& renew;
+  const Script& release;
+  const Script& inspect;
+  const Script& force;
+  const Script& raise;
+  const Script& skip;
+};
+
+struct ScriptedKind {
+  const KindScripts& scripts;
+  std::string_view requested_mode;   // an argument of the scripts; for permits, their number replaces it
+  std::string_view queue_suffix;     // in the names of the queue's keys, because each kind has its own queue
+  std::string_view release_channel;  // the prefix of the channel of releases; empty: no client announces a release
+};
+const ScriptedKind& scripted_kind(const LockKind& kind);
+inline const KindScripts& scripts_of(const LockKind& kind) { return scripted_kind(kind).scripts; }
+
+// The argument of the scripts that tells the modes of a kind apart: "", "read", "write", or the number of permits.
+std::string requested_mode(const LockKind& kind);
+
+}  // namespace rlock

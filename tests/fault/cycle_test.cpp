@@ -33,7 +33,7 @@ class Cycle {
   {
   }
 
-  RunResult run()
+  FaultResult run()
   {
     add_relays();
     std::optional<Client> outer;
@@ -169,7 +169,7 @@ class Cycle {
     }
   }
 
-  RunResult finish()
+  FaultResult finish()
   {
     const auto add = [this](const std::vector<std::string>& more) {
       m_wrong.insert(m_wrong.end(), more.begin(), more.end());

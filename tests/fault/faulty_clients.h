@@ -70,7 +70,7 @@ class FaultyClients {
   }
 
   // All clients have ended.
-  RunResult finish(const std::string& incomplete)
+  FaultResult finish(const std::string& incomplete)
   {
     for (const auto& relay : m_relays) {
       add_wrong(relay->differences());

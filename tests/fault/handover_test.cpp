@@ -43,7 +43,7 @@ class Handover {
   {
   }
 
-  RunResult run()
+  FaultResult run()
   {
     const auto held = m_holder.acquire();
     const bool holds = held && std::holds_alternative<AllAcquired>(*held);

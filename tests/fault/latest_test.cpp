@@ -42,7 +42,7 @@ class Replacement {
   {
   }
 
-  RunResult run()
+  FaultResult run()
   {
     const auto held = m_holder.acquire();
     if (!held || !std::holds_alternative<AllAcquired>(*held)) {

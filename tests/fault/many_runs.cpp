@@ -20,7 +20,7 @@ constexpr int tries_alone = 5;         // of a run that the machine is too slow 
 constexpr int successes_for_more = 4;  // after so many one run more goes on at a time
 constexpr int most_calls = 400;        // a run that never ends without a fault is a defect of the test
 
-RunResult run_one(const Series& series, int number)
+FaultResult run_one(const Series& series, int number)
 {
   try {
     return series.run(number);
@@ -29,7 +29,7 @@ RunResult run_one(const Series& series, int number)
   }
 }
 
-bool is_complete(const RunResult& result)
+bool is_complete(const FaultResult& result)
 {
   return !result.wrong.empty() || (result.too_slow.empty() && (result.injected || result.incomplete.empty()));
 }
@@ -87,7 +87,7 @@ class Runs {
     return least ? std::optional(Run{*least, ++m_progress[*least].started}) : std::nullopt;
   }
 
-  void over(Run run, const RunResult& result)
+  void over(Run run, const FaultResult& result)
   {
     const std::lock_guard guard(m_mutex);
     if (is_complete(result)) {
@@ -103,7 +103,7 @@ class Runs {
     m_has_room.notify_all();
   }
 
-  void note(const Run& run, const RunResult& result)
+  void note(const Run& run, const FaultResult& result)
   {
     const std::string name = m_series[run.series].name + ", call " + std::to_string(run.number);
     summary.runs += result.injected ? 1 : 0;

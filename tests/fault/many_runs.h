@@ -10,7 +10,7 @@
 
 namespace rlock::test {
 
-struct RunResult {
+struct FaultResult {
   bool injected;                   // a call has failed
   std::string incomplete;          // what did not go well; empty: all did
   std::vector<std::string> wrong;  // what rlock must never do
@@ -20,7 +20,7 @@ struct RunResult {
 // The calls of one series fail in one way.
 struct Series {
   std::string name;                          // without the number of the call
-  std::function<RunResult(int number)> run;  // may be called from any thread
+  std::function<FaultResult(int number)> run;  // may be called from any thread
 };
 
 struct Summary {

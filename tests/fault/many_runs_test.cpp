@@ -15,7 +15,7 @@ constexpr int calls = 30;  // of each run
 // Not on a busy machine: a run tells nothing while more than two go on at a time.
 class BusyMachine {
  public:
-  RunResult run(int number)
+  FaultResult run(int number)
   {
     const bool is_too_busy = ++m_running > 2;
     std::this_thread::sleep_for(2ms);
@@ -42,13 +42,13 @@ TEST_CASE("many runs: a run that the machine is always too slow for is told, and
 {
   const auto too_slow = [](int number) {
     const bool second = number == 2;
-    return RunResult{.injected = number < 3, .incomplete = "", .wrong = {}, .too_slow = second ? "no time" : ""};
+    return FaultResult{.injected = number < 3, .incomplete = "", .wrong = {}, .too_slow = second ? "no time" : ""};
   };
   CHECK(run_all({{.name = "a", .run = too_slow}}).wrong ==
         std::vector<std::string>{"a, call 2: the machine is too slow: no time"});
   const auto wrong = [](int number) {
     const bool first = number == 1;
-    return RunResult{.injected = first,
+    return FaultResult{.injected = first,
                      .incomplete = "",
                      .wrong = first ? std::vector<std::string>{"an overlap"} : std::vector<std::string>{},
                      .too_slow = first ? "no time" : ""};
@@ -60,10 +60,10 @@ TEST_CASE("many runs: a run that is not complete although nothing failed is repe
 {
   std::atomic<int> tries = 0;
   const auto later = [&](int number) {
-    return RunResult{.injected = number == 1, .incomplete = number == 1 || ++tries > 3 ? "" : "busy", .wrong = {}};
+    return FaultResult{.injected = number == 1, .incomplete = number == 1 || ++tries > 3 ? "" : "busy", .wrong = {}};
   };
   const auto never = [](int number) {
-    return RunResult{.injected = number == 1, .incomplete = number == 1 ? "" : "busy", .wrong = {}};
+    return FaultResult{.injected = number == 1, .incomplete = number == 1 ? "" : "busy", .wrong = {}};
   };
   const Summary summary = run_all({{.name = "later", .run = later}});
   CHECK(summary.runs == 1);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr FaultTimes times{.ttl = Millis{1800} * slowness, .server_timeout = Millis{500} * slowness};
 
-RunResult run_program(const Servers& servers, FaultPlan& plan)
+FaultResult run_program(const Servers& servers, FaultPlan& plan)
 {
   Relay relay(servers.front()->socket_path(),
               plan.options_for({.late = times.server_timeout / 3, .too_late = times.server_timeout * 3 / 2}));

@@ -65,7 +65,7 @@ std::string too_slow_for(const std::string& client, const Result<T>& result)
 }
 
 // Each fault once and for good.
-inline std::vector<Series> series_of(std::span<const FaultName> faults, std::function<RunResult(FaultPlan&)> run)
+inline std::vector<Series> series_of(std::span<const FaultName> faults, std::function<FaultResult(FaultPlan&)> run)
 {
   std::vector<Series> series;
   for (const FaultName& fault : faults) {

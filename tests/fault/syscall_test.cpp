@@ -62,7 +62,7 @@ constexpr std::array calls_that_set{
     FailingCall{"getrandom", WITH(EINTR)},
 };
 
-RunResult run_with(const Servers& servers, const std::string& failure)
+FaultResult run_with(const Servers& servers, const std::string& failure)
 {
   const auto file = make_temp_dir("failed") / "yes";
   Program program(servers, {.url = servers.front()->direct_url(),

@@ -8,6 +8,7 @@
 #include <vector>
 #include "base/result.h"
 #include "server/transport.h"
+#include "store/script/script_host.h"
 
 namespace rlock {
 

@@ -2,6 +2,7 @@
 #include "store/redis/scan.h"
 
 #include "lua/scripts.h"
+#include "store/redis/redis_store.h"
 #include "store/script/lock_keys.h"
 
 #include <algorithm>

@@ -60,13 +60,13 @@ struct Pair {
 
 const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "1"}, {"--format", "string"}};
 
-const Script& acquire_of(const Words& kind)
+const Script& acquire_of(const Words& options)
 {
-  const LockKind kind = kind.empty()             ? LockKind(Plain{})
-                        : kind[0] == "-s"        ? LockKind(Reader{})
-                        : kind[0] == "-x"        ? LockKind(Writer{})
-                        : kind[0] == "--permits" ? LockKind(Permits{1})
-                                                 : LockKind(StringLock{});
+  const LockKind kind = options.empty()             ? LockKind(Plain{})
+                        : options[0] == "-s"        ? LockKind(Reader{})
+                        : options[0] == "-x"        ? LockKind(Writer{})
+                        : options[0] == "--permits" ? LockKind(Permits{1})
+                                                    : LockKind(StringLock{});
   return scripts_of(kind).acquire;
 }
 

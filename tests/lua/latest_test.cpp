@@ -8,8 +8,8 @@ namespace {
 
 // A lock that "holder" has, with waiters of which all or some wait with --latest.
 struct LatestFixture : ScriptedLock {
-  explicit LatestFixture(const LockKind& kind = Plain{}, RedisOptions options = {})
-      : ScriptedLock(kind, std::move(options)), kind(kind)
+  explicit LatestFixture(const LockKind& of_kind = Plain{}, RedisOptions options = {})
+      : ScriptedLock(of_kind, std::move(options)), kind(of_kind)
   {
     acquire_as(std::holds_alternative<Reader>(kind)    ? LockKind(Writer{})
                : std::holds_alternative<Permits>(kind) ? LockKind(Permits{1})

@@ -3,7 +3,7 @@
 // same messages and end in the same state. Both have the same clock, which only the test moves.
 #include "lua/scripts.h"
 #include "server/subscription.h"
-#include "sim/lua_interpreter.h"
+#include "store/record/script_interpreter.h"
 #include "sim/real_redis.h"
 #include "store/script/lock_keys.h"
 #include "store/redis/redis_store.h"
@@ -214,7 +214,7 @@ class Twins {
 
   void compare_states()
   {
-    ModelRedis real;
+    KeySpace real;
     real.replace(keys_of(m_server));
     CAPTURE(m_last);
     CAPTURE(m_step);
@@ -253,8 +253,8 @@ class Twins {
   const RedisServer m_server{{.alone = true, .own_clock = true, .clock_stands = true}};
   const LockName m_name = *LockName::parse("k");
   BootClock m_clock;
-  ModelRedis m_model;
-  LuaInterpreter m_lua;
+  KeySpace m_model;
+  record::ScriptInterpreter m_lua;
   std::int64_t m_now_ms = 0;
   int m_main_kind = 0;
   int m_step = 0;

@@ -47,7 +47,7 @@ LockState::LockState(const Schedule& schedule, Server& server)
 bool LockState::is_held(const LockKind& kind, const std::string& owner)
 {
   const LockKeys& keys = keys_of(kind);
-  ModelRedis& redis = m_server.redis();
+  KeySpace& redis = m_server.redis();
   if (std::holds_alternative<Plain>(kind)) {
     return is_there(redis.command({"HGET", keys.lock, owner}));
   }

@@ -33,9 +33,9 @@ Value value_of(const Reply& reply)
   return list;
 }
 
-ModelRedis::Keys keys_of(const test::RedisServer& server)
+KeySpace::Keys keys_of(const test::RedisServer& server)
 {
-  ModelRedis::Keys keys;
+  KeySpace::Keys keys;
   for (const std::string& key : test::as_texts(server.command({"KEYS", "*"}))) {
     Entry entry;
     const std::string type = server.command({"TYPE", key}).text;

@@ -14,6 +14,6 @@ Value value_of(const Reply& reply);
 Value comparable(const Value& value);
 
 // The server's keys in the form of the model.
-ModelRedis::Keys keys_of(const test::RedisServer& server);
+KeySpace::Keys keys_of(const test::RedisServer& server);
 
 }  // namespace rlock::sim

@@ -66,7 +66,7 @@ const std::string& Server::source_of(const std::string& sha1)
 
 void Server::set_time() { m_redis.set_time((epoch + World::current().now() + m_clock_offset) / 1000); }
 
-ModelRedis& Server::redis()
+KeySpace& Server::redis()
 {
   set_time();
   return m_redis;

@@ -2,7 +2,7 @@
 // A simulated Redis server: the model, the scripts and a wall clock that may be set.
 #pragma once
 
-#include "sim/lua_interpreter.h"
+#include "store/record/script_interpreter.h"
 #include "sim/world.h"
 
 #include <map>
@@ -27,7 +27,7 @@ class Server {
   void break_scripts(const std::vector<Replacement>& replacements);
 
   Value execute(const Words& words);
-  ModelRedis& redis();  // at the time of now
+  KeySpace& redis();  // at the time of now
 
   void step_clock(Millis by) { m_clock_offset += nanos(by); }
   void forget_scripts() { m_known_scripts.clear(); }
@@ -39,13 +39,13 @@ class Server {
   void set_time();
   const std::string& source_of(const std::string& sha1);
 
-  ModelRedis m_redis;
-  LuaInterpreter m_lua;
+  KeySpace m_redis;
+  record::ScriptInterpreter m_lua;
   Nanos m_clock_offset = 0;
   std::set<std::string> m_known_scripts;
   std::map<std::string, std::string> m_sources;  // by hash; empty: not made yet
   std::vector<Replacement> m_replacements;
-  ModelRedis::Keys m_remembered;
+  KeySpace::Keys m_remembered;
 };
 
 // "plain_acquire"; empty: the request runs no script.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/lua_interpreter.h"
+#include "store/record/script_interpreter.h"
 
-#include "sim/model_commands.h"
+#include "store/record/commands.h"
 
 #include <stdexcept>
 
@@ -11,7 +11,7 @@ extern "C" {
 #include <lualib.h>
 }
 
-namespace rlock::sim {
+namespace rlock::record {
 namespace {
 
 // An error of a script is a table with the field err, as since Redis 7.
@@ -100,7 +100,7 @@ Words words_of_call(lua_State* lua)
 
 Value called(lua_State* lua)
 {
-  auto* const redis = static_cast<ModelRedis*>(lua_touserdata(lua, lua_upvalueindex(1)));
+  auto* const redis = static_cast<KeySpace*>(lua_touserdata(lua, lua_upvalueindex(1)));
   try {
     return redis->command(words_of_call(lua));
   } catch (const CommandError& refused) {
@@ -108,7 +108,7 @@ Value called(lua_State* lua)
   }
 }
 
-// Every user of the model may do everything.
+// The store itself refuses what its user may not do.
 int acl_check_cmd(lua_State* lua)
 {
   lua_pushboolean(lua, 1);
@@ -122,13 +122,13 @@ constexpr const char* no_globals =
 
 }  // namespace
 
-int LuaInterpreter::pcall(lua_State* lua)
+int ScriptInterpreter::pcall(lua_State* lua)
 {
   push(lua, called(lua));
   return 1;
 }
 
-int LuaInterpreter::call(lua_State* lua)
+int ScriptInterpreter::call(lua_State* lua)
 {
   bool failed = false;
   {
@@ -139,14 +139,20 @@ int LuaInterpreter::call(lua_State* lua)
   return failed ? lua_error(lua) : 1;
 }
 
-LuaInterpreter::LuaInterpreter(ModelRedis& redis) : m_redis(redis), m_lua(luaL_newstate())
+ScriptInterpreter::ScriptInterpreter(KeySpace& keys) : m_keys(keys), m_lua(luaL_newstate())
 {
-  luaL_openlibs(m_lua);
+  constexpr std::pair<const char*, lua_CFunction> libraries[] = {
+      {"", luaopen_base}, {LUA_TABLIBNAME, luaopen_table}, {LUA_STRLIBNAME, luaopen_string}, {LUA_MATHLIBNAME, luaopen_math}};
+  for (const auto& [name, open] : libraries) {
+    lua_pushcfunction(m_lua, open);
+    lua_pushstring(m_lua, name);
+    lua_call(m_lua, 1, 0);
+  }
   lua_newtable(m_lua);
   const std::pair<const char*, lua_CFunction> functions[] = {
       {"call", call}, {"pcall", pcall}, {"acl_check_cmd", acl_check_cmd}};
   for (const auto& [name, function] : functions) {
-    lua_pushlightuserdata(m_lua, &m_redis);
+    lua_pushlightuserdata(m_lua, &m_keys);
     lua_pushcclosure(m_lua, function, 1);
     lua_setfield(m_lua, -2, name);
   }
@@ -154,30 +160,31 @@ LuaInterpreter::LuaInterpreter(ModelRedis& redis) : m_redis(redis), m_lua(luaL_n
   luaL_dostring(m_lua, no_globals);
 }
 
-LuaInterpreter::~LuaInterpreter() { lua_close(m_lua); }
+ScriptInterpreter::~ScriptInterpreter() { lua_close(m_lua); }
 
-void LuaInterpreter::load(const std::string& source)
+// Pushes the function of the source, or an error message (false).
+bool ScriptInterpreter::load(const std::string& source)
 {
   const auto found = m_loaded.find(source);
   if (found != m_loaded.end()) {
     lua_rawgeti(m_lua, LUA_REGISTRYINDEX, found->second);
-    return;
+    return true;
   }
   if (luaL_loadbuffer(m_lua, source.data(), source.size(), "@user_script") != 0) {
-    throw std::logic_error("a script is no Lua: " + text_at(m_lua, -1));
+    return false;
   }
   lua_pushvalue(m_lua, -1);
   m_loaded[source] = luaL_ref(m_lua, LUA_REGISTRYINDEX);
+  return true;
 }
 
-Value LuaInterpreter::run(const std::string& source, const Words& keys, const Words& args)
+Value ScriptInterpreter::run(const std::string& source, const Words& keys, const Words& args)
 {
   push(m_lua, Value::list(keys));
   lua_setglobal(m_lua, "KEYS");
   push(m_lua, Value::list(args));
   lua_setglobal(m_lua, "ARGV");
-  load(source);
-  const bool failed = lua_pcall(m_lua, 0, 1, 0) != 0;
+  const bool failed = !load(source) || lua_pcall(m_lua, 0, 1, 0) != 0;
   Value reply = value_at(m_lua, lua_gettop(m_lua));
   if (failed && reply.kind == Value::Kind::text) {
     reply = Value::error("ERR " + reply.text);
@@ -186,4 +193,4 @@ Value LuaInterpreter::run(const std::string& source, const Words& keys, const Wo
   return reply;
 }
 
-}  // namespace rlock::sim
+}  // namespace rlock::record

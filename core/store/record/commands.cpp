@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on keys, strings and lists, and messages.
-#include "sim/model_commands.h"
+#include "store/record/commands.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@
 #include <cstdio>
 #include <stdexcept>
 
-namespace rlock::sim {
+namespace rlock::record {
 namespace {
 
-std::int64_t time_to_live(ModelRedis& redis, const std::string& key)
+std::int64_t time_to_live(KeySpace& redis, const std::string& key)
 {
   const Entry* const entry = Commands::find(redis, key);
   if (entry == nullptr) {
@@ -21,26 +21,26 @@ std::int64_t time_to_live(ModelRedis& redis, const std::string& key)
   return entry->expires ? std::max<std::int64_t>(0, *entry->expires - Commands::now_ms(redis)) : -1;
 }
 
-Value exists(ModelRedis& redis, const Words& words)
+Value exists(KeySpace& redis, const Words& words)
 {
   return Value::of(std::count_if(words.begin() + 1, words.end(),
                                  [&](const std::string& key) { return Commands::find(redis, key) != nullptr; }));
 }
 
-Value del(ModelRedis& redis, const Words& words)
+Value del(KeySpace& redis, const Words& words)
 {
   return Value::of(std::count_if(words.begin() + 1, words.end(),
                                  [&](const std::string& key) { return Commands::remove(redis, key); }));
 }
 
-Value type(ModelRedis& redis, const Words& words)
+Value type(KeySpace& redis, const Words& words)
 {
   constexpr std::array names{"string", "hash", "zset", "list"};
   const Entry* const entry = Commands::find(redis, words[1]);
   return Value::status(entry == nullptr ? "none" : names[entry->data.index()]);
 }
 
-Value pexpire(ModelRedis& redis, const Words& words)
+Value pexpire(KeySpace& redis, const Words& words)
 {
   const std::int64_t ms = integer_of(words.at(2));
   Entry* const entry = Commands::find(redis, words[1]);
@@ -55,15 +55,15 @@ Value pexpire(ModelRedis& redis, const Words& words)
   return Value::of(1);
 }
 
-Value pttl(ModelRedis& redis, const Words& words) { return Value::of(time_to_live(redis, words[1])); }
+Value pttl(KeySpace& redis, const Words& words) { return Value::of(time_to_live(redis, words[1])); }
 
-Value get(ModelRedis& redis, const Words& words)
+Value get(KeySpace& redis, const Words& words)
 {
   const auto* const text = Commands::get<std::string>(redis, words[1]);
   return text == nullptr ? Value{} : Value::of(*text);
 }
 
-Value set(ModelRedis& redis, const Words& words)
+Value set(KeySpace& redis, const Words& words)
 {
   const Entry* const before = Commands::find(redis, words[1]);
   Entry entry{words.at(2), {}};
@@ -80,7 +80,7 @@ Value set(ModelRedis& redis, const Words& words)
       }
       entry.expires = Commands::now_ms(redis) + ms;
     } else {
-      throw std::logic_error("the model of Redis does not know SET … " + words[at]);
+      throw CommandError{"ERR the record engine does not know SET … " + words[at]};
     }
   }
   Commands::set(redis, words[1], std::move(entry));
@@ -98,14 +98,14 @@ std::pair<std::size_t, std::size_t> range(const Words& words, std::size_t size)
   return {static_cast<std::size_t>(first), static_cast<std::size_t>(std::max(first, end))};
 }
 
-Value rpush(ModelRedis& redis, const Words& words)
+Value rpush(KeySpace& redis, const Words& words)
 {
   List& list = Commands::make<List>(redis, words[1]);
   list.insert(list.end(), words.begin() + 2, words.end());
   return Value::of(static_cast<std::int64_t>(list.size()));
 }
 
-Value lrange(ModelRedis& redis, const Words& words)
+Value lrange(KeySpace& redis, const Words& words)
 {
   const List* const list = Commands::get<List>(redis, words[1]);
   if (list == nullptr) {
@@ -115,7 +115,7 @@ Value lrange(ModelRedis& redis, const Words& words)
   return Value::list(Words(list->data() + first, list->data() + end));
 }
 
-Value ltrim(ModelRedis& redis, const Words& words)
+Value ltrim(KeySpace& redis, const Words& words)
 {
   if (List* const list = Commands::get<List>(redis, words[1]); list != nullptr) {
     const auto [first, end] = range(words, list->size());
@@ -125,27 +125,27 @@ Value ltrim(ModelRedis& redis, const Words& words)
   return Value::status("OK");
 }
 
-Value lindex(ModelRedis& redis, const Words& words)
+Value lindex(KeySpace& redis, const Words& words)
 {
   const List* const list = Commands::get<List>(redis, words[1]);
   const auto at = static_cast<std::size_t>(integer_of(words.at(2)));
   return list != nullptr && at < list->size() ? Value::of((*list)[at]) : Value{};
 }
 
-Value time(ModelRedis& redis, const Words&)
+Value time(KeySpace& redis, const Words&)
 {
   return Value::list({std::to_string(redis.time() / 1'000'000), std::to_string(redis.time() % 1'000'000)});
 }
 
-Value publish(ModelRedis& redis, const Words& words)
+Value publish(KeySpace& redis, const Words& words)
 {
   return Value::of(redis.on_publish ? redis.on_publish(words[1], words.at(2)) : 0);
 }
 
-Value pubsub(ModelRedis& redis, const Words& words)
+Value pubsub(KeySpace& redis, const Words& words)
 {
   if (words[1] != "NUMSUB" || words.size() != 3) {
-    throw std::logic_error("the model of Redis does not know PUBSUB " + words[1]);
+    throw CommandError{"ERR the record engine does not know PUBSUB " + words[1]};
   }
   return Value::array(
       {Value::of(words[2]), Value::of(redis.count_subscribers ? redis.count_subscribers(words[2]) : 0)});
@@ -186,4 +186,4 @@ const std::unordered_map<std::string, Command>& command_table()
   return table;
 }
 
-}  // namespace rlock::sim
+}  // namespace rlock::record

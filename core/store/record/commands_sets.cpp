@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on sorted sets.
-#include "sim/model_commands.h"
+#include "store/record/commands.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace rlock::sim {
+namespace rlock::record {
 namespace {
 
 struct Bound {
@@ -61,12 +61,12 @@ void append(Value& list, const std::pair<double, std::string>& member, bool with
   }
 }
 
-Value zadd(ModelRedis& redis, const Words& words)
+Value zadd(KeySpace& redis, const Words& words)
 {
   const bool only_new = words.at(2) == "NX";
   const std::size_t at = only_new ? 3 : 2;
   if (words.size() != at + 2) {
-    throw std::logic_error("the model of Redis knows ZADD with one member only");
+    throw CommandError{"ERR the record engine knows ZADD with one member only"};
   }
   const double score = score_of(words[at]);
   SortedSet& set = Commands::make<SortedSet>(redis, words[1]);
@@ -76,18 +76,18 @@ Value zadd(ModelRedis& redis, const Words& words)
   return Value::of(set.add(words[at + 1], score) ? 1 : 0);
 }
 
-Value zcard(ModelRedis& redis, const Words& words)
+Value zcard(KeySpace& redis, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(redis, words[1]);
   return Value::of(set == nullptr ? 0 : static_cast<std::int64_t>(set->scores.size()));
 }
 
-Value zcount(ModelRedis& redis, const Words& words)
+Value zcount(KeySpace& redis, const Words& words)
 {
   return Value::of(static_cast<std::int64_t>(within(Commands::get<SortedSet>(redis, words[1]), words).size()));
 }
 
-Value zpopmin(ModelRedis& redis, const Words& words)
+Value zpopmin(KeySpace& redis, const Words& words)
 {
   auto* const set = Commands::get<SortedSet>(redis, words[1]);
   Value popped = Value::array();
@@ -101,7 +101,7 @@ Value zpopmin(ModelRedis& redis, const Words& words)
 }
 
 // By rank, as the scripts use it.
-Value zrange(ModelRedis& redis, const Words& words)
+Value zrange(KeySpace& redis, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(redis, words[1]);
   const bool with_scores = words.size() > 4 && words[4] == "WITHSCORES";
@@ -119,7 +119,7 @@ Value zrange(ModelRedis& redis, const Words& words)
   return members;
 }
 
-Value zrangebyscore(ModelRedis& redis, const Words& words)
+Value zrangebyscore(KeySpace& redis, const Words& words)
 {
   auto found = within(Commands::get<SortedSet>(redis, words[1]), words);
   bool with_scores = false;
@@ -130,7 +130,7 @@ Value zrangebyscore(ModelRedis& redis, const Words& words)
       found.resize(std::min(found.size(), static_cast<std::size_t>(integer_of(words.at(at + 2)))));
       at += 2;
     } else {
-      throw std::logic_error("the model of Redis does not know ZRANGEBYSCORE … " + words[at]);
+      throw CommandError{"ERR the record engine does not know ZRANGEBYSCORE … " + words[at]};
     }
   }
   Value members = Value::array();
@@ -140,7 +140,7 @@ Value zrangebyscore(ModelRedis& redis, const Words& words)
   return members;
 }
 
-Value zremrangebyscore(ModelRedis& redis, const Words& words)
+Value zremrangebyscore(KeySpace& redis, const Words& words)
 {
   auto* const set = Commands::get<SortedSet>(redis, words[1]);
   const auto found = within(set, words);
@@ -151,7 +151,7 @@ Value zremrangebyscore(ModelRedis& redis, const Words& words)
   return Value::of(static_cast<std::int64_t>(found.size()));
 }
 
-Value zrank(ModelRedis& redis, const Words& words)
+Value zrank(KeySpace& redis, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(redis, words[1]);
   const auto found = set == nullptr ? decltype(set->scores.end()){} : set->scores.find(words.at(2));
@@ -161,7 +161,7 @@ Value zrank(ModelRedis& redis, const Words& words)
   return Value::of(std::distance(set->order.begin(), set->order.find({found->second, found->first})));
 }
 
-Value zrem(ModelRedis& redis, const Words& words)
+Value zrem(KeySpace& redis, const Words& words)
 {
   auto* const set = Commands::get<SortedSet>(redis, words[1]);
   const bool removed = set != nullptr && set->remove(words.at(2));
@@ -169,7 +169,7 @@ Value zrem(ModelRedis& redis, const Words& words)
   return Value::of(removed ? 1 : 0);
 }
 
-Value zscore(ModelRedis& redis, const Words& words)
+Value zscore(KeySpace& redis, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(redis, words[1]);
   const bool is_there = set != nullptr && set->scores.contains(words.at(2));
@@ -192,4 +192,4 @@ void add_set_commands(std::unordered_map<std::string, Command>& table)
                 {"ZSCORE", zscore}});
 }
 
-}  // namespace rlock::sim
+}  // namespace rlock::record

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on hashes.
-#include "sim/model_commands.h"
+#include "store/record/commands.h"
 
 #include <algorithm>
 
-namespace rlock::sim {
+namespace rlock::record {
 namespace {
 
 std::string* find(Hash& hash, const std::string& field)
@@ -30,12 +30,12 @@ Value value_at(Hash* hash, const std::string& field)
   return value == nullptr ? Value{} : Value::of(*value);
 }
 
-Value hget(ModelRedis& redis, const Words& words)
+Value hget(KeySpace& redis, const Words& words)
 {
   return value_at(Commands::get<Hash>(redis, words[1]), words.at(2));
 }
 
-Value hmget(ModelRedis& redis, const Words& words)
+Value hmget(KeySpace& redis, const Words& words)
 {
   Hash* const hash = Commands::get<Hash>(redis, words[1]);
   Value values = Value::array();
@@ -45,7 +45,7 @@ Value hmget(ModelRedis& redis, const Words& words)
   return values;
 }
 
-Value hset(ModelRedis& redis, const Words& words)
+Value hset(KeySpace& redis, const Words& words)
 {
   Hash& hash = Commands::make<Hash>(redis, words[1]);
   std::int64_t added = 0;
@@ -55,7 +55,7 @@ Value hset(ModelRedis& redis, const Words& words)
   return Value::of(added);
 }
 
-Value hdel(ModelRedis& redis, const Words& words)
+Value hdel(KeySpace& redis, const Words& words)
 {
   Hash* const hash = Commands::get<Hash>(redis, words[1]);
   std::int64_t removed = 0;
@@ -67,18 +67,18 @@ Value hdel(ModelRedis& redis, const Words& words)
   return Value::of(removed);
 }
 
-Value hexists(ModelRedis& redis, const Words& words)
+Value hexists(KeySpace& redis, const Words& words)
 {
   return Value::of(hget(redis, words).kind == Value::Kind::nil ? 0 : 1);
 }
 
-Value hlen(ModelRedis& redis, const Words& words)
+Value hlen(KeySpace& redis, const Words& words)
 {
   const Hash* const hash = Commands::get<Hash>(redis, words[1]);
   return Value::of(hash == nullptr ? 0 : static_cast<std::int64_t>(hash->size()));
 }
 
-Value hincrby(ModelRedis& redis, const Words& words)
+Value hincrby(KeySpace& redis, const Words& words)
 {
   const std::int64_t by = integer_of(words.at(3));
   Hash& hash = Commands::make<Hash>(redis, words[1]);
@@ -95,7 +95,7 @@ Value hincrby(ModelRedis& redis, const Words& words)
 
 enum class Part { fields, values, both };
 
-Value parts_of(ModelRedis& redis, const std::string& key, Part part)
+Value parts_of(KeySpace& redis, const std::string& key, Part part)
 {
   const Hash* const hash = Commands::get<Hash>(redis, key);
   Value all = Value::array();
@@ -110,12 +110,12 @@ Value parts_of(ModelRedis& redis, const std::string& key, Part part)
   return all;
 }
 
-Value hgetall(ModelRedis& redis, const Words& words) { return parts_of(redis, words[1], Part::both); }
-Value hkeys(ModelRedis& redis, const Words& words) { return parts_of(redis, words[1], Part::fields); }
-Value hvals(ModelRedis& redis, const Words& words) { return parts_of(redis, words[1], Part::values); }
+Value hgetall(KeySpace& redis, const Words& words) { return parts_of(redis, words[1], Part::both); }
+Value hkeys(KeySpace& redis, const Words& words) { return parts_of(redis, words[1], Part::fields); }
+Value hvals(KeySpace& redis, const Words& words) { return parts_of(redis, words[1], Part::values); }
 
 // Redis returns all of a small hash at once.
-Value hscan(ModelRedis& redis, const Words& words)
+Value hscan(KeySpace& redis, const Words& words)
 {
   return Value::array({Value::of(std::string("0")), parts_of(redis, words[1], Part::both)});
 }
@@ -137,4 +137,4 @@ void add_hash_commands(std::unordered_map<std::string, Command>& table)
                 {"HSCAN", hscan}});
 }
 
-}  // namespace rlock::sim
+}  // namespace rlock::record

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of the model, one function each. Private to the model of Redis.
+// The commands of the key space, one function each. Private to store/record.
 #pragma once
 
-#include "sim/model_redis.h"
+#include "store/record/key_space.h"
 
 #include <string>
 #include <unordered_map>
 
-namespace rlock::sim {
+namespace rlock::record {
 
 // A command that fails: its error reply.
 struct CommandError {
   std::string text;
 };
 
-using Command = Value (*)(ModelRedis& redis, const Words& words);
+using Command = Value (*)(KeySpace& redis, const Words& words);
 const std::unordered_map<std::string, Command>& command_table();
 
 // Access to the keys for the commands.
 struct Commands {
-  static std::int64_t now_ms(const ModelRedis& redis) { return redis.m_micros / 1000; }
-  static Entry* find(ModelRedis& redis, const std::string& key) { return redis.find(key); }
-  static bool remove(ModelRedis& redis, const std::string& key)
+  static std::int64_t now_ms(const KeySpace& redis) { return redis.m_micros / 1000; }
+  static Entry* find(KeySpace& redis, const std::string& key) { return redis.find(key); }
+  static bool remove(KeySpace& redis, const std::string& key)
   {
     return redis.find(key) != nullptr && redis.m_keys.erase(key) == 1;
   }
-  static void set(ModelRedis& redis, const std::string& key, Entry entry) { redis.m_keys[key] = std::move(entry); }
-  static void drop_if_empty(ModelRedis& redis, const std::string& key) { redis.drop_if_empty(key); }
+  static void set(KeySpace& redis, const std::string& key, Entry entry) { redis.m_keys[key] = std::move(entry); }
+  static void drop_if_empty(KeySpace& redis, const std::string& key) { redis.drop_if_empty(key); }
 
   // nullptr: there is no such key.
   template <typename Data>
-  static Data* get(ModelRedis& redis, const std::string& key)
+  static Data* get(KeySpace& redis, const std::string& key)
   {
     Entry* const entry = redis.find(key);
     if (entry == nullptr) {
@@ -43,7 +43,7 @@ struct Commands {
     return data;
   }
   template <typename Data>
-  static Data& make(ModelRedis& redis, const std::string& key)
+  static Data& make(KeySpace& redis, const std::string& key)
   {
     Data* const data = get<Data>(redis, key);
     return data != nullptr ? *data : std::get<Data>((redis.m_keys[key] = Entry{Data{}, {}}).data);
@@ -56,4 +56,4 @@ std::string number_text(double number);            // as Redis shows a score
 void add_hash_commands(std::unordered_map<std::string, Command>& table);
 void add_set_commands(std::unordered_map<std::string, Command>& table);
 
-}  // namespace rlock::sim
+}  // namespace rlock::record

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of Redis in memory, with the commands that the scripts of lua/ use. It has no clock: the caller says what time it
+// is. A command or a form of a command that it does not know is an error reply, so the script fails and nothing is written.
+// tests/sim/differential_test.cpp compares it with a real server.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace rlock::record {
+
+using Words = std::vector<std::string>;
+
+// A reply as a script sees it: unlike in base/reply.h, a status and a text are told apart.
+struct Value {
+  enum class Kind { nil, integer, text, status, error, array };
+  Kind kind = Kind::nil;
+  std::int64_t integer = 0;
+  std::string text;
+  std::vector<Value> elements;
+
+  static Value of(std::int64_t number) { return {.kind = Kind::integer, .integer = number}; }
+  static Value of(std::string words) { return {.kind = Kind::text, .text = std::move(words)}; }
+  static Value status(std::string words) { return {.kind = Kind::status, .text = std::move(words)}; }
+  static Value error(std::string words) { return {.kind = Kind::error, .text = std::move(words)}; }
+  static Value array(std::vector<Value> parts = {}) { return {.kind = Kind::array, .elements = std::move(parts)}; }
+  static Value list(const Words& words);
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+struct SortedSet {
+  std::map<std::string, double> scores;
+  std::set<std::pair<double, std::string>> order;
+  bool add(const std::string& member, double score);  // false: only the score was changed
+  bool remove(const std::string& member);
+};
+using Hash = std::vector<std::pair<std::string, std::string>>;  // in the order of a small hash of Redis
+using List = Words;
+
+struct Entry {
+  std::variant<std::string, Hash, SortedSet, List> data;
+  std::optional<std::int64_t> expires;  // in ms; the key still exists then, as in Redis
+};
+
+// Not thread-safe.
+class KeySpace {
+ public:
+  // The time of all commands until the next call; microseconds since 1970.
+  void set_time(std::int64_t micros) { m_micros = micros; }
+  [[nodiscard]] std::int64_t time() const { return m_micros; }
+
+  // Delivers a message, and returns how many subscribers got it.
+  std::function<std::int64_t(const std::string& channel, const std::string& text)> on_publish;
+  std::function<std::int64_t(const std::string& channel)> count_subscribers;
+
+  Value command(const Words& words);
+
+  using Keys = std::map<std::string, Entry>;
+  [[nodiscard]] const Keys& keys();  // without those that have expired
+  void replace(Keys keys) { m_keys = std::move(keys); }
+
+ private:
+  friend struct Commands;
+  Entry* find(const std::string& key);
+  void drop_if_empty(const std::string& key);
+
+  std::int64_t m_micros = 0;
+  Keys m_keys;
+};
+
+}  // namespace rlock::record

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store must offer to keep locks whose scripts run in the client: one small record for each lock, with a version. An
+// adapter for a store implements a Backend and decides nothing.
+//
+// Every call is one request to the store (a single statement or transaction; nothing is held over a round trip) and ends at its
+// deadline at the latest. An Error means "unknown": the request may have happened. After an Error the adapter drops its
+// connection, so that no late answer is taken for that of the next request; the next call connects again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+#include "base/defaults.h"
+#include "base/reply.h"
+#include "base/result.h"
+#include "lock/names.h"
+#include "store/script/script_host.h"
+
+namespace rlock::record {
+
+// Opaque; compared by the store. Empty: there is no record. A version must never come back for a name: not after the record was
+// deleted and made again, and not after a fail-over to a server that had not got the last writes. Else a commit that is delivered
+// late could replace another state than the one on which it was decided. So a version is a random id that the client draws for
+// each write, or a revision on which all servers agree; never a counter of one server.
+using Version = std::string;
+
+struct Snapshot {
+  Version version;
+  std::string bytes;  // of the record; empty: there is none
+  // The store's clock, in microseconds since 1970, at a moment after the client sent the request and not after the moment of
+  // which the record is the state. A lease that begins at this time ends no earlier than its client believes, and a lease that is
+  // over at this time was over in this state.
+  std::int64_t time_us = 0;
+  // The channels of this lock to which a living client listens, in the same state as the record. Sorted. Whoever begins to listen
+  // changes the version.
+  std::vector<std::string> listeners;
+};
+
+// Who holds the lock, for `list` and for people who look at the store. Written with the record.
+struct Face {
+  std::string holder;         // empty: free
+  std::int64_t until_us = 0;  // by the store's clock; 0: free, or the hold does not end by time
+  std::int64_t forget_us = 0;  // from then on the record is of no use and may be deleted; 0: never
+};
+
+// An entry of the event log of a lock. Ids rise by 1.
+struct LoggedEvent {
+  std::int64_t id;
+  std::string entry;
+};
+
+struct Change {
+  std::string_view bytes;                // of the new record; empty: an empty record
+  Face face;
+  std::span<const LoggedEvent> events;   // to be written to the log, also over an entry with the same id
+  std::int64_t last_event = 0;           // entries with a greater id are deleted; 0: there is nothing to delete
+  std::span<const Message> messages;     // to be delivered if, and only if, the change happens
+};
+
+struct Committed {
+  Version version;
+};
+struct Conflict {};  // the record has another version: nothing was changed, no message sent
+using Commit = std::variant<Committed, Conflict>;
+
+// Not thread-safe; may be handed from one thread to another between calls.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Linearizable: shows every change whose answer any client has got.
+  virtual Result<Snapshot> read(std::string_view name, const CallLimits& limit) = 0;
+  // Replaces the record if it still has this version; atomic with the face, the events and the messages.
+  virtual Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
+                                  const CallLimits& limit) = 0;
+  // After the return each message to these channels is received, and every later snapshot of their locks names them, until the
+  // source is destroyed or its client dies.
+  virtual Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels,
+                                                        const CallLimits& limit) = 0;
+  // The event log of the lock, the oldest entry first.
+  virtual Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) = 0;
+
+  enum class Which { held, with_events };
+  // The names that match the glob, sorted: of the locks whose face shows a holder, or that have an event log.
+  virtual Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) = 0;
+
+  // Waits until the last commit is on as many replicas as `request` asks for. The default is for stores without replicas.
+  virtual Result<Done> await_replicas(const LockRequest& request, const CallLimits&)
+  {
+    return Error{ErrorCode::config, "--sync " + std::to_string(request.sync.replicas) +
+                                        ": rlock cannot ask this store for its replicas (leave out --sync)"};
+  }
+  virtual void drop_connection() = 0;
+};
+
+}  // namespace rlock::record

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes: format, log_base, then for each key its name, expiry in ms (0: none), type, the number of its parts, and the parts. A
+// number is a varint (7 bits a byte, the lowest first). A text has its length before it. A score is the 8 bytes of a double.
+#include "store/record/record_codec.h"
+
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace rlock::record {
+namespace {
+
+constexpr std::string_view any_format = "rlock";
+constexpr std::string_view format = "rlock1\n";
+
+void put(std::string& out, std::uint64_t number)
+{
+  for (; number >= 0x80; number >>= 7) {
+    out += static_cast<char>(number | 0x80);
+  }
+  out += static_cast<char>(number);
+}
+
+void put(std::string& out, std::string_view text)
+{
+  put(out, text.size());
+  out += text;
+}
+
+void put(std::string& out, double score)
+{
+  const auto bits = std::bit_cast<std::uint64_t>(score);
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    out += static_cast<char>(bits >> shift);
+  }
+}
+
+struct Writer {
+  std::string& out;
+
+  void operator()(const std::string& text) const { put(out, text); }
+  void operator()(const Hash& hash) const
+  {
+    put(out, hash.size());
+    for (const auto& [field, value] : hash) {
+      put(out, field);
+      put(out, value);
+    }
+  }
+  void operator()(const SortedSet& set) const
+  {
+    put(out, set.scores.size());
+    for (const auto& [member, score] : set.scores) {
+      put(out, member);
+      put(out, score);
+    }
+  }
+  void operator()(const List& list) const
+  {
+    put(out, list.size());
+    for (const std::string& element : list) {
+      put(out, element);
+    }
+  }
+};
+
+// Reads parts one after the other. After a part that is not there, everything reads as 0 or empty.
+class Parser {
+ public:
+  explicit Parser(std::string_view bytes) : m_rest(bytes) {}
+  [[nodiscard]] bool at_end() const { return m_rest.empty() || m_is_bad; }
+  [[nodiscard]] bool is_bad() const { return m_is_bad; }
+
+  std::uint64_t number()
+  {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && !m_rest.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(m_rest.front());
+      m_rest.remove_prefix(1);
+      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+      if (byte < 0x80) {
+        return value;
+      }
+    }
+    m_is_bad = true;
+    return 0;
+  }
+  std::string text()
+  {
+    const std::uint64_t size = number();
+    if (size > m_rest.size()) {
+      m_is_bad = true;
+      return {};
+    }
+    std::string found(m_rest.substr(0, size));
+    m_rest.remove_prefix(size);
+    return found;
+  }
+  double score()
+  {
+    constexpr std::size_t size = 8;
+    if (m_rest.size() < size) {
+      m_is_bad = true;
+      return 0;
+    }
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(m_rest[i])) << (8 * i);
+    }
+    m_rest.remove_prefix(size);
+    return std::bit_cast<double>(bits);
+  }
+
+  // Calls `read` for each part of a key.
+  template <typename Read>
+  void parts(const Read& read)
+  {
+    for (auto left = number(); left > 0 && !m_is_bad; --left) {
+      read();
+    }
+  }
+
+  // nullopt: an unknown type.
+  std::optional<decltype(Entry::data)> data()
+  {
+    switch (number()) {
+      case 0: return text();
+      case 1: {
+        Hash hash;
+        parts([&] {
+          std::string field = text();
+          hash.emplace_back(std::move(field), text());
+        });
+        return hash;
+      }
+      case 2: {
+        SortedSet set;
+        parts([&] {
+          const std::string member = text();
+          set.add(member, score());
+        });
+        return set;
+      }
+      case 3: {
+        List list;
+        parts([&] { list.push_back(text()); });
+        return list;
+      }
+      default: return std::nullopt;
+    }
+  }
+
+ private:
+  std::string_view m_rest;
+  bool m_is_bad = false;
+};
+
+Error not_readable(std::string_view why)
+{
+  return {ErrorCode::config, "the record of the lock " + std::string(why)};
+}
+
+}  // namespace
+
+std::string encode(const LockRecord& record)
+{
+  if (record.keys.empty() && record.log_base == 0) {
+    return {};
+  }
+  std::string out(format);
+  put(out, static_cast<std::uint64_t>(record.log_base));
+  for (const auto& [key, entry] : record.keys) {
+    put(out, key);
+    put(out, static_cast<std::uint64_t>(entry.expires.value_or(0)));
+    put(out, entry.data.index());
+    std::visit(Writer{out}, entry.data);
+  }
+  return out;
+}
+
+Result<LockRecord> decode(std::string_view bytes)
+{
+  LockRecord record;
+  if (bytes.empty()) {
+    return record;
+  }
+  if (!bytes.starts_with(format)) {
+    return not_readable(bytes.starts_with(any_format) ? "was written by a newer version of rlock (install that version here)"
+                                                      : "is damaged, or another program's");
+  }
+  Parser in(bytes.substr(format.size()));
+  record.log_base = static_cast<std::int64_t>(in.number());
+  while (!in.at_end()) {
+    std::string key = in.text();
+    const auto expires = static_cast<std::int64_t>(in.number());
+    auto data = in.data();
+    if (!data) {
+      return not_readable("is damaged, or another program's");
+    }
+    record.keys.emplace(std::move(key), Entry{.data = *std::move(data),
+                                              .expires = expires == 0 ? std::nullopt : std::optional(expires)});
+  }
+  return !in.is_bad() ? Result(std::move(record)) : not_readable("is damaged, or another program's");
+}
+
+}  // namespace rlock::record

@@ -38,16 +38,16 @@ is_installed() {
 }
 
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev'
+  nlohmann-json3-dev liblua5.1-0-dev libpq-dev'
 for group in "$@"; do
   case $group in
-    tests) packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
+    tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
       # The sanitizers of clang; a machine may have those of one version without the package that names the version.
       ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || packages="$packages libclang-rt-dev" ;;
     release)
-      foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64'
+      foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64 liblua5.1-0-dev:arm64'
       packages="$packages g++-aarch64-linux-gnu $foreign dpkg-dev rpm lintian rpmlint buildah ca-certificates qemu-user ruby file
         cpio git python3" ;;
     *)

@@ -339,44 +339,9 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& 
   return std::move(attempt.socket);
 }
 
-Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limit)
-{
-  for (;;) {
-    const Instant now = clock.now();
-    pollfd wait[] = {{.fd = fd, .events = events, .revents = 0},
-                     {.fd = limit.stop.fd(), .events = POLLIN, .revents = 0}};
-    ::poll(wait, 2, poll_timeout(now, limit.deadline));  // after a failure nothing is ready, and the deadline counts
-    if (wait[0].revents != 0) {
-      return Waited::ready;
-    }
-    if (wait[1].revents != 0) {
-      return Waited::stopped;
-    }
-    if (clock.now() >= limit.deadline) {
-      return Waited::late;
-    }
-  }
-}
-
-Error interrupted() { return {ErrorCode::interrupted, "interrupted"}; }
-
 Error connection_lost(const std::string& where)
 {
   return {ErrorCode::unreachable, "lost the connection to " + where + " between two requests that belong together"};
-}
-
-std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit)
-{
-  using Tenths = std::chrono::duration<std::int64_t, std::deci>;
-  const Millis time = std::chrono::ceil<Millis>(std::min(clock.now(), limit.deadline) - start);
-  return show(time < std::chrono::seconds{1} ? time : std::chrono::round<Tenths>(time));
-}
-
-std::string os_text(int error)
-{
-  std::string text = std::generic_category().message(error);
-  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  return text;
 }
 
 }  // namespace rlock

@@ -8,6 +8,7 @@
 #include "base/defaults.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/wait.h"
 #include "net/codec.h"
 #include "net/endpoint.h"
 #include "net/tls.h"
@@ -60,24 +61,6 @@ class ByteStream {
 // time that is left. Errors: those of Connection::open.
 Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
 
-// Waits for one descriptor, and makes the errors and texts that follow from a wait. Private to net and server.
-
-enum class Waited { ready, late, stopped };
-
-// Waits for `events`. If the descriptor is ready, returns `ready` also when the stop was requested or the deadline has passed, so
-// that an answer that has arrived is not lost.
-Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limit);
-
-Error interrupted();
 Error connection_lost(const std::string& where);  // the error of Transport::follow_up
-
-// The time since `start`, at most until the deadline, rounded for people: "5s", "50ms".
-std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit);
-
-// The advice in the error of a server that answers too late.
-inline constexpr const char* raise_timeout = " (raise --server-timeout)";
-
-// The system's text for an errno, in lower case like all messages of rlock.
-std::string os_text(int error);
 
 }  // namespace rlock

@@ -2,7 +2,9 @@
 #include "store/open.h"
 
 #include "lock/abilities.h"
+#include "store/postgres/postgres_backend.h"
 #include "store/quorum/quorum_store.h"
+#include "store/record/record_host.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/scan.h"
 
@@ -26,9 +28,19 @@ Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const En
   return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport), clock, check));
 }
 
+Result<std::unique_ptr<LockStore>> open_postgres(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
+                                                 StopToken)
+{
+  auto backend = postgres::open_backend(postgres::connection_spec(endpoint), clock, std::make_unique<SystemRng>());
+  auto host = std::make_unique<record::RecordHost>(std::move(backend), clock, std::make_unique<SystemRng>());
+  return std::unique_ptr<LockStore>(std::make_unique<ScriptStore>(std::move(host), clock));
+}
+
 // The first row also gets what no other row is for.
-constexpr std::array<Engine, 1> engines{
+constexpr std::array<Engine, 3> engines{
     Engine{.scheme = "redis", .parse = parse_url, .open = open_redis},
+    Engine{.scheme = postgres::scheme, .parse = postgres::parse_postgres_url, .open = open_postgres},
+    Engine{.scheme = "postgres", .parse = postgres::parse_postgres_url, .open = open_postgres},
 };
 
 std::vector<Engine>& added_engines()

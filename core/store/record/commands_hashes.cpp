@@ -30,10 +30,7 @@ Value value_at(Hash* hash, const std::string& field)
   return value == nullptr ? Value{} : Value::of(*value);
 }
 
-Value hget(KeySpace& redis, const Words& words)
-{
-  return value_at(Commands::get<Hash>(redis, words[1]), words.at(2));
-}
+Value hget(KeySpace& redis, const Words& words) { return value_at(Commands::get<Hash>(redis, words[1]), words.at(2)); }
 
 Value hmget(KeySpace& redis, const Words& words)
 {

@@ -42,8 +42,8 @@ struct Snapshot {
 
 // Who holds the lock, for `list` and for people who look at the store. Written with the record.
 struct Face {
-  std::string holder;         // empty: free
-  std::int64_t until_us = 0;  // by the store's clock; 0: free, or the hold does not end by time
+  std::string holder;          // empty: free
+  std::int64_t until_us = 0;   // by the store's clock; 0: free, or the hold does not end by time
   std::int64_t forget_us = 0;  // from then on the record is of no use and may be deleted; 0: never
 };
 
@@ -54,11 +54,11 @@ struct LoggedEvent {
 };
 
 struct Change {
-  std::string_view bytes;                // of the new record; empty: an empty record
+  std::string_view bytes;  // of the new record; empty: an empty record
   Face face;
-  std::span<const LoggedEvent> events;   // to be written to the log, also over an entry with the same id
-  std::int64_t last_event = 0;           // entries with a greater id are deleted; 0: there is nothing to delete
-  std::span<const Message> messages;     // to be delivered if, and only if, the change happens
+  std::span<const LoggedEvent> events;  // to be written to the log, also over an entry with the same id
+  std::int64_t last_event = 0;          // entries with a greater id are deleted; 0: there is nothing to delete
+  std::span<const Message> messages;    // to be delivered if, and only if, the change happens
 };
 
 struct Committed {

@@ -156,10 +156,7 @@ class Parser {
   bool m_is_bad = false;
 };
 
-Error not_readable(std::string_view why)
-{
-  return {ErrorCode::config, "the record of the lock " + std::string(why)};
-}
+Error not_readable(std::string_view why) { return {ErrorCode::config, "the record of the lock " + std::string(why)}; }
 
 }  // namespace
 
@@ -186,8 +183,9 @@ Result<LockRecord> decode(std::string_view bytes)
     return record;
   }
   if (!bytes.starts_with(format)) {
-    return not_readable(bytes.starts_with(any_format) ? "was written by a newer version of rlock (install that version here)"
-                                                      : "is damaged, or another program's");
+    return not_readable(bytes.starts_with(any_format)
+                            ? "was written by a newer version of rlock (install that version here)"
+                            : "is damaged, or another program's");
   }
   Parser in(bytes.substr(format.size()));
   record.log_base = static_cast<std::int64_t>(in.number());

@@ -13,7 +13,8 @@ namespace rlock::record {
 
 struct LockRecord {
   KeySpace::Keys keys;
-  std::int64_t log_base = 0;  // the id of the entry before the first one in the log of `keys`; 0: that is the first of all
+  std::int64_t log_base =
+      0;  // the id of the entry before the first one in the log of `keys`; 0: that is the first of all
 };
 
 std::string encode(const LockRecord& record);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include "base/stop.h"
 #include "base/text.h"
+#include "base/wait.h"
 #include "store/script/lock_keys.h"
 
 namespace rlock::record {
@@ -171,7 +171,8 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   const bool log_is_over = has_expired(record->keys, log_key, state.time_us);
   const List log_before = log_is_over ? List{} : log_in(record->keys, log_key);
   Decision decision;
-  decision.log_base = record->log_base + (log_is_over ? static_cast<std::int64_t>(log_in(record->keys, log_key).size()) : 0);
+  decision.log_base =
+      record->log_base + (log_is_over ? static_cast<std::int64_t>(log_in(record->keys, log_key).size()) : 0);
   if (work.reads_log && !log_before.empty()) {
     auto whole = m_backend->events(work.lock, limit);
     if (!whole) {
@@ -183,7 +184,8 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   m_keys.set_time(state.time_us);
   m_listeners = state.listeners;
   m_messages.clear();
-  decision.answer = work.source.empty() ? m_keys.command(work.words) : m_scripts.run(work.source, work.keys, work.words);
+  decision.answer =
+      work.source.empty() ? m_keys.command(work.words) : m_scripts.run(work.source, work.keys, work.words);
   if (decision.answer.kind == Value::Kind::error) {
     return script_failed(work.lock, decision.answer.text);
   }
@@ -192,8 +194,7 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
     return decision;
   }
   const List log_after = log_in(m_keys.keys(), log_key);
-  const auto same = static_cast<std::size_t>(
-      std::ranges::mismatch(log_before, log_after).in1 - log_before.begin());
+  const auto same = static_cast<std::size_t>(std::ranges::mismatch(log_before, log_after).in1 - log_before.begin());
   for (std::size_t i = same; i < log_after.size(); ++i) {
     decision.events.push_back({.id = decision.log_base + static_cast<std::int64_t>(i) + 1, .entry = log_after[i]});
   }
@@ -220,8 +221,7 @@ Result<Done> RecordHost::pause_after_conflict(int conflicts, const CallLimits& l
   if (until >= limit.deadline) {
     return Error{ErrorCode::server_not_ready, {}};
   }
-  return m_clock.sleep_until(until, limit.stop) == Wake::due ? Result(Done{})
-                                                             : Error{ErrorCode::interrupted, "interrupted"};
+  return m_clock.sleep_until(until, limit.stop) == Wake::due ? Result(Done{}) : interrupted();
 }
 
 Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)

@@ -141,8 +141,10 @@ int ScriptInterpreter::call(lua_State* lua)
 
 ScriptInterpreter::ScriptInterpreter(KeySpace& keys) : m_keys(keys), m_lua(luaL_newstate())
 {
-  constexpr std::pair<const char*, lua_CFunction> libraries[] = {
-      {"", luaopen_base}, {LUA_TABLIBNAME, luaopen_table}, {LUA_STRLIBNAME, luaopen_string}, {LUA_MATHLIBNAME, luaopen_math}};
+  constexpr std::pair<const char*, lua_CFunction> libraries[] = {{"", luaopen_base},
+                                                                 {LUA_TABLIBNAME, luaopen_table},
+                                                                 {LUA_STRLIBNAME, luaopen_string},
+                                                                 {LUA_MATHLIBNAME, luaopen_math}};
   for (const auto& [name, open] : libraries) {
     lua_pushcfunction(m_lua, open);
     lua_pushstring(m_lua, name);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to PostgreSQL by libpq, without blocking calls: each request ends by its deadline. Private to store/postgres.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include "base/defaults.h"
+#include "base/reply.h"
+#include "base/result.h"
+#include "store/postgres/libpq.h"
+#include "store/postgres/postgres_url.h"
+
+namespace rlock::postgres {
+
+// A parameter of a statement, in text or binary form.
+struct Parameter {
+  std::string text;
+  bool is_binary = false;
+  bool is_null = false;
+};
+
+struct FreeRows {
+  const Libpq* pq = nullptr;
+  void operator()(PGresult* rows) const { pq->PQclear(rows); }
+};
+
+// The rows of an answer. The values are in text form unless the statement asks for binary ones.
+class Rows {
+ public:
+  Rows(PGresult* rows, const Libpq& pq) : m_rows(rows, FreeRows{&pq}), m_pq(&pq) {}
+  [[nodiscard]] int count() const { return m_pq->PQntuples(m_rows.get()); }
+  [[nodiscard]] bool is_null(int row, int column) const { return m_pq->PQgetisnull(m_rows.get(), row, column) != 0; }
+  [[nodiscard]] std::string text(int row, int column) const
+  {
+    return {m_pq->PQgetvalue(m_rows.get(), row, column),
+            static_cast<std::size_t>(m_pq->PQgetlength(m_rows.get(), row, column))};
+  }
+  [[nodiscard]] std::int64_t number(int row, int column) const;  // of a bigint in binary form
+
+ private:
+  std::unique_ptr<PGresult, FreeRows> m_rows;
+  const Libpq* m_pq;
+};
+
+// What the server refused, where the adapter tells cases apart.
+enum class Refusal { none, no_such_table, conflict, other };
+
+// Not thread-safe. After an Error, unless refusal() says that the server answered, the connection is dropped.
+class Connection {
+ public:
+  // `clock` must outlive it. Connects at the first request.
+  Connection(ConnectionSpec spec, const Clock& clock) : m_spec(std::move(spec)), m_clock(&clock) {}
+  ~Connection() { drop(); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Runs one statement; the values of its rows are binary. Without parameters: several statements.
+  //   unreachable       no answer by the deadline, no server, connection lost: the statement may have happened
+  //   refused           wrong password, or a missing right
+  //   server_not_ready  read-only, in recovery, shutting down, out of space
+  //   config            the database is no such, the name is too long
+  Result<Rows> ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit);
+  [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error of ask
+
+  // The next notification; nullopt: none by the deadline.
+  Result<std::optional<std::string>> next_notification(const CallLimits& limit);
+
+  void drop();
+  [[nodiscard]] int fd() const { return m_pg == nullptr ? -1 : m_pq->PQsocket(m_pg); }
+  [[nodiscard]] const std::string& where() const { return m_spec.url; }
+
+ private:
+  Result<Done> connect(const CallLimits& limit);
+  Result<Done> wait(int events, Instant since, const CallLimits& limit);
+  Result<Rows> answer(Instant since, const CallLimits& limit);
+  Error not_connected();
+  Error lost();
+  Error refused(const PGresult* answer);
+  std::optional<std::string> buffered_notification();
+
+  ConnectionSpec m_spec;
+  const Clock* m_clock;
+  const Libpq* m_pq = nullptr;
+  PGconn* m_pg = nullptr;
+  Refusal m_refusal = Refusal::none;
+};
+
+}  // namespace rlock::postgres

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The URL of a PostgreSQL server: as libpq reads it, and `create=no` besides.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include "base/result.h"
+#include "net/endpoint.h"
+
+namespace rlock::postgres {
+
+inline constexpr std::string_view scheme = "postgresql";
+
+struct ConnectionSpec {
+  std::string url;  // without password
+  std::string password;
+  bool creates_tables = true;
+};
+
+// Takes the password and user out of the URL, and lets libpq check the rest. Errors: ErrorCode::usage: the URL is invalid or has
+// an unknown parameter; ErrorCode::config: there is no libpq.
+Result<Endpoint> parse_postgres_url(std::string_view url);
+
+ConnectionSpec connection_spec(const Endpoint& endpoint);
+
+}  // namespace rlock::postgres

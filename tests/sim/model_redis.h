@@ -8,6 +8,7 @@
 
 namespace rlock::sim {
 
+using record::Entry;
 using record::Hash;
 using record::KeySpace;
 using record::List;

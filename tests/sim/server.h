@@ -2,6 +2,7 @@
 // A simulated Redis server: the model, the scripts and a wall clock that may be set.
 #pragma once
 
+#include "sim/model_redis.h"
 #include "store/record/script_interpreter.h"
 #include "sim/world.h"
 

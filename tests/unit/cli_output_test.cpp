@@ -61,15 +61,15 @@ TEST_CASE("time: in UTC, to the millisecond, and nothing for what is no time")
 TEST_CASE("json: the names that scripts rely on")
 {
   CHECK(status_json(held()) ==
-        R"({"key":"stock","held":true,"format":"redisson","kind":"plain","limit":null,"ttl_ms":28400,)"
+        R"({"key":"stock","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":28400,)"
         R"("fence":1732190400123456,"holders":[)" +
             std::string(ours_json) + R"(],"waiting":[],"last_run":null,"once":null})" + "\n");
   CHECK(status_json(vacant()) ==
-        R"({"key":"free","held":false,"format":"redisson","kind":"plain","limit":null,"ttl_ms":0,)"
+        R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[],"last_run":null,"once":null})"
         "\n");
   CHECK(status_json(foreign()) ==
-        R"({"key":"java","held":true,"format":"redisson","kind":"plain","limit":null,"ttl_ms":null,)"
+        R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
         R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
         R"("user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
         R"("waiting":[],"last_run":null,"once":null})"
@@ -85,7 +85,7 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
   LockState state = vacant();
   state.waiting = {bob("nightly"), nameless()};
   CHECK(status_json(state) ==
-        R"({"key":"free","held":false,"format":"redisson","kind":"plain","limit":null,"ttl_ms":0,)"
+        R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[)"
         R"({"place":1,"host":"web2","pid":72,"user":"bob","command":"./night.sh",)"
         R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"

@@ -75,16 +75,17 @@ std::int64_t forget_time(const KeySpace::Keys& keys)
   return last;
 }
 
-// The first owner in the lock's own key, in the layouts of all kinds.
-std::string first_holder(const Entry& lock, const KeySpace::Keys& keys, const std::string& owners_key)
+// The first owner in the lock's own key, in the layouts of all kinds; empty: none.
+std::string first_holder(const Entry& lock, const KeySpace::Keys& keys, const LockKeys& names)
 {
   if (const auto* hash = std::get_if<Hash>(&lock.data)) {
     const auto owner = std::ranges::find_if(*hash, [](const auto& field) { return field.first != "mode"; });
     return owner == hash->end() ? "?" : owner->first;
   }
-  const auto owners = keys.find(owners_key);  // of permits; their own key is a number
-  if (const auto* set = owners == keys.end() ? nullptr : std::get_if<SortedSet>(&owners->second.data)) {
-    return set->order.empty() ? "" : set->order.begin()->second;
+  if (keys.contains(names.own_number)) {  // permits: the lock's own key is the number of free ones
+    const auto owners = keys.find(names.second);
+    const auto* set = owners == keys.end() ? nullptr : std::get_if<SortedSet>(&owners->second.data);
+    return set == nullptr || set->order.empty() ? "" : "a permit";
   }
   const auto* text = std::get_if<std::string>(&lock.data);
   return text != nullptr ? *text : "?";
@@ -97,7 +98,7 @@ Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
   if (lock == keys.end()) {
     return face;
   }
-  face.holder = first_holder(lock->second, keys, names.second);
+  face.holder = printable(first_holder(lock->second, keys, names));
   face.until_us = face.holder.empty() ? 0 : lock->second.expires.value_or(0) * 1000;
   return face;
 }

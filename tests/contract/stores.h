@@ -5,7 +5,9 @@
 
 #include "cli/options/server.h"
 #include "store/open.h"
+#include "support/memory_backend.h"
 #include "support/memory_store.h"
+#include "support/postgres_fixture.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
 #include "support/topology.h"
@@ -24,6 +26,7 @@ namespace rlock::test {
 struct RunningServers {
   ServerSpec spec;
   std::vector<std::unique_ptr<RedisServer>> redis;
+  std::unique_ptr<PostgresServer> postgres = nullptr;
 };
 
 inline RunningServers memory_server(const std::string& scheme)
@@ -31,6 +34,21 @@ inline RunningServers memory_server(const std::string& scheme)
   static int number = 0;
   add_memory_engine();
   return {.spec = {.endpoints = {*parse_server(scheme + ":contract-" + std::to_string(++number))}}, .redis = {}};
+}
+
+inline RunningServers records_in_memory()
+{
+  static int number = 0;
+  add_record_engine();
+  return {.spec = {.endpoints = {*parse_server("records:contract-" + std::to_string(++number))}}, .redis = {}};
+}
+
+inline RunningServers postgres_server()
+{
+  auto server = std::make_unique<PostgresServer>(std::vector<std::string>{"fsync=off"});
+  const auto endpoint = parse_server(server->url());
+  REQUIRE_MESSAGE(endpoint, endpoint.error().text);
+  return {.spec = {.endpoints = {*endpoint}}, .redis = {}, .postgres = std::move(server)};
 }
 
 inline RunningServers redis_servers(int count)
@@ -71,6 +89,7 @@ struct StoreRow {
 inline constexpr std::array stores{
     StoreRow{"memory", [] { return memory_server("memory"); }, true},
     StoreRow{"memory with sessions", [] { return memory_server("memory-sessions"); }, true},
+    StoreRow{"records in memory", records_in_memory, true},
     StoreRow{"redis", [] { return redis_servers(1); }, true},
     StoreRow{"quorum of three", [] { return redis_servers(3); }, false},
 };
@@ -78,7 +97,11 @@ inline constexpr std::array stores{
 inline std::vector<StoreRow> stores_to_test()
 {
   if (topology_kind() == TopologyKind::unix_socket) {
-    return {stores.begin(), stores.end()};
+    std::vector<StoreRow> all(stores.begin(), stores.end());
+    if (has_postgres()) {
+      all.push_back({"postgres", postgres_server, true});
+    }
+    return all;
   }
   return {{"the topology", topology_servers, !is_quorum_topology()}};
 }

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/memory_backend.h"
+
+#include "base/fd.h"
+#include "base/wait.h"
+#include "store/open.h"
+#include "store/record/record_host.h"
+#include "store/script/script_store.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include <fnmatch.h>
+#include <sys/eventfd.h>
+
+namespace rlock::test {
+namespace {
+
+using record::Backend;
+using record::Change;
+using record::Commit;
+using record::Committed;
+using record::Conflict;
+using record::Snapshot;
+using record::Version;
+
+constexpr std::string_view scheme = "records";
+
+struct Row {
+  std::uint64_t version = 0;
+  std::string bytes;
+  std::string holder;
+  std::map<std::int64_t, std::string> events;
+};
+
+class MemorySource;
+
+struct MemoryTable {
+  std::mutex mutex;
+  std::map<std::string, Row> rows;
+  std::uint64_t last_version = 0;
+  std::set<MemorySource*> sources;
+};
+
+class MemorySource final : public MessageSource {
+ public:
+  MemorySource(MemoryTable& table, const Clock& clock)
+      : m_table(table), m_clock(clock), m_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+  {
+    const std::lock_guard guard(m_table.mutex);
+    m_table.sources.insert(this);
+  }
+  ~MemorySource() override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    m_table.sources.erase(this);
+  }
+  MemorySource(const MemorySource&) = delete;
+  MemorySource& operator=(const MemorySource&) = delete;
+
+  Result<Done> add(const LockChannel& channel, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    channels.emplace(channel.lock, channel.channel);
+    m_table.rows[std::string(channel.lock)].version = ++m_table.last_version;
+    return Done{};
+  }
+  Result<std::optional<Message>> next(const CallLimits& limit) override
+  {
+    if (wait_for(m_event.get(), POLLIN, m_clock, limit) != Waited::ready) {
+      return std::optional<Message>{};
+    }
+    const std::lock_guard guard(m_table.mutex);
+    if (messages.empty()) {
+      eventfd_t count = 0;
+      ::eventfd_read(m_event.get(), &count);
+      return std::optional<Message>{};
+    }
+    Message first = std::move(messages.front());
+    messages.pop_front();
+    return std::optional(std::move(first));
+  }
+  [[nodiscard]] int fd() const override { return m_event.get(); }
+  void tell(const Message& message)
+  {
+    messages.push_back(message);
+    ::eventfd_write(m_event.get(), 1);
+  }
+
+  std::set<std::pair<std::string, std::string>> channels;  // lock, channel
+  std::deque<Message> messages;
+
+ private:
+  MemoryTable& m_table;
+  const Clock& m_clock;
+  Fd m_event;
+};
+
+class MemoryBackend final : public Backend {
+ public:
+  MemoryBackend(MemoryTable& table, const Clock& clock) : m_table(table), m_clock(clock) {}
+
+  Result<Snapshot> read(std::string_view name, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    Snapshot state{.version = {}, .bytes = {}, .time_us = wall_clock_ms() * 1000, .listeners = {}};
+    if (const auto row = m_table.rows.find(std::string(name)); row != m_table.rows.end()) {
+      state.version = std::to_string(row->second.version);
+      state.bytes = row->second.bytes;
+    }
+    for (const MemorySource* source : m_table.sources) {
+      for (const auto& [lock, channel] : source->channels) {
+        if (lock == name) {
+          state.listeners.push_back(channel);
+        }
+      }
+    }
+    std::ranges::sort(state.listeners);
+    return state;
+  }
+
+  Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
+                          const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    const auto found = m_table.rows.find(std::string(name));
+    const std::string present = found == m_table.rows.end() ? "" : std::to_string(found->second.version);
+    if (present != version) {
+      return Commit{Conflict{}};
+    }
+    Row& row = m_table.rows[std::string(name)];
+    row.version = ++m_table.last_version;
+    row.bytes = change.bytes;
+    row.holder = change.face.holder;
+    if (change.last_event > 0) {
+      row.events.erase(row.events.upper_bound(change.last_event), row.events.end());
+    }
+    for (const record::LoggedEvent& event : change.events) {
+      row.events[event.id] = event.entry;
+    }
+    for (const Message& message : change.messages) {
+      for (MemorySource* source : m_table.sources) {
+        if (source->channels.contains({std::string(name), message.channel})) {
+          source->tell(message);
+        }
+      }
+    }
+    return Commit{Committed{std::to_string(row.version)}};
+  }
+
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
+  {
+    auto source = std::make_unique<MemorySource>(m_table, m_clock);
+    for (const LockChannel& channel : channels) {
+      if (const auto added = source->add(channel, limit); !added) {
+        return added.error();
+      }
+    }
+    return std::unique_ptr<MessageSource>(std::move(source));
+  }
+
+  Result<std::vector<std::string>> events(std::string_view name, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    std::vector<std::string> entries;
+    for (const auto& [id, entry] : m_table.rows[std::string(name)].events) {
+      entries.push_back(entry);
+    }
+    return entries;
+  }
+
+  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    std::vector<std::string> names;
+    for (const auto& [name, row] : m_table.rows) {
+      const bool counts = which == Which::held ? !row.holder.empty() : !row.events.empty();
+      if (counts && ::fnmatch(std::string(glob).c_str(), name.c_str(), 0) == 0) {
+        names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+  void drop_connection() override {}
+
+ private:
+  MemoryTable& m_table;
+  const Clock& m_clock;
+};
+
+Result<Endpoint> parse_records(std::string_view url)
+{
+  Endpoint endpoint;
+  endpoint.scheme = scheme;
+  endpoint.kind = Endpoint::Kind::other;
+  endpoint.path = url.substr(scheme.size() + 1);
+  return endpoint;
+}
+
+Result<std::unique_ptr<LockStore>> open_records(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
+                                                StopToken)
+{
+  auto host =
+      std::make_unique<record::RecordHost>(memory_backend(endpoint.path, clock), clock, std::make_unique<SystemRng>());
+  return std::unique_ptr<LockStore>(std::make_unique<ScriptStore>(std::move(host), clock));
+}
+
+}  // namespace
+
+void add_record_engine()
+{
+  static const bool once = [] {
+    add_engine({.scheme = scheme, .parse = parse_records, .open = open_records});
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+std::unique_ptr<Backend> memory_backend(const std::string& name, const Clock& clock)
+{
+  static std::map<std::string, MemoryTable> tables;
+  return std::make_unique<MemoryBackend>(tables[name], clock);
+}
+
+}  // namespace rlock::test

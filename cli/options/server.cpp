@@ -42,6 +42,9 @@ Result<Done> check_quorum(const std::vector<Endpoint>& endpoints, const Source& 
           "a cluster is no part of a quorum (give all its nodes in one URL, "
           "redis+cluster://host:7000,host:7001)");
     }
+    if (const std::string_view refusal = engine_of(*one).refuses_quorum; !refusal.empty()) {
+      return source.error(std::string(refusal));
+    }
     const auto same = std::find_if(std::next(one), endpoints.end(),
                                    [&](const Endpoint& other) { return one->is_same_server(other); });
     if (same != endpoints.end()) {
@@ -281,8 +284,11 @@ Result<Done> apply_tls(const RawServer& raw, const Environment& environment, Ser
     }
   }
   if ((raw.cacert || raw.cert) && !used) {
-    return usage((raw.cacert ? "--cacert" : "--cert") + std::string(": ") + server.endpoints.front().shown() +
-                 " is a server without TLS (try -S rediss://host:6379)");
+    const std::string_view refusal = engine_of(server.endpoints.front()).refuses_tls_files;
+    return usage((raw.cacert ? "--cacert: " : "--cert: ") +
+                 (refusal.empty()
+                      ? server.endpoints.front().shown() + " is a server without TLS (try -S rediss://host:6379)"
+                      : std::string(refusal)));
   }
   return Done{};
 }

@@ -136,6 +136,11 @@ Result<Done> finish_request(const RawTake& raw, const Environment& environment, 
   if (resolved && request.sync > 0 && request.server.endpoints.size() > 1) {
     return usage("--sync is for the replicas of one server; several servers have none (leave out --sync)");
   }
+  const std::string_view refusal =
+      resolved && request.sync > 0 ? engine_of(request.server.endpoints.front()).refuses_sync : "";
+  if (!refusal.empty()) {
+    return usage("--sync: " + std::string(refusal));
+  }
   return resolved;
 }
 

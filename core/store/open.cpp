@@ -37,10 +37,31 @@ Result<std::unique_ptr<LockStore>> open_postgres(const ServerSpec&, const Endpoi
 }
 
 // The first row also gets what no other row is for.
+constexpr Engine postgres_engine{
+    .scheme = postgres::scheme,
+    .parse = postgres::parse_postgres_url,
+    .open = open_postgres,
+    .refuses_sync =
+        "rlock cannot ask PostgreSQL which replicas have a commit (leave out --sync, and set "
+        "synchronous_standby_names on the server)",
+    .refuses_quorum =
+        "a PostgreSQL database is no part of a quorum (give it alone; its hosts stand in one URL, "
+        "postgresql://a,b/database)",
+    .refuses_tls_files =
+        "the URL of a PostgreSQL server names the files for TLS (try "
+        "postgresql://host/database?sslrootcert=FILE, sslcert=, sslkey=)",
+};
+
+constexpr Engine with_scheme(Engine engine, std::string_view scheme)
+{
+  engine.scheme = scheme;
+  return engine;
+}
+
 constexpr std::array<Engine, 3> engines{
     Engine{.scheme = "redis", .parse = parse_url, .open = open_redis},
-    Engine{.scheme = postgres::scheme, .parse = postgres::parse_postgres_url, .open = open_postgres},
-    Engine{.scheme = "postgres", .parse = postgres::parse_postgres_url, .open = open_postgres},
+    postgres_engine,
+    with_scheme(postgres_engine, "postgres"),
 };
 
 std::vector<Engine>& added_engines()
@@ -49,7 +70,7 @@ std::vector<Engine>& added_engines()
   return rows;
 }
 
-const Engine& engine_of(std::string_view scheme)
+const Engine& engine_for(std::string_view scheme)
 {
   for (const std::span<const Engine> rows :
        {std::span<const Engine>(engines), std::span<const Engine>(added_engines())}) {
@@ -61,10 +82,16 @@ const Engine& engine_of(std::string_view scheme)
   return engines.front();
 }
 
+}  // namespace
+
+const Engine& engine_of(const Endpoint& endpoint) { return engine_for(endpoint.scheme); }
+
+namespace {
+
 Result<std::unique_ptr<LockStore>> open_one(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
                                             StopToken stop)
 {
-  return engine_of(endpoint.scheme).open(server, endpoint, clock, stop);
+  return engine_of(endpoint).open(server, endpoint, clock, stop);
 }
 
 Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const Clock& clock, StopToken stop)
@@ -117,7 +144,7 @@ JobServer ServerSpec::for_job() const
 
 void add_engine(const Engine& engine) { added_engines().push_back(engine); }
 
-Result<Endpoint> parse_server(std::string_view url) { return engine_of(url.substr(0, url.find(':'))).parse(url); }
+Result<Endpoint> parse_server(std::string_view url) { return engine_for(url.substr(0, url.find(':'))).parse(url); }
 
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
 {

@@ -47,7 +47,14 @@ struct Engine {
   Result<Endpoint> (*parse)(std::string_view url);
   Result<std::unique_ptr<LockStore>> (*open)(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
                                              StopToken stop);
+  // What the engine refuses, and what to do instead; empty: it refuses nothing, or only when it is asked.
+  std::string_view refuses_sync = {};       // --sync
+  std::string_view refuses_quorum = {};     // to be one of several servers
+  std::string_view refuses_tls_files = {};  // --cacert, --cert, --tls-key
 };
+
+// The row of the endpoint's engine.
+const Engine& engine_of(const Endpoint& endpoint);
 
 // Adds a row for the rest of the process. Only tests call this. Not thread-safe.
 void add_engine(const Engine& engine);

@@ -114,6 +114,27 @@ TEST_CASE("server: what cannot be a quorum is said")
   CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).code == ErrorCode::config);
 }
 
+TEST_CASE("server: what a database cannot have is refused before a request")
+{
+  for (const auto& urls : {std::vector<std::string>{"redis://a", "postgresql://b/app"},
+                           std::vector<std::string>{"postgres://a/app", "redis://b", "redis://c"}}) {
+    const Error refused = error_of({.urls = urls}, {});
+    CHECK(refused.code == ErrorCode::usage);
+    CHECK(refused.text ==
+          "--server: a PostgreSQL database is no part of a quorum (give it alone; its hosts stand in one "
+          "URL, postgresql://a,b/database)");
+  }
+  const std::string url_has_files =
+      "the URL of a PostgreSQL server names the files for TLS (try "
+      "postgresql://host/database?sslrootcert=FILE, sslcert=, sslkey=)";
+  const Error authority = error_of({.urls = {"postgresql://a/app"}, .cacert = "ca.pem"}, {});
+  CHECK(authority.code == ErrorCode::usage);
+  CHECK(authority.text == "--cacert: " + url_has_files);
+  CHECK(error_of({.urls = {"postgresql://a/app"}, .cert = "me.pem"}, {}).text == "--cert: " + url_has_files);
+  CHECK(meant(with_url("postgresql://a/app"), {"RLOCK_CACERT=ca.pem"}).endpoints.size() == 1);  // may be for another
+  CHECK(error_of({.urls = {"postgresql://a/app"}, .quorum = QuorumRule::all}, {}).code == ErrorCode::usage);
+}
+
 TEST_CASE("server: one master by two of its sentinels has one vote")
 {
   const std::string one = "redis+sentinel://a,b/m";

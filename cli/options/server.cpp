@@ -441,13 +441,14 @@ Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& envir
 
 void wipe_passwords(std::span<char* const> argv)
 {
-  constexpr std::string_view secret = "sentinel_password=";
+  constexpr std::string_view secret = "password=";  // also sentinel_password= and sslpassword=
   for (char* word : argv) {
-    if (char* const parameter = std::strstr(word, secret.data()); parameter != nullptr) {
+    char* const scheme_end = std::strstr(word, "://");
+    char* const parameter = scheme_end == nullptr ? nullptr : std::strstr(scheme_end, secret.data());
+    if (parameter != nullptr) {
       char* const value = parameter + secret.size();
       std::fill(value, value + std::strlen(value), '*');
     }
-    char* const scheme_end = std::strstr(word, "://");
     // The last '@', because a password without percent-encoding may contain more of them.
     char* const at = scheme_end == nullptr ? nullptr : std::strrchr(scheme_end, '@');
     if (at != nullptr) {

@@ -154,6 +154,7 @@ TEST_CASE("wipe: user and password of a URL, wherever it stands, and nothing els
       {"--server=redis://:p@ss/w@h", "--server=redis://*******@h"},
       {"redis+sentinel://u:p@h/m?sentinel_password=p@q", "redis+sentinel://***@h/m?sentinel_password=***"},
       {"redis+sentinel://h/m?sentinel_password=p", "redis+sentinel://h/m?sentinel_password=*"},
+      {"postgresql:///app?host=/run&password=p@q&x=y", "postgresql:///app?host=/run&password=*******"},
       {"redis://h:1/0", "redis://h:1/0"},
       {"me@host", "me@host"},
       {"", ""},

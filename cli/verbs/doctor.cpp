@@ -82,6 +82,11 @@ bool any_failed(const std::vector<Finding>& findings)
                      [](const Finding& each) { return each.status == CheckStatus::fail; });
 }
 
+struct Diagnosed {
+  Facts facts = {};
+  std::vector<Finding> findings = {};
+};
+
 Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& raw)
 {
   const BootClock clock;
@@ -105,6 +110,49 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
                        {.name = *std::move(name), .ttl = raw.ttl, .timeout = server.timeout}, clock, rng);
 }
 
+// Asks a store that is no Redis server.
+Result<Diagnosed> diagnose_store(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& raw)
+{
+  const BootClock clock;
+  SystemRng rng;
+  const auto name = random_lock_name(raw.keys.prefix, "doctor", rng);
+  if (!name) {
+    return name.error();
+  }
+  Diagnosed diagnosed;
+  Facts& facts = diagnosed.facts;
+  facts.server = endpoint.shown();
+  const auto store = open_store(server, clock, StopToken::never());
+  if (!store) {
+    return store.error();
+  }
+  StoreChecks* const checks = (*store)->store_checks();
+  if (checks == nullptr) {
+    return not_offered(doctor_verb.name, endpoint.shown());
+  }
+  auto found = checks->check_server({clock.now() + server.timeout, StopToken::never()});
+  if (!found) {
+    facts.failure = found.error();
+  } else {
+    facts.probe = probe_lock(**store, *name, raw.ttl, server.timeout, clock, rng);
+  }
+  diagnosed.findings = check_store(facts, found ? *std::move(found) : std::vector<Finding>());
+  return diagnosed;
+}
+
+Result<Diagnosed> diagnose(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& raw)
+{
+  if (!endpoint.is_redis()) {
+    return diagnose_store(server, endpoint, raw);
+  }
+  auto facts = facts_of(server, endpoint, raw);
+  if (!facts) {
+    return facts.error();
+  }
+  auto findings = check_server(*facts, raw.ttl);
+  return Diagnosed{.facts = *std::move(facts), .findings = std::move(findings)};
+}
+
 // A server that could not be asked weighs more than one that failed a check.
 ExitCode worse(ExitCode one, ExitCode other)
 {
@@ -119,25 +167,20 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   if (!server) {
     return server.error();
   }
-  for (const Endpoint& endpoint : server->endpoints) {
-    if (!endpoint.is_redis()) {
-      return not_offered(doctor_verb.name, endpoint.shown());
-    }
-  }
   const bool several = server->endpoints.size() > 1;
   ExitCode end = ExitCode::ok;
   std::vector<Facts> all;
   for (const Endpoint& endpoint : server->endpoints) {
-    const Result<Facts> facts = facts_of(*server, endpoint, raw);
-    if (!facts) {
-      return facts.error();
+    const Result<Diagnosed> diagnosed = diagnose(*server, endpoint, raw);
+    if (!diagnosed) {
+      return diagnosed.error();
     }
-    const auto findings = check_server(*facts, raw.ttl);
-    print_findings(findings, facts->server, options, several);
-    end = worse(end, facts->failure         ? exit_code_of(facts->failure->code)
+    const auto& [facts, findings] = *diagnosed;
+    print_findings(findings, facts.server, options, several);
+    end = worse(end, facts.failure          ? exit_code_of(facts.failure->code)
                      : any_failed(findings) ? ExitCode::no
                                             : ExitCode::ok);
-    all.push_back(*facts);
+    all.push_back(facts);
   }
   const auto together = check_quorum(all);
   if (!together.empty()) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 #include "doctor/probe.h"
+#include "lock/abilities.h"
 
 namespace rlock {
 namespace {
@@ -134,12 +135,15 @@ class Bencher {
   std::vector<Micros> m_hand_over;
 };
 
-void delete_keys_everywhere(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock)
+void erase_everywhere(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock)
 {
   for (const Endpoint& endpoint : plan.server.endpoints) {
-    const auto transport = open_transport(plan.server, endpoint, clock, StopToken::never());
+    ServerSpec one = plan.server;
+    one.endpoints = {endpoint};
+    const auto store = open_store(one, clock, StopToken::never());
+    LockErasing* const erasing = store ? (*store)->erasing() : nullptr;
     for (const LockName& name : names) {
-      if (transport && !delete_lock_keys(**transport, name, {clock.now() + plan.server.timeout, StopToken::never()})) {
+      if (erasing == nullptr || !erasing->erase(name, {clock.now() + plan.server.timeout, StopToken::never()})) {
         break;
       }
     }
@@ -219,7 +223,7 @@ Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken s
   } catch (const std::system_error& refused) {
     result = Error{ErrorCode::os, "cannot start a thread for each connection: " + refused.code().message()};
   }
-  delete_keys_everywhere(plan, names, clock);
+  erase_everywhere(plan, names, clock);
   return result;
 }
 

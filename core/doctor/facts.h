@@ -12,6 +12,7 @@
 #include <vector>
 #include "base/clock.h"
 #include "base/result.h"
+#include "lock/abilities.h"
 #include "lock/names.h"
 #include "server/transport.h"
 #include "server/url.h"
@@ -118,16 +119,5 @@ Endpoint without_password(Endpoint endpoint);
 // `endpoint`, and `anonymous` to without_password(endpoint).
 Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const CollectOptions& options,
                     const Clock& clock, Rng& rng);
-
-// The result of one check of the doctor.
-
-enum class CheckStatus { ok, warn, fail, unknown };
-
-struct Finding {
-  std::string_view check;  // the name of the check, which never changes: "eviction"
-  CheckStatus status;
-  std::string found;   // for people; safe to print
-  std::string advice;  // what to do; empty: nothing
-};
 
 }  // namespace rlock

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/probe.h"
 
-#include "store/script/lock_keys.h"
+#include "lock/abilities.h"
 #include "store/redis/redis_store.h"
 
 #include <unistd.h>
@@ -9,12 +9,15 @@
 namespace rlock {
 namespace {
 
-Error unexpected(std::string what) { return {ErrorCode::internal, std::move(what) + " (is it a proxy, or no Redis?)"}; }
+Error unexpected(std::string what)
+{
+  return {ErrorCode::internal, std::move(what) + " (is a proxy between that changes answers?)"};
+}
 
 // The steps of a trial; each needs those before it.
 class Trial {
  public:
-  Trial(RedisStore& store, LockRequest spec, Millis timeout, const Clock& clock, Rng& rng)
+  Trial(LockStore& store, LockRequest spec, Millis timeout, const Clock& clock, Rng& rng)
       : m_store(store),
         m_spec(std::move(spec)),
         m_timeout(timeout),
@@ -64,6 +67,9 @@ class Trial {
   // Counts listeners before the owner listens: those clients listen to every owner.
   Result<Done> send_message()
   {
+    if (m_store.force_unlock() == nullptr) {
+      return Done{};
+    }
     const auto before = count_listeners();
     if (!before) {
       return before.error();
@@ -84,7 +90,7 @@ class Trial {
   {
     const ForceCall call{
         .name = m_spec.name, .kind = m_spec.kind, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
-    const auto asked = m_store.force(ForceStep::ask, call, limit());
+    const auto asked = m_store.force_unlock()->force(ForceStep::ask, call, limit());
     if (!asked) {
       return asked.error();
     }
@@ -114,7 +120,7 @@ class Trial {
 
   [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_timeout, StopToken::never()}; }
 
-  RedisStore& m_store;
+  LockStore& m_store;
   LockRequest m_spec;
   Millis m_timeout;
   const Clock& m_clock;
@@ -130,23 +136,22 @@ Result<LockName> random_lock_name(std::string_view prefix, std::string_view purp
   return LockName::parse(std::string(prefix) + "rlock:" + std::string(purpose) + ":" + random_uuid(rng));
 }
 
+Result<Probe> probe_lock(LockStore& store, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
+                         Rng& rng)
+{
+  const LockRequest spec{.name = name, .kind = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
+  auto probe = Trial(store, spec, timeout, clock, rng).run();
+  if (LockErasing* const erasing = store.erasing(); erasing != nullptr) {
+    [[maybe_unused]] const auto erased = erasing->erase(name, {clock.now() + timeout, StopToken::never()});
+  }
+  return probe;
+}
+
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng)
 {
   RedisStore store(std::make_unique<BorrowedTransport>(transport), clock);
-  const LockRequest spec{.name = name, .kind = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
-  auto probe = Trial(store, spec, timeout, clock, rng).run();
-  [[maybe_unused]] const auto deleted = delete_lock_keys(transport, name, {clock.now() + timeout, StopToken::never()});
-  return probe;
-}
-
-Result<Done> delete_lock_keys(Transport& transport, const LockName& name, const CallLimits& limit)
-{
-  const LockKeys keys(name);
-  const std::vector<std::string_view> argv{"DEL",       keys.lock,  keys.fence,   keys.holder,  keys.force,
-                                           keys.events, keys.queue, keys.waiters, keys.reserved};
-  const auto reply = transport.call(name.text(), argv, limit);
-  return reply ? Result(Done{}) : Result<Done>(reply.error());
+  return probe_lock(store, name, ttl, timeout, clock, rng);
 }
 
 }  // namespace rlock

@@ -4,6 +4,7 @@
 
 #include "doctor/facts.h"
 #include "lock/names.h"
+#include "lock/store.h"
 #include "server/transport.h"
 
 namespace rlock {
@@ -13,11 +14,11 @@ Result<LockName> random_lock_name(std::string_view prefix, std::string_view purp
 
 // Takes a trial lock, sees that another owner is refused, and renews and releases the lock. Leaves nothing on the server, also
 // after an Error, unless the server can no longer be reached. An Error says which step failed. `timeout` bounds each request.
+Result<Probe> probe_lock(LockStore& store, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
+                         Rng& rng);
+// The same on a Redis server.
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng);
-
-// Deletes all keys that may be left of a lock that no other client uses.
-Result<Done> delete_lock_keys(Transport& transport, const LockName& name, const CallLimits& limit);
 
 // A Transport that uses another Transport, which must outlive it.
 class BorrowedTransport final : public Transport {

@@ -52,4 +52,17 @@ std::vector<Finding> check_server(const Facts& facts, Millis ttl)
   return findings;
 }
 
+std::vector<Finding> check_store(const Facts& facts, std::vector<Finding> of_store)
+{
+  std::vector<Finding> findings{doctor::finding_of("reach", reach(facts))};
+  if (facts.failure) {
+    return findings;
+  }
+  findings.push_back(doctor::finding_of("lock", doctor::trial(facts.probe, doctor::unfit_for_locks)));
+  for (const Finding& each : of_store) {
+    findings.push_back(doctor::finding_of(each.check, {each.status, each.found, each.advice}));
+  }
+  return findings;
+}
+
 }  // namespace rlock

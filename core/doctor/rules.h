@@ -16,6 +16,10 @@ namespace rlock {
 // The findings about a server, in the order in which people read them. `ttl`: the ttl that the locks on this server will have.
 std::vector<Finding> check_server(const Facts& facts, Millis ttl);
 
+// The findings about a server whose store checks it itself (StoreChecks), and of a trial lock. Facts::info and Facts::config stay
+// empty.
+std::vector<Finding> check_store(const Facts& facts, std::vector<Finding> of_store);
+
 // Whether several servers are independent, so that they can form a quorum. Empty for one server.
 std::vector<Finding> check_quorum(std::span<const Facts> servers);
 
@@ -82,6 +86,11 @@ struct Check {
 
 // The usual Check::applies.
 inline bool answers(const Facts& facts) { return !facts.failure; }
+
+inline constexpr std::string_view unfit_for_locks = "no lock can be taken there before this is mended";
+
+// What the trial lock tells. `advice`: what to do if it failed.
+Diagnosis trial(const Result<Probe>& probe, std::string_view advice);
 
 // The advice about slots that no node serves; empty: there are none.
 std::string slot_advice(const Facts& facts);

@@ -127,14 +127,9 @@ Diagnosis clock(const Facts& facts, Millis)
 
 Diagnosis lock(const Facts& facts, Millis)
 {
-  if (facts.probe) {
-    return ok("a trial lock was taken, refused to another owner, renewed and released");
-  }
-  const Error& why = facts.probe.error();
+  const bool is_refused = !facts.probe && facts.probe.error().code == ErrorCode::refused;
   const std::string slots = slot_advice(facts);
-  return fail(why.text, why.code == ErrorCode::refused ? rules_advice(facts)
-                        : !slots.empty()               ? slots
-                                                       : "no lock can be taken there before this is mended");
+  return trial(facts.probe, is_refused ? rules_advice(facts) : !slots.empty() ? slots : std::string(unfit_for_locks));
 }
 
 Diagnosis messages(const Facts& facts, Millis)
@@ -215,6 +210,12 @@ std::string rules_advice(const Facts& facts)
 {
   return "rlock acl -k GLOB" + (facts.user.empty() ? "" : " --user " + facts.user) +
          " prints the rules; --prefix says where this user may lock";
+}
+
+Diagnosis trial(const Result<Probe>& probe, std::string_view advice)
+{
+  return probe ? ok("a trial lock was taken, refused to another owner, renewed and released")
+               : fail(probe.error().text, std::string(advice));
 }
 
 std::span<const Check> access_checks() { return checks; }

@@ -150,6 +150,34 @@ class RestartMarker {
   virtual Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) = 0;
 };
 
+// The result of one check of `rlock doctor`.
+
+enum class CheckStatus { ok, warn, fail, unknown };
+
+struct Finding {
+  std::string_view check;  // the name of the check, which never changes: "eviction"
+  CheckStatus status;
+  std::string found;   // for people
+  std::string advice;  // what to do; empty: nothing
+};
+
+// `rlock doctor`: what a store itself knows of its server.
+class StoreChecks {
+ public:
+  virtual ~StoreChecks() = default;
+  // Whether the server is fit to keep locks, in the order in which people read it. The texts may quote the server. An Error: the
+  // server could not be asked. Changes nothing there.
+  virtual Result<std::vector<Finding>> check_server(const CallLimits& limit) = 0;
+};
+
+// For locks on trial, of `rlock doctor` and `rlock bench`.
+class LockErasing {
+ public:
+  virtual ~LockErasing() = default;
+  // Deletes all that the store keeps of a lock of the kind Plain that no other client uses.
+  virtual Result<Done> erase(const LockName& name, const CallLimits& limit) = 0;
+};
+
 // Why a server does not offer LockStore::keeps_after_release and LockStore::has_token_leases.
 inline constexpr std::string_view nothing_kept_after_release = "its locks end with their release";
 inline constexpr std::string_view no_token_leases = "its locks end with the process that took them";

@@ -70,10 +70,12 @@ class Listener {
 class EventLog;
 class FenceRaising;
 class ForceUnlock;
+class LockErasing;
 class LockListing;
 class OnceMemory;
 class RestartMarker;
 class RunHistory;
+class StoreChecks;
 
 class LockStore {
  public:
@@ -135,10 +137,12 @@ class LockStore {
   virtual EventLog* event_log() { return nullptr; }
   virtual FenceRaising* fence_raising() { return nullptr; }
   virtual ForceUnlock* force_unlock() { return nullptr; }
+  virtual LockErasing* erasing() { return nullptr; }
   virtual LockListing* listing() { return nullptr; }
   virtual OnceMemory* once_memory() { return nullptr; }
   virtual RestartMarker* restart_marker() { return nullptr; }
   virtual RunHistory* run_history() { return nullptr; }
+  virtual StoreChecks* store_checks() { return nullptr; }
 };
 
 // The deadline of a waiter's request. Pure functions and their constants.

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 #include "base/defaults.h"
+#include "store/postgres/postgres_checks.h"
 #include "store/postgres/postgres_connection.h"
+#include "store/postgres/postgres_schema.h"
 
 namespace rlock::postgres {
 namespace {
@@ -21,17 +23,6 @@ using record::Committed;
 using record::Conflict;
 using record::Snapshot;
 using record::Version;
-
-// fillfactor: an update finds room on the page of the row. A listener is alive while the server process of its connection is.
-constexpr const char* schema = R"(
-create table if not exists rlock_lock (name text collate "C" primary key, version bigint not null, record bytea not null,
-  locked_by text, lock_until timestamptz, forget_at timestamptz) with (fillfactor = 50);
-create index if not exists rlock_lock_held on rlock_lock (name) where locked_by is not null;
-create table if not exists rlock_event (name text collate "C" not null, id bigint not null, entry bytea not null,
-  primary key (name, id));
-create table if not exists rlock_listener (name text collate "C" not null, channel text not null, pid int not null,
-  started timestamptz not null, primary key (name, channel, pid));
-)";
 
 // statement_timestamp() is the time at which the server got the statement: not before the sending, and not after the snapshot.
 // The server hides backend_start of other users from users without rights; their listeners count as alive.
@@ -76,6 +67,9 @@ constexpr const char* forget_sql = R"(
 with gone as (delete from rlock_lock where name in (select name from rlock_lock
   where forget_at < statement_timestamp() - interval '1 hour' limit 100 for update skip locked) returning name)
 delete from rlock_event e using gone where e.name = gone.name and $1::int = 1)";
+constexpr const char* erase_sql = R"(
+with l as (delete from rlock_listener where name = $1), e as (delete from rlock_event where name = $1)
+delete from rlock_lock where name = $1)";
 constexpr std::uint64_t commits_per_cleaning = 128;
 
 // A channel of PostgreSQL has at most 63 bytes, so its name is a hash (FNV-1a), and the message begins with the channel.
@@ -327,6 +321,18 @@ class PostgresBackend final : public Backend {
     return names;
   }
 
+  Result<Done> erase(std::string_view name, const CallLimits& limit) override
+  {
+    const std::array parameters{Parameter{std::string(name)}};
+    const auto erased = m_connection.ask(erase_sql, parameters, limit);
+    return erased ? Result(Done{}) : Result<Done>(erased.error());
+  }
+
+  Result<std::vector<Finding>> check_server(const CallLimits& limit) override
+  {
+    return postgres::check_server(m_connection, m_spec, m_clock, limit);
+  }
+
   void drop_connection() override { m_connection.drop(); }
 
  private:
@@ -341,7 +347,7 @@ class PostgresBackend final : public Backend {
                                             " has no table rlock_lock (leave out create=no once, or "
                                             "make the tables that rlock acl prints)"};
       }
-      const auto made = m_connection.ask(schema, {}, limit);
+      const auto made = m_connection.ask(std::string(create_tables_sql), {}, limit);
       if (!made && made.error().code == ErrorCode::refused) {
         return made.error();
       }

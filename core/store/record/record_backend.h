@@ -17,6 +17,7 @@
 #include "base/defaults.h"
 #include "base/reply.h"
 #include "base/result.h"
+#include "lock/abilities.h"
 #include "lock/names.h"
 #include "store/script/script_host.h"
 
@@ -94,6 +95,14 @@ class Backend {
     return Error{ErrorCode::config, "--sync " + std::to_string(request.sync.replicas) +
                                         ": rlock cannot ask this store for its replicas (leave out --sync)"};
   }
+  // Deletes the record and the event log of a lock that no other client uses. The default is for stores that end with their
+  // process.
+  virtual Result<Done> erase(std::string_view, const CallLimits&)
+  {
+    return Error{ErrorCode::config, "this store deletes no lock"};
+  }
+  // StoreChecks::check_server.
+  virtual Result<std::vector<Finding>> check_server(const CallLimits&) { return std::vector<Finding>(); }
   virtual void drop_connection() = 0;
 };
 

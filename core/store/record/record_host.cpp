@@ -322,6 +322,12 @@ Result<Done> RecordHost::await_replicas(const LockRequest& request, const CallLi
   return m_backend->await_replicas(request, limit);
 }
 
+Result<Done> RecordHost::erase(const LockName& lock, const CallLimits& limit)
+{
+  m_remembered.reset();
+  return m_backend->erase(lock.text(), limit);
+}
+
 void RecordHost::drop_connection()
 {
   m_remembered.reset();

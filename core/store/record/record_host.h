@@ -32,7 +32,7 @@ inline constexpr std::size_t longest_record = std::size_t{1} << 20;
 inline constexpr std::size_t entries_in_record = 24;
 
 // Threads and ownership: as ScriptHost says. `clock` must outlive it.
-class RecordHost final : public ScriptHost {
+class RecordHost final : public ScriptHost, public StoreChecks {
  public:
   RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng);
 
@@ -45,6 +45,9 @@ class RecordHost final : public ScriptHost {
   Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) override;
   Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) override;
   [[nodiscard]] bool is_about_one_lock(const Error&) const override { return false; }
+  Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
+  Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
+  StoreChecks* store_checks() override { return this; }
   void drop_connection() override;
 
  private:

@@ -17,6 +17,8 @@
 
 namespace rlock {
 
+class StoreChecks;
+
 // A Lua script of lua/ without its comment lines, and its SHA-1, by which a Redis server knows the script.
 struct Script {
   std::string_view name;           // KIND_VERB, or the name of a single script; for messages
@@ -95,6 +97,10 @@ class ScriptHost {
   virtual Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) = 0;
   // Whether the store refused a request because of the lock's name, so that another lock may be permitted.
   [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
+  // LockErasing::erase. The default deletes the keys of the lock.
+  virtual Result<Done> erase(const LockName& lock, const CallLimits& limit);
+  // LockStore::store_checks.
+  virtual StoreChecks* store_checks() { return nullptr; }
   // Drops the connection; the next request opens another one.
   virtual void drop_connection() = 0;
 

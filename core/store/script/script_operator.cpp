@@ -153,6 +153,15 @@ std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_each(std::span<cons
   return all;
 }
 
+Result<Done> ScriptHost::erase(const LockName& lock, const CallLimits& limit)
+{
+  const LockKeys keys(lock);
+  const std::array<std::string_view, 9> argv{"DEL",       keys.lock,  keys.fence,   keys.holder,  keys.force,
+                                             keys.events, keys.queue, keys.waiters, keys.reserved};
+  const auto reply = command(lock, argv, limit);
+  return reply ? Result(Done{}) : Result<Done>(reply.error());
+}
+
 Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& limit)
 {
   const auto answer = ask(name, "", limit);

@@ -19,6 +19,7 @@ class ScriptStore : public LockStore,
                     public EventLog,
                     public FenceRaising,
                     public ForceUnlock,
+                    public LockErasing,
                     public LockListing,
                     public OnceMemory,
                     public RestartMarker,
@@ -50,10 +51,12 @@ class ScriptStore : public LockStore,
   EventLog* event_log() override { return this; }
   FenceRaising* fence_raising() override { return m_host->can_join_quorum() ? this : nullptr; }
   ForceUnlock* force_unlock() override { return this; }
+  LockErasing* erasing() override { return this; }
   LockListing* listing() override { return this; }
   OnceMemory* once_memory() override { return this; }
   RestartMarker* restart_marker() override { return m_host->can_join_quorum() ? this : nullptr; }
   RunHistory* run_history() override { return this; }
+  StoreChecks* store_checks() override { return m_host->store_checks(); }
 
   Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
@@ -62,6 +65,7 @@ class ScriptStore : public LockStore,
   Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
                            const CallLimits& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
+  Result<Done> erase(const LockName& name, const CallLimits& limit) override { return m_host->erase(name, limit); }
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;

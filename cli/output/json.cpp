@@ -414,6 +414,16 @@ constexpr Fields<ShownRules, 5> acl_fields{{
     {{"line", "string", "the ACL SETUSER command"}, [](const ShownRules& shown) -> Json { return shown.line; }},
 }};
 
+struct ShownSql {
+  std::string_view user;
+  std::string_view sql;
+};
+constexpr Fields<ShownSql, 2> sql_fields{{
+    {{"user", "string", "name of the user"}, [](const ShownSql& shown) -> Json { return shown.user; }},
+    {{"sql", "string", "statements that make the tables and grant the rights"},
+     [](const ShownSql& shown) -> Json { return shown.sql; }},
+}};
+
 constexpr Fields<std::string_view, 1> version_fields{{
     {{"version", "string", "version of rlock"}, [](const std::string_view& version) -> Json { return version; }},
 }};
@@ -454,6 +464,7 @@ const std::vector<JsonObject>& json_objects()
       {"bucket", "one bucket of a histogram", {}, documented(bucket_fields)},
       {"pairs", "how many locks a second the server can do", {"bench"}, documented(pairs_fields)},
       {"rules", "what a user of the server may do", {"acl"}, documented(acl_fields)},
+      {"rights", "what a user of a database may do", {"acl"}, documented(sql_fields)},
       {"version", "this program", {"version"}, documented(version_fields)},
       {"log line",
        "a line on stderr, with --log-format json",
@@ -510,6 +521,11 @@ std::string finding_json(const Finding& finding, std::string_view status, std::s
 std::string acl_json(std::string_view user, const AclRules& rules, std::string_view line)
 {
   return line_of(ShownRules{.user = user, .rules = rules, .line = line}, acl_fields);
+}
+
+std::string rights_json(std::string_view user, std::string_view sql)
+{
+  return line_of(ShownSql{.user = user, .sql = sql}, sql_fields);
 }
 
 std::string version_json(std::string_view version) { return line_of(version, version_fields); }

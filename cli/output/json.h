@@ -49,6 +49,8 @@ std::string pairs_json(double per_second, unsigned connections);
 std::string finding_json(const Finding& finding, std::string_view status,
                          std::string_view server);  // server empty: this host
 std::string acl_json(std::string_view user, const AclRules& rights, std::string_view line);
+// The SQL that gives a user of a database what rlock needs.
+std::string rights_json(std::string_view user, std::string_view sql);
 std::string forget_json(const LockName& name, bool forgotten);
 std::string version_json(std::string_view version);
 

@@ -3,6 +3,7 @@
 #include "store/redis/acl.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
+#include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
@@ -16,19 +17,21 @@ namespace {
 
 struct RawAcl {
   RawKeys keys;
+  std::vector<std::string> urls;
   std::string user = "rlock";
   bool cluster = false;
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 4> examples{
     "rlock acl -k 'app:*' --user deploy | redis-cli",
     "redis-cli ACL SETUSER deploy '>PASSWORD'",
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
+    "rlock acl -S postgresql:///app --user deploy | psql app",
 };
 
 constexpr std::array exits{
-    ExitLine{ExitCode::ok, "the line is printed"},
+    ExitLine{ExitCode::ok, "the line, or the SQL, is printed"},
     ExitLine{ExitCode::config, "a brace in the pattern would split the lock over two cluster slots"},
 };
 
@@ -71,8 +74,29 @@ Result<Done> read_user(const Given& given, RawAcl& raw)
   return Done{};
 }
 
+// A database gives rights on whole tables.
+Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Engine& engine)
+{
+  if (raw.cluster || !raw.keys.keys.empty() || !call.operands.empty()) {
+    return usage(std::string(raw.cluster ? "--cluster: " : "a key: ") +
+                 "the rights of a database are for all its locks (leave it out)");
+  }
+  const std::string sql = engine.rights(raw.user);
+  print(raw.json ? rights_json(raw.user, sql) : sql);
+  return ended(ExitCode::ok);
+}
+
+// Parses the URL and asks no server.
 Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 {
+  const auto named = resolve_endpoints(raw.urls, call.environment);
+  if (!named) {
+    return named.error();
+  }
+  const Engine& engine = engine_of(named->endpoints.front());
+  if (engine.rights != nullptr) {
+    return print_rights(raw, call, engine);
+  }
   std::vector<std::string> globs;
   for (const auto& list : {raw.keys.keys, call.operands}) {
     for (const std::string& glob : list) {
@@ -95,6 +119,12 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 }
 
 constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take", "GLOB");
+constexpr OptionRow<RawAcl> server_row{{.names = "-S,--server",
+                                        .value = "URL",
+                                        .help = "kind of server, which is not asked: a database gets SQL",
+                                        .repeats = true,
+                                        .has_variable = true},
+                                       set<&RawAcl::urls>};
 constexpr std::array user_rows{
     OptionRow<RawAcl>{{.names = "--user", .value = "NAME", .help = "name of the user (rlock)"}, read_user},
     OptionRow<RawAcl>{{.names = "--cluster",
@@ -108,6 +138,7 @@ void add_acl_options(OptionTable& options, RawAcl& raw)
   add_prefix_option(options, raw.keys);
   options.add(user_rows, raw);
   options.add(json_lines_row, raw.json);
+  options.add(server_row, raw, server_group);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "lock/abilities.h"
 #include "store/postgres/postgres_backend.h"
+#include "store/postgres/postgres_schema.h"
 #include "store/quorum/quorum_store.h"
 #include "store/record/record_host.h"
 #include "store/redis/redis_store.h"
@@ -50,6 +51,7 @@ constexpr Engine postgres_engine{
     .refuses_tls_files =
         "the URL of a PostgreSQL server names the files for TLS (try "
         "postgresql://host/database?sslrootcert=FILE, sslcert=, sslkey=)",
+    .rights = postgres::rights_sql,
 };
 
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)

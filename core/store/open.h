@@ -51,6 +51,9 @@ struct Engine {
   std::string_view refuses_sync = {};       // --sync
   std::string_view refuses_quorum = {};     // to be one of several servers
   std::string_view refuses_tls_files = {};  // --cacert, --cert, --tls-key
+  // What an administrator feeds to the server's own tool, so that `user` may keep locks there. nullptr: the rights are ACL rules
+  // of Redis.
+  std::string (*rights)(std::string_view user) = nullptr;
 };
 
 // The row of the endpoint's engine.

@@ -34,6 +34,8 @@ constexpr std::array forms{
     UrlForm{"redis+cluster://host:port,host:port", "a cluster, by some of its nodes; rediss+cluster:// with TLS"},
     UrlForm{"redis+sentinel://host:port,host:port/master[/db]",
             "the master of that name, which the sentinels know; rediss+sentinel:// with TLS"},
+    UrlForm{"postgresql://[user[:password]@]host[:port]/database",
+            "a PostgreSQL database, in any form that libpq reads, and ?create=no"},
     UrlForm{"local:", "a private server that rlock starts for all processes of this user on this host"},
 };
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator of PostgreSQL does with rlock: doctor, acl, bench.
+#include "support/integration.h"
+#include "support/postgres_fixture.h"
+#include "support/test.h"
+
+using namespace rlock::test;
+
+namespace {
+
+Finished run_at(const std::string& url, Words args)
+{
+  args.insert(args.begin() + 1, {"-S", url});
+  return run_rlock(args);
+}
+
+std::string rows_left(const PostgresServer& server)
+{
+  return server.sql(
+      "select (select count(*) from rlock_lock) + (select count(*) from rlock_event) + "
+      "(select count(*) from rlock_listener)");
+}
+
+}  // namespace
+
+TEST_CASE("postgres doctor: a good server passes, in text and JSON, and keeps no row of the trial")
+{
+  const PostgresServer server;
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(text.code == 0);
+  CHECK(has(text.out, "ok       lock          a trial lock was taken"));
+  CHECK(has(text.out, "ok       messages"));
+  CHECK(has(run_at(server.url(), {"doctor", "--json"}).out, R"({"check":"tables","status":"ok")"));
+  CHECK(rows_left(server) == "0\n");
+}
+
+TEST_CASE("postgres doctor: a server that loses commits in a crash fails")
+{
+  const PostgresServer server({"fsync=off"});
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(text.code == 1);
+  CHECK(has(text.out, "fail     persistence   fsync is off"));
+}
+
+TEST_CASE("postgres acl: a user without rights fails the doctor until the administrator has run what acl prints")
+{
+  const PostgresServer server;
+  [[maybe_unused]] const std::string made =
+      server.sql("create user deploy; revoke create on schema public from public");
+  const std::string url = server.url("deploy");
+  const Finished before = run_at(url, {"doctor"});
+  CHECK(before.code == 1);
+  CHECK(has(before.out, "rlock acl --user deploy"));
+  const Finished printed = run_at(url, {"acl", "--user", "deploy"});
+  CHECK(printed.code == 0);
+  [[maybe_unused]] const std::string granted = server.sql(printed.out);
+  CHECK(run_at(url, {"doctor"}).code == 0);
+  CHECK(run_at(url, {"run", "-k", "k", "--", "true"}).code == 0);
+}
+
+TEST_CASE("postgres bench: it leaves no row")
+{
+  const PostgresServer server;
+  CHECK(run_at(server.url(), {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
+  CHECK(rows_left(server) == "0\n");
+}

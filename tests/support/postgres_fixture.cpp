@@ -143,6 +143,7 @@ void PostgresServer::kill()
 {
   signal_all(SIGKILL);
   m_server->wait();
+  m_server.reset();
 }
 
 void PostgresServer::stop() { signal_all(SIGSTOP); }

@@ -199,12 +199,18 @@ std::string RedisServer::ports() const
 void RedisServer::stop_signal()
 {
   m_process->signal(SIGSTOP);
+  if (m_topology) {
+    m_topology->signal_store(SIGSTOP);
+  }
   also([](RedisServer& other) { other.stop_signal(); });
 }
 
 void RedisServer::cont()
 {
   m_process->signal(SIGCONT);
+  if (m_topology) {
+    m_topology->signal_store(SIGCONT);
+  }
   also([](RedisServer& other) { other.cont(); });
 }
 
@@ -238,6 +244,9 @@ void RedisServer::kill_hard()
 {
   m_process->signal(SIGKILL);
   m_process->wait();
+  if (m_topology) {
+    m_topology->signal_store(SIGKILL);
+  }
   also([](RedisServer& other) { other.kill_hard(); });
 }
 
@@ -248,6 +257,7 @@ void RedisServer::restart()
   start();
   if (m_topology) {
     m_topology->started(*this);
+    m_topology->restart_store();
   }
   also([](RedisServer& other) { other.restart(); });
 }
@@ -269,6 +279,11 @@ Reply RedisServer::command(const std::vector<std::string>& words) const
 
 Result<Reply> RedisServer::try_command(const std::vector<std::string>& words) const
 {
+  if (m_topology) {
+    if (auto answer = m_topology->answer(words)) {
+      return *std::move(answer);
+    }
+  }
   return ask(endpoint_of(socket_path(), m_options.password), m_topology ? m_topology->translated(words) : words,
              std::chrono::seconds(10));
 }

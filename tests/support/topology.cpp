@@ -3,6 +3,7 @@
 
 #include "support/acl_fixture.h"
 #include "support/certificates.h"
+#include "support/postgres_topology.h"
 #include "support/redis_fixture.h"
 #include "support/sentinel_group.h"
 #include "support/skip.h"
@@ -26,10 +27,10 @@ struct NamedTopology {
   const char* name;
   TopologyKind kind;
 };
-constexpr NamedTopology topology_names[] = {{"unix", TopologyKind::unix_socket},  {"tcp", TopologyKind::tcp},
-                                            {"tls", TopologyKind::tls},           {"acl", TopologyKind::acl},
-                                            {"sentinel", TopologyKind::sentinel}, {"cluster", TopologyKind::cluster},
-                                            {"quorum3", TopologyKind::quorum3},   {"quorum5", TopologyKind::quorum5}};
+constexpr NamedTopology topology_names[] = {
+    {"unix", TopologyKind::unix_socket}, {"tcp", TopologyKind::tcp},           {"tls", TopologyKind::tls},
+    {"acl", TopologyKind::acl},          {"sentinel", TopologyKind::sentinel}, {"cluster", TopologyKind::cluster},
+    {"quorum3", TopologyKind::quorum3},  {"quorum5", TopologyKind::quorum5},   {"postgres", TopologyKind::postgres}};
 
 const char* requested_name()
 {
@@ -161,8 +162,9 @@ TopologyKind topology_kind()
   const std::string name = requested_name();
   const auto* const known = std::find_if(std::begin(topology_names), std::end(topology_names),
                                          [&](const NamedTopology& one) { return one.name == name; });
-  REQUIRE_MESSAGE(known != std::end(topology_names),
-                  "RLOCK_TEST_ON is one of unix, tcp, tls, acl, sentinel, cluster, quorum3, quorum5, not " << name);
+  REQUIRE_MESSAGE(
+      known != std::end(topology_names),
+      "RLOCK_TEST_ON is one of unix, tcp, tls, acl, sentinel, cluster, quorum3, quorum5, postgres, not " << name);
   return known->kind;
 }
 
@@ -211,7 +213,8 @@ RedisOptions topology_options(RedisOptions options)
       break;
     case TopologyKind::unix_socket:
     case TopologyKind::quorum3:
-    case TopologyKind::quorum5: break;
+    case TopologyKind::quorum5:
+    case TopologyKind::postgres: break;
   }
   return options;
 }
@@ -226,6 +229,7 @@ std::shared_ptr<Topology> make_topology(const RedisServer& server, const RedisOp
     case TopologyKind::cluster: return std::make_shared<ClusterTopology>(server);
     case TopologyKind::quorum3: return std::make_shared<QuorumTopology>(server, options, 3);
     case TopologyKind::quorum5: return std::make_shared<QuorumTopology>(server, options, 5);
+    case TopologyKind::postgres: return postgres_topology(options);
     case TopologyKind::unix_socket: break;
   }
   return nullptr;

@@ -2,10 +2,13 @@
 // The kind of server that the test cases use (RLOCK_TEST_ON). url() of a test's RedisServer leads to such a server.
 #pragma once
 
+#include "base/reply.h"
+
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,7 @@ enum class TopologyKind {
   cluster,   // the server is a complete cluster
   quorum3,   // the server is the first of three; what a test does to that server is done to all three
   quorum5,
+  postgres,  // the locks are in PostgreSQL; commands of a test work on the records of the locks
 };
 
 TopologyKind topology_kind();  // an unknown one fails the test case
@@ -44,6 +48,11 @@ class Topology {
   [[nodiscard]] virtual std::vector<std::string> translated(std::vector<std::string> words) const { return words; }
   virtual void for_other_servers(const std::function<void(RedisServer&)>&) {
   }  // calls the function for the other servers of a quorum
+  // A store that is no Redis answers the commands of a test itself; nullopt: the Redis server does. Skips the test case when only
+  // a Redis server knows the answer.
+  [[nodiscard]] virtual std::optional<Reply> answer(const std::vector<std::string>&) const { return std::nullopt; }
+  virtual void signal_store(int) {}  // STOP, CONT, or KILL, after which restart_store() starts it again
+  virtual void restart_store() {}
 };
 bool uses_topology(const RedisOptions& options);
 RedisOptions topology_options(RedisOptions options);

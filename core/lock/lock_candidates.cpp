@@ -91,12 +91,12 @@ constexpr Millis step_back{300};       // between one of these and the next
 constexpr Millis step_behind{20};      // the same behind them, where the lock is not renewed any more
 constexpr Millis poll_pause{100};      // where the holder does not announce its release
 
-// A holder that renews has more than half of its lease left. The waiters in front may be stopped, so all look at the end of one that
-// has less.
+// Whether no client will renew the lease. The waiters in front may be stopped, so all waiters look at the end of such a lease. A
+// holder that renews has more than half of its lease left.
 bool is_ending(const Busy& busy)
 {
   const auto& info = busy.holder ? busy.holder->info : std::nullopt;
-  return info && *busy.ttl <= handover_confirmation && *busy.ttl * 2 < info->lease;
+  return info && (info->over || (*busy.ttl <= handover_confirmation && *busy.ttl * 2 < info->lease));
 }
 
 Millis up_to(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::uint64_t>(most.count()) + 1)}; }

@@ -106,6 +106,23 @@ local function ms_to_watch(place)
   return age < WATCH_PAUSE and math.ceil(HANDOVER_CONFIRMATION + WATCH_PAUSE - age) + steps or nil
 end
 
+-- Tells the waiters at both ends of the queue, from `place` on, to ask in `ms`, one after the other. Returns how many there are.
+local function have_watched(place, ms)
+  local watchers = ends_of_line(QUEUE, place)
+  for i, watcher in ipairs(watchers) do
+    notify(watcher, 'watch ' .. ms + i * WATCH_STEP)
+  end
+  return #watchers
+end
+
+-- Tells the first waiter to ask in `ms`, when a lock that no client renews any more ends. The first waiters may be stopped, so a
+-- few other waiters ask a little later.
+local function have_end_watched(ms)
+  if notify_first('look ' .. ms) then
+    have_watched(1, ms)
+  end
+end
+
 -- Tells the first remaining waiter to check whether the admitted waiter confirms. The first remaining waiter may be stopped,
 -- which the server cannot see, so the function tells a few other waiters to look later: those behind it and the last in the
 -- queue. They look when every hand-over is over of which they got no message.
@@ -115,11 +132,7 @@ local function have_hand_over_watched(ms)
   if not place or math.abs(now_us() - told) < WATCH_PAUSE * 1000 then
     return
   end
-  local watchers = ends_of_line(QUEUE, place + 1)
-  for i, watcher in ipairs(watchers) do
-    notify(watcher, 'watch ' .. HANDOVER_CONFIRMATION + WATCH_PAUSE + i * WATCH_STEP)
-  end
-  if #watchers > 0 then
+  if have_watched(place + 1, HANDOVER_CONFIRMATION + WATCH_PAUSE) > 0 then
     store_time('#watch')
   end
 end

@@ -143,7 +143,7 @@ if min_hold > 0 then
   extend_records(min_hold)
   set_ttl(OWNER, min_hold)
   log_pending_release()
-  notify_first('look ' .. min_hold)
+  have_end_watched(min_hold)
   return {'released'}
 end
 local left = remove_hold(OWNER)

@@ -72,6 +72,26 @@ TEST_CASE("silent waiters: a hand-over is watched by the first waiter, and later
   }
 }
 
+TEST_CASE(
+    "silent waiters: the end of a lock that --min-hold keeps is watched by the first waiters and by the last ones")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(kind_of(mode).with_article);
+    Line line(mode, 20);
+    line.release("holder", "holder", 2500);
+    std::string expected = "wa look 2500";
+    int delay = 2500;
+    for (int number = 1; number < 20; ++number) {
+      if (number < 9 || number >= 12) {
+        expected += ", " + Line::name_of(number) + " watch " + std::to_string(delay += 20);
+      }
+    }
+    CHECK(line.all_heard() == expected);
+    CHECK(word(line.ask(4)) == "busy");
+    CHECK(line.in_line().size() == 20);
+  }
+}
+
 TEST_CASE("silent waiters: hand-overs in quick succession wake up one waiter each")
 {
   Line line(Plain{}, 6);

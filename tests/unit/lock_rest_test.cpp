@@ -42,21 +42,26 @@ TEST_CASE("lock candidate: far behind a holder that does not renew any more a wa
     const char* why;
     Millis ttl;
     Millis lease;
+    bool over;
     std::uint64_t place;
     Millis least;
     Millis most;
   };
   const Row rows[] = {
-      {"ends", 500ms, 3s, 4, 1701ms, 1703ms},
-      {"further behind", 500ms, 3s, 14, 1901ms, 1903ms},
-      {"may still be renewed", 1600ms, 3s, 4, 10s, 10s},
-      {"ends later", 3s, 30s, 4, 10s, 10s},
+      {"ends", 500ms, 3s, false, 4, 1701ms, 1703ms},
+      {"further behind", 500ms, 3s, false, 14, 1901ms, 1903ms},
+      {"may still be renewed", 1600ms, 3s, false, 4, 10s, 10s},
+      {"ends later", 3s, 30s, false, 4, 10s, 10s},
+      {"only --min-hold keeps it", 2004ms, 3s, true, 4, 3205ms, 3207ms},
+      {"--min-hold keeps it longer than the lease", 8s, 3s, true, 4, 9201ms, 9203ms},
+      {"--min-hold keeps it for very long", 60s, 3s, true, 4, 10s, 10s},
   };
   SystemRng rng;
   for (const Row& row : rows) {
     CAPTURE(row.why);
     HolderInfo info;
     info.lease = row.lease;
+    info.over = row.over;
     const Busy busy{
         .ttl = row.ttl, .holder = Holder{.owner = Owner::of("o"), .info = info}, .waiters_ahead = row.place};
     const Millis rest = rest_after(busy, rng);

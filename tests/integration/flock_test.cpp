@@ -4,6 +4,8 @@
 #include "support/flock_fixture.h"
 #include "support/integration.h"
 
+#include <algorithm>
+
 using namespace rlock::test;
 
 namespace {
@@ -100,6 +102,29 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
     CHECK(script.out() == "free\n");
     CHECK(script.err() == "");
   });
+}
+
+// A fail-over may lose the grant, and not the place that the holder had in line before.
+TEST_CASE("flock: a lost lock whose holder the server still has in its queue was not unlocked by the command")
+{
+  const RedisServer server;
+  const FlockFixture flock = rflock_fixture(server);
+  Process holder = flock.start({"--ttl", "9s"}, {"sleep", "6"});
+  const auto listens = [&] { return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:taken:*"})).empty(); };
+  wait_until(listens, "the command's rlock listens");
+  const Words fields = as_texts(server.command({"HKEYS", "k"}));
+  const auto is_hold = [](const std::string& field) { return field.ends_with(":write"); };
+  const auto hold = std::find_if(fields.begin(), fields.end(), is_hold);
+  REQUIRE(hold != fields.end());
+  const std::string owner = hold->substr(0, hold->rfind(':'));
+  server.command({"HSET", "rlock:waiters-rw:{k}", "wish:" + owner, "write"});
+  server.command({"ZADD", "rlock:queue-rw:{k}", "1", owner});
+  server.command({"HSET", "k", "somebody:1:write", "1"});
+  server.command({"PEXPIRE", "k", "60000"});
+  server.command({"HDEL", "k", *hold});
+  CHECK(holder.wait(15s) == exited(121));
+  CHECK(has(holder.err(), "now held by somebody:1"));
+  CHECK(as_text(server.command({"HGET", "k", "somebody:1:write"})) == "1");
 }
 
 TEST_CASE("flock: 11: with --close the command has one descriptor less")

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [tests] [lint] [release]: installs with apt the missing packages for building and trying rlock; with `tests` also
-# those for the tests; with `lint` those of .ci/check.sh besides; with `release` those of packaging/release.sh, for which it adds the
+# install-deps.sh [tests] [databases] [lint] [release]: installs with apt the missing packages for building and trying rlock; with
+# `tests` also those for the tests; with `databases` servers for the tests of locks in databases, without starting their services;
+# with `lint` those of .ci/check.sh; with `release` those of packaging/release.sh, for which it adds the
 # architecture arm64 to dpkg on x86_64. Needs no rights when nothing is missing.
 set -eu
 
 if ! command -v apt-get >/dev/null; then
   cat <<'END'
 There is no apt here, so no package is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
-pkg-config, hiredis, OpenSSL's headers, CLI11, toml++ and nlohmann-json, then redis or valkey to
-talk to; its tests need doctest and openssl:
-  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel cli11-devel \
+pkg-config, hiredis, OpenSSL's headers, Lua 5.1, libpq's header, CLI11, toml++ and nlohmann-json, then
+redis or valkey to talk to; its tests need doctest and openssl:
+  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel compat-lua-devel libpq-devel cli11-devel \
                       tomlplusplus-devel json-devel valkey doctest-devel openssl
-  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl cli11 tomlplusplus nlohmann-json valkey doctest
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs cli11 tomlplusplus nlohmann-json valkey doctest
 END
   exit 0
 fi
@@ -42,6 +43,7 @@ packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev l
 for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
+    databases) packages="$packages postgresql" ;;  # for the tests of locks in databases
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
       # The sanitizers of clang; a machine may have those of one version without the package that names the version.
@@ -77,6 +79,16 @@ as_root apt-get -q update
 if [ -n "$server" ] && ! apt-cache show "$server" >/dev/null 2>&1; then
   server=valkey-server
 fi
+# The services of the databases are not started: tests start servers of their own.
+policy=/usr/sbin/policy-rc.d
+case $missing in
+  *postgresql*)
+    if [ ! -e "$policy" ]; then
+      printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+      as_root chmod 755 "$policy"
+      trap 'as_root rm -f "$policy"' EXIT
+    fi ;;
+esac
 # shellcheck disable=SC2086  # a list of words
 as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
   -o DPkg::Lock::Timeout=120 install $missing $server

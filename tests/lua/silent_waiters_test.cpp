@@ -75,9 +75,9 @@ TEST_CASE("silent waiters: a hand-over is watched by the first waiter, and later
 TEST_CASE(
     "silent waiters: the end of a lock that --min-hold keeps is watched by the first waiters and by the last ones")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(kind_of(mode).with_article);
-    Line line(mode, 20);
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    Line line(kind, 20);
     line.release("holder", "holder", 2500);
     std::string expected = "wa look 2500";
     int delay = 2500;

@@ -64,7 +64,9 @@ constexpr const char* with_events_sql = "select distinct name from rlock_event w
 
 // Rows that are of no use any more are deleted by now and then one commit, with the events of their locks.
 constexpr const char* forget_sql = R"(
-with gone as (delete from rlock_lock where name in (select name from rlock_lock
+with dead as (delete from rlock_listener l where not exists (select from pg_stat_get_activity(l.pid) a
+    where a.backend_start = l.started or a.backend_start is null)),
+  gone as (delete from rlock_lock where name in (select name from rlock_lock
   where forget_at < statement_timestamp() - interval '1 hour' limit 100 for update skip locked) returning name)
 delete from rlock_event e using gone where e.name = gone.name and $1::int = 1)";
 constexpr const char* erase_sql = R"(

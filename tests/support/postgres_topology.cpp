@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -80,11 +81,23 @@ class PostgresTopology final : public Topology {
 
   [[nodiscard]] std::string url() const override { return m_server.url(); }
 
-  [[nodiscard]] std::optional<Reply> answer(const std::vector<std::string>& words) const override
+  [[nodiscard]] std::optional<Result<Reply>> answer(const std::vector<std::string>& words) const override
   {
     const std::string& command = words.front();
+    const std::lock_guard guard(m_mutex);
     if (command == "PING") {
-      return text_reply("PONG");
+      const auto there = on_record({"EXISTS", "k"});
+      return there ? Result(text_reply("PONG")) : there;
+    }
+    if (command == "TIME") {
+      const std::string micros = m_server.sql("select (extract(epoch from now()) * 1000000)::bigint");
+      return list_reply(
+          {std::to_string(std::stoll(micros) / 1'000'000), std::to_string(std::stoll(micros) % 1'000'000)});
+    }
+    if (command == "SCAN") {
+      Reply page = list_reply({"0"});
+      page.elements.push_back(list_reply(keys("*")));
+      return page;
     }
     if (command == "DBSIZE") {
       return number_reply(keys("*").size());
@@ -97,6 +110,12 @@ class PostgresTopology final : public Topology {
     }
     if (command == "FLUSHALL") {
       (void)m_server.sql("delete from rlock_lock; delete from rlock_event");
+      return text_reply("OK");
+    }
+    if (command == "CLIENT" && words.size() == 2 && words[1] == "KILL") {
+      (void)m_server.sql(
+          "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and "
+          "backend_type = 'client backend'");
       return text_reply("OK");
     }
     if (std::ranges::find(key_commands, command) != key_commands.end()) {
@@ -128,19 +147,22 @@ class PostgresTopology final : public Topology {
     return {.deadline = m_clock.now() + std::chrono::seconds(10), .stop = StopToken::never()};
   }
 
-  [[nodiscard]] Reply on_record(const std::vector<std::string>& words) const
+  [[nodiscard]] Result<Reply> on_record(const std::vector<std::string>& words) const
   {
     const auto name = LockName::parse(lock_of(words.at(1)));
     REQUIRE_MESSAGE(name, words[1]);
     const std::vector<std::string_view> argv(words.begin(), words.end());
     auto reply = m_host.command(*name, argv, limit());
-    REQUIRE_MESSAGE(reply, reply.error().text);
+    if (!reply) {
+      m_host.drop_connection();
+      return reply.error();
+    }
     if (words.front() == "LRANGE" && words[1].starts_with("rlock:events:")) {
       const auto log = m_host.logs(std::array{*name}, limit());
       REQUIRE(log.front());
       return list_reply(*log.front());
     }
-    return *std::move(reply);
+    return reply;
   }
 
   // The names of all keys of all locks.
@@ -182,6 +204,7 @@ class PostgresTopology final : public Topology {
     return found;
   }
 
+  mutable std::mutex m_mutex;
   BootClock m_clock;
   PostgresServer m_server;
   mutable record::RecordHost m_host;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/reply.h"
+#include "base/result.h"
 
 #include <functional>
 #include <initializer_list>
@@ -50,7 +51,10 @@ class Topology {
   }  // calls the function for the other servers of a quorum
   // A store that is no Redis answers the commands of a test itself; nullopt: the Redis server does. Skips the test case when only
   // a Redis server knows the answer.
-  [[nodiscard]] virtual std::optional<Reply> answer(const std::vector<std::string>&) const { return std::nullopt; }
+  [[nodiscard]] virtual std::optional<Result<Reply>> answer(const std::vector<std::string>&) const
+  {
+    return std::nullopt;
+  }
   virtual void signal_store(int) {}  // STOP, CONT, or KILL, after which restart_store() starts it again
   virtual void restart_store() {}
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/relay.h"
 
+#include "support/topology.h"
+
 #include "net/codec.h"
 #include "support/sockets.h"
 #include "support/temp_dir.h"
@@ -286,7 +288,10 @@ Relay::Relay(std::filesystem::path server, RelayOptions options)
   m_acceptor = std::thread([this] { accept_all(); });
 }
 
-Relay::Relay(const RedisServer& server) : Relay(server.socket_path(), {}) {}
+Relay::Relay(const RedisServer& server) : Relay(server.socket_path(), {})
+{
+  skip_on({TopologyKind::postgres}, "there is no Redis behind the relay");
+}
 
 Relay::~Relay()
 {

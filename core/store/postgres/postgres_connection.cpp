@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/postgres/postgres_connection.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <vector>
+#include "base/fd.h"
 #include "base/text.h"
 #include "base/wait.h"
 
@@ -101,6 +104,9 @@ Error Connection::not_connected()
                         text.find("authentication failed") != std::string::npos ||
                         text.find("no pg_hba.conf entry") != std::string::npos;
   drop();
+  if (!Fd(::open("/", O_RDONLY | O_CLOEXEC))) {
+    return {ErrorCode::os, "cannot connect to " + m_spec.url + ": " + os_text(errno) + " (raise ulimit -n)"};
+  }
   return {is_login ? ErrorCode::refused : ErrorCode::unreachable, "cannot connect to " + m_spec.url + ": " + text};
 }
 

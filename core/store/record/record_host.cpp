@@ -75,31 +75,35 @@ std::int64_t forget_time(const KeySpace::Keys& keys)
   return last;
 }
 
-// The first owner in the lock's own key, in the layouts of all kinds; empty: none.
-std::string first_holder(const Entry& lock, const KeySpace::Keys& keys, const LockKeys& names)
+// The first owner in the lock's own key, in the layouts of all kinds.
+std::string first_holder(const Entry& lock)
 {
   if (const auto* hash = std::get_if<Hash>(&lock.data)) {
     const auto owner = std::ranges::find_if(*hash, [](const auto& field) { return field.first != "mode"; });
     return owner == hash->end() ? "?" : owner->first;
   }
-  if (keys.contains(names.own_number)) {  // permits: the lock's own key is the number of free ones
-    const auto owners = keys.find(names.second);
-    const auto* set = owners == keys.end() ? nullptr : std::get_if<SortedSet>(&owners->second.data);
-    return set == nullptr || set->order.empty() ? "" : "a permit";
-  }
   const auto* text = std::get_if<std::string>(&lock.data);
   return text != nullptr ? *text : "?";
+}
+
+// Permits have their holders in a key of their own. The lock's own key is the number of free ones.
+bool has_permit_holders(const KeySpace::Keys& keys, const LockKeys& names)
+{
+  const auto owners = keys.find(names.second);
+  const auto* set = owners == keys.end() ? nullptr : std::get_if<SortedSet>(&owners->second.data);
+  return set != nullptr && !set->order.empty();
 }
 
 Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
 {
   Face face{.holder = {}, .until_us = 0, .forget_us = forget_time(keys)};
   const auto lock = keys.find(names.lock);
-  if (lock == keys.end()) {
-    return face;
+  if (has_permit_holders(keys, names)) {
+    face.holder = "a permit";
+  } else if (lock != keys.end() && !keys.contains(names.own_number)) {
+    face.holder = printable(first_holder(lock->second));
+    face.until_us = lock->second.expires.value_or(0) * 1000;
   }
-  face.holder = printable(first_holder(lock->second, keys, names));
-  face.until_us = face.holder.empty() ? 0 : lock->second.expires.value_or(0) * 1000;
   return face;
 }
 

@@ -3,6 +3,7 @@
 #include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/paths.h"
+#include "support/skip.h"
 
 using namespace rlock::test;
 

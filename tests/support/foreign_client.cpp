@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/foreign_client.h"
 
+#include "support/topology.h"
+
 #include "support/redis_fixture.h"
 
 #include <doctest/doctest.h>
@@ -40,6 +42,7 @@ ForeignClient::ForeignClient(const std::string& url, std::string key, std::strin
       m_channel("redisson_lock__channel:{" + m_key + "}"),
       m_owner(std::move(owner))
 {
+  skip_on({TopologyKind::postgres}, "clients that are not rlock use Redis");
 }
 
 Reply ForeignClient::call(const std::vector<std::string>& words)

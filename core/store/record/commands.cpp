@@ -69,7 +69,11 @@ Value set(KeySpace& redis, const Words& words)
   Entry entry{words.at(2), {}};
   Value answer = Value::status("OK");
   for (std::size_t at = 3; at < words.size(); ++at) {
-    if (words[at] == "KEEPTTL") {
+    if (words[at] == "NX") {
+      if (before != nullptr) {
+        return {};
+      }
+    } else if (words[at] == "KEEPTTL") {
       entry.expires = before != nullptr ? before->expires : std::nullopt;
     } else if (words[at] == "GET") {
       answer = get(redis, words);

@@ -65,15 +65,18 @@ Value zadd(KeySpace& redis, const Words& words)
 {
   const bool only_new = words.at(2) == "NX";
   const std::size_t at = only_new ? 3 : 2;
-  if (words.size() != at + 2) {
-    throw CommandError{"ERR the record engine knows ZADD with one member only"};
+  if (words.size() < at + 2 || (words.size() - at) % 2 != 0) {
+    throw CommandError{"ERR syntax error"};
   }
-  const double score = score_of(words[at]);
-  SortedSet& set = Commands::make<SortedSet>(redis, words[1]);
-  if (only_new && set.scores.contains(words[at + 1])) {
-    return Value::of(0);
+  std::int64_t added = 0;
+  for (std::size_t member = at + 1; member < words.size(); member += 2) {
+    const double score = score_of(words[member - 1]);
+    SortedSet& set = Commands::make<SortedSet>(redis, words[1]);
+    if (!only_new || !set.scores.contains(words[member])) {
+      added += set.add(words[member], score) ? 1 : 0;
+    }
   }
-  return Value::of(set.add(words[at + 1], score) ? 1 : 0);
+  return Value::of(added);
 }
 
 Value zcard(KeySpace& redis, const Words& words)

@@ -19,7 +19,7 @@ struct FaultResult {
 
 // The calls of one series fail in one way.
 struct Series {
-  std::string name;                          // without the number of the call
+  std::string name;                            // without the number of the call
   std::function<FaultResult(int number)> run;  // may be called from any thread
 };
 

@@ -49,9 +49,9 @@ TEST_CASE("many runs: a run that the machine is always too slow for is told, and
   const auto wrong = [](int number) {
     const bool first = number == 1;
     return FaultResult{.injected = first,
-                     .incomplete = "",
-                     .wrong = first ? std::vector<std::string>{"an overlap"} : std::vector<std::string>{},
-                     .too_slow = first ? "no time" : ""};
+                       .incomplete = "",
+                       .wrong = first ? std::vector<std::string>{"an overlap"} : std::vector<std::string>{},
+                       .too_slow = first ? "no time" : ""};
   };
   CHECK(run_all({{.name = "a", .run = wrong}}).wrong == std::vector<std::string>{"a, call 1: an overlap"});
 }

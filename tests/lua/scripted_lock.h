@@ -3,8 +3,8 @@
 #pragma once
 
 #include "server/subscription.h"
-#include "store/script/lock_keys.h"
 #include "store/redis/redis_store.h"
+#include "store/script/lock_keys.h"
 #include "support/integration.h"
 
 namespace rlock::test {

@@ -3,10 +3,10 @@
 // same messages and end in the same state. Both have the same clock, which only the test moves.
 #include "lua/scripts.h"
 #include "server/subscription.h"
-#include "store/record/script_interpreter.h"
 #include "sim/real_redis.h"
-#include "store/script/lock_keys.h"
+#include "store/record/script_interpreter.h"
 #include "store/redis/redis_store.h"
+#include "store/script/lock_keys.h"
 #include "support/redis_fixture.h"
 #include "support/seed.h"
 #include "support/wait_until.h"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "sim/model_redis.h"
-#include "store/record/script_interpreter.h"
 #include "sim/world.h"
+#include "store/record/script_interpreter.h"
 
 #include <map>
 #include <set>

@@ -92,8 +92,7 @@ void PostgresServer::start()
 {
   Words argv{
       (program_directory() / "postgres").string(), "-D", (m_dir / "data").string(), "-c", "listen_addresses=", "-c",
-      "unix_socket_directories=" + m_dir.string(), "-c",
-             "max_connections=500"};
+      "unix_socket_directories=" + m_dir.string(), "-c", "max_connections=500"};
   for (const std::string& setting : m_settings) {
     argv.insert(argv.end(), {"-c", setting});
   }

@@ -26,8 +26,8 @@ class PostgresServer {
   // Runs SQL by psql as the superuser; returns the rows, a line each.
   [[nodiscard]] std::string sql(const std::string& text) const;
   [[nodiscard]] bool is_there() const { return m_server != nullptr; }  // false: after kill()
-  void kill();  // kill -9 of all its processes: a crash
-  void stop();  // SIGSTOP of all its processes
+  void kill();                                                         // kill -9 of all its processes: a crash
+  void stop();                                                         // SIGSTOP of all its processes
   void resume();
   void start();  // after kill()
 

@@ -52,7 +52,7 @@ std::vector<Finding> check_server(const Facts& facts, Millis ttl)
   return findings;
 }
 
-std::vector<Finding> check_store(const Facts& facts, std::vector<Finding> of_store)
+std::vector<Finding> check_store(const Facts& facts, const std::vector<Finding>& of_store)
 {
   std::vector<Finding> findings{doctor::finding_of("reach", reach(facts))};
   if (facts.failure) {

@@ -18,7 +18,7 @@ std::vector<Finding> check_server(const Facts& facts, Millis ttl);
 
 // The findings about a server whose store checks it itself (StoreChecks), and of a trial lock. Facts::info and Facts::config stay
 // empty.
-std::vector<Finding> check_store(const Facts& facts, std::vector<Finding> of_store);
+std::vector<Finding> check_store(const Facts& facts, const std::vector<Finding>& of_store);
 
 // Whether several servers are independent, so that they can form a quorum. Empty for one server.
 std::vector<Finding> check_quorum(std::span<const Facts> servers);

@@ -132,6 +132,7 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
 
   comparison.compare_lines(rlock_on(server, {"doctor", "--json"}).out, "finding");
   comparison.compare_lines(run_rlock({"acl", "-k", "app:*", "--json"}).out, "rules");
+  comparison.compare_lines(run_rlock({"acl", "-S", "postgresql:///app", "--user", "shop", "--json"}).out, "rights");
   comparison.compare_lines(run_rlock({"version", "--json"}).out, "version");
 
   std::istringstream measures(rlock_on(server, {"bench", "--for", "20ms", "--connections", "2", "--json"}).out);

@@ -116,7 +116,7 @@ TEST_CASE("nested: on another server the ancestor is unknown")
   const Words job = fixture.innermost("job");
   Process outer = fixture.start(
       {"-k", "k"},
-      fixture.script("first.sh", NestedRunsFixture::inner("inner", "-S " + elsewhere.url() + " -k k", job)));
+      fixture.script("first.sh", NestedRunsFixture::inner("inner", "-S '" + elsewhere.url() + "' -k k", job)));
   fixture.wait_for("job.here");
   fixture.comes_to(1);
   CHECK(as_int(elsewhere.command({"HLEN", "k"})) == 1);

@@ -131,7 +131,7 @@ TEST_CASE("postgres: a table of that name that is something else, and rows that 
   }
 }
 
-TEST_CASE("postgres: no table and no right to make it is 77; create=no without a table is 78")
+TEST_CASE("postgres: no table and no right to make it is 77, create=no without a table is 78")
 {
   const PostgresServer server;
   CHECK(server.sql("create role bob login; revoke create on schema public from public").empty());

@@ -11,14 +11,14 @@ namespace {
 
 // KEYS: the lock, the prefix of the owner's timeouts, the channel. ARGV: lease, owner.
 constexpr const char* read_acquire = R"(
-local kind = redis.call('hget', KEYS[1], 'kind')
-if not kind then
-  redis.call('hset', KEYS[1], 'kind', 'read', ARGV[2], 1)
+local mode = redis.call('hget', KEYS[1], 'mode')
+if not mode then
+  redis.call('hset', KEYS[1], 'mode', 'read', ARGV[2], 1)
   redis.call('set', KEYS[2] .. ':1', 1, 'px', ARGV[1])
   redis.call('pexpire', KEYS[1], ARGV[1])
   return nil
 end
-if kind == 'read' or redis.call('hexists', KEYS[1], ARGV[2] .. ':write') == 1 then
+if mode == 'read' or redis.call('hexists', KEYS[1], ARGV[2] .. ':write') == 1 then
   local hold = redis.call('hincrby', KEYS[1], ARGV[2], 1)
   redis.call('set', KEYS[2] .. ':' .. hold, 1, 'px', ARGV[1])
   redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), tonumber(ARGV[1])))
@@ -27,14 +27,14 @@ end
 return redis.call('pttl', KEYS[1]))";
 
 constexpr const char* write_acquire = R"(
-local kind = redis.call('hget', KEYS[1], 'kind')
+local mode = redis.call('hget', KEYS[1], 'mode')
 local mine = ARGV[2] .. ':write'
-if not kind then
-  redis.call('hset', KEYS[1], 'kind', 'write', mine, 1)
+if not mode then
+  redis.call('hset', KEYS[1], 'mode', 'write', mine, 1)
   redis.call('pexpire', KEYS[1], ARGV[1])
   return nil
 end
-if kind == 'write' and redis.call('hexists', KEYS[1], mine) == 1 then
+if mode == 'write' and redis.call('hexists', KEYS[1], mine) == 1 then
   redis.call('hincrby', KEYS[1], mine, 1)
   redis.call('pexpire', KEYS[1], redis.call('pttl', KEYS[1]) + ARGV[1])
   return nil
@@ -42,8 +42,8 @@ end
 return redis.call('pttl', KEYS[1]))";
 
 constexpr const char* read_release = R"(
-local kind = redis.call('hget', KEYS[1], 'kind')
-if not kind then
+local mode = redis.call('hget', KEYS[1], 'mode')
+if not mode then
   redis.call('publish', KEYS[3], '0')
   return nil
 end
@@ -66,7 +66,7 @@ if redis.call('hlen', KEYS[1]) > 1 then
     redis.call('pexpire', KEYS[1], most)
     return 0
   end
-  if kind == 'write' then
+  if mode == 'write' then
     return 0
   end
 end
@@ -75,13 +75,13 @@ redis.call('publish', KEYS[3], '0')
 return 1)";
 
 constexpr const char* write_release = R"(
-local kind = redis.call('hget', KEYS[1], 'kind')
+local mode = redis.call('hget', KEYS[1], 'mode')
 local mine = ARGV[2] .. ':write'
-if not kind then
+if not mode then
   redis.call('publish', KEYS[3], '1')
   return nil
 end
-if kind ~= 'write' or redis.call('hexists', KEYS[1], mine) == 0 then
+if mode ~= 'write' or redis.call('hexists', KEYS[1], mine) == 0 then
   return nil
 end
 if redis.call('hincrby', KEYS[1], mine, -1) > 0 then
@@ -93,7 +93,7 @@ if redis.call('hlen', KEYS[1]) == 1 then
   redis.call('del', KEYS[1])
   redis.call('publish', KEYS[3], '1')
 else
-  redis.call('hset', KEYS[1], 'kind', 'read')
+  redis.call('hset', KEYS[1], 'mode', 'read')
 end
 return 1)";
 

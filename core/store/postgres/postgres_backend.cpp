@@ -365,6 +365,7 @@ class PostgresBackend final : public Backend {
       return rows.error();
     }
     std::vector<std::string> values;
+    values.reserve(static_cast<std::size_t>(rows->count()));
     for (int row = 0; row < rows->count(); ++row) {
       values.push_back(rows->text(row, 0));
     }

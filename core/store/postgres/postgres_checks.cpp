@@ -89,7 +89,7 @@ Finding persistence(const ServerFacts& facts)
     return fail("persistence", "full_page_writes is off: a crash of its host may damage the tables",
                 "set full_page_writes = on");
   }
-  const std::string setting = facts.text(synchronous_commit);
+  const std::string& setting = facts.text(synchronous_commit);
   if (setting == "off") {
     return ok("persistence", "fsync is on; synchronous_commit is off, and rlock turns it on for its own commits");
   }
@@ -118,7 +118,7 @@ Finding replicas(const ServerFacts& facts)
 
 Finding text_encoding(const ServerFacts& facts)
 {
-  const std::string found = facts.text(encoding);
+  const std::string& found = facts.text(encoding);
   return found == "UTF8" ? ok("encoding", found)
                          : warn("encoding", found + ": a name of a lock that it cannot write is refused",
                                 "use a database with the encoding UTF8, or ASCII names alone");

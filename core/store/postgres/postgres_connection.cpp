@@ -58,11 +58,16 @@ bool is_loopback(std::string_view url)
          host.starts_with("127.") || host.starts_with("[::1]");
 }
 
+bool has_variable(const char* name)
+{
+  return std::getenv(name) != nullptr;  // NOLINT(concurrency-mt-unsafe): no thread calls setenv
+}
+
 // Whether the user says how TLS is used.
 bool has_tls_choice(std::string_view url)
 {
   return url.find("sslmode=") != std::string_view::npos || url.find("service=") != std::string_view::npos ||
-         std::getenv("PGSSLMODE") != nullptr || std::getenv("PGSERVICE") != nullptr;
+         has_variable("PGSSLMODE") || has_variable("PGSERVICE");
 }
 
 }  // namespace

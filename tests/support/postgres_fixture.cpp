@@ -66,8 +66,10 @@ PostgresServer::PostgresServer(const std::vector<std::string>& settings)
     const passwd* const user = ::getpwnam("postgres");
     REQUIRE(user != nullptr);
     REQUIRE(::chown(m_dir.c_str(), user->pw_uid, user->pw_gid) == 0);
-    for (fs::path above = m_dir.parent_path(); above != above.parent_path(); above = above.parent_path()) {
-      std::error_code refused;  // others may enter the directories above, and no more
+    const fs::path all_temp_dirs = fs::temp_directory_path();
+    for (fs::path above = m_dir.parent_path(); above != all_temp_dirs && above != above.parent_path();
+         above = above.parent_path()) {  // the directory of the test case, which others may enter then, and no more
+      std::error_code refused;
       fs::permissions(above, fs::perms::others_exec, fs::perm_options::add, refused);
     }
   }

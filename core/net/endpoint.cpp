@@ -63,13 +63,23 @@ std::string sentinel_url(const Endpoint& endpoint, const std::string& login, boo
          sentinels.master + (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) + parameters;
 }
 
+// `login`: "user@" or empty.
+std::string other_url(const Endpoint& endpoint, const std::string& login)
+{
+  std::string rest = endpoint.path;
+  if (rest.starts_with("//")) {
+    rest.insert(2, login);
+  }
+  return endpoint.scheme + ":" + rest;
+}
+
 std::string url_of(const Endpoint& endpoint, bool with_users)
 {
   const std::string login = with_users && !endpoint.user.empty() ? encoded_name(endpoint.user) + "@" : "";
   const std::string db = std::to_string(endpoint.db);
   switch (endpoint.kind) {
     case Endpoint::Kind::local: return "local:";
-    case Endpoint::Kind::other: return endpoint.scheme + ":" + endpoint.path;
+    case Endpoint::Kind::other: return other_url(endpoint, login);
     case Endpoint::Kind::unix_socket:
       return "unix://" + login + encoded_path(endpoint.path) + (endpoint.db == 0 ? "" : "?db=" + db);
     case Endpoint::Kind::sentinel: return sentinel_url(endpoint, login, with_users);

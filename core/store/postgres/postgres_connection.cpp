@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <vector>
 #include "base/fd.h"
 #include "base/text.h"
@@ -46,29 +45,6 @@ constexpr auto states = std::to_array<StateRow>({
     {"08", ErrorCode::unreachable, Refusal::other, ""},
     {"42", ErrorCode::config, Refusal::other, ""},
 });
-
-bool is_loopback(std::string_view url)
-{
-  const auto begin = url.find("//");
-  std::string_view host = url.substr(std::min(begin + 2, url.size()));
-  if (const auto at = host.substr(0, host.find_first_of("/?")).rfind('@'); at != std::string_view::npos) {
-    host.remove_prefix(at + 1);
-  }
-  return host.empty() || host[0] == '/' || host[0] == '?' || host[0] == '%' || host.starts_with("localhost") ||
-         host.starts_with("127.") || host.starts_with("[::1]");
-}
-
-bool has_variable(const char* name)
-{
-  return std::getenv(name) != nullptr;  // NOLINT(concurrency-mt-unsafe): no thread calls setenv
-}
-
-// Whether the user says how TLS is used.
-bool has_tls_choice(std::string_view url)
-{
-  return url.find("sslmode=") != std::string_view::npos || url.find("service=") != std::string_view::npos ||
-         has_variable("PGSSLMODE") || has_variable("PGSERVICE");
-}
 
 }  // namespace
 
@@ -124,6 +100,10 @@ Result<Done> Connection::connect(const CallLimits& limit)
   m_pq = *library;
   std::vector<const char*> names{"dbname", "fallback_application_name", "client_encoding"};
   std::vector<const char*> values{m_spec.url.c_str(), "rlock", "UTF8"};
+  if (!m_spec.user.empty()) {
+    names.push_back("user");
+    values.push_back(m_spec.user.c_str());
+  }
   if (!m_spec.password.empty()) {
     names.push_back("password");
     values.push_back(m_spec.password.c_str());
@@ -132,7 +112,7 @@ Result<Done> Connection::connect(const CallLimits& limit)
     names.push_back("target_session_attrs");
     values.push_back("read-write");
   }
-  if (!is_loopback(m_spec.url) && !has_tls_choice(m_spec.url)) {
+  if (m_spec.verifies_tls) {
     names.push_back("sslmode");
     values.push_back("verify-full");
   }

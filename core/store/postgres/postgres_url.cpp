@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/postgres/postgres_url.h"
 
+#include <arpa/inet.h>
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -44,9 +48,10 @@ struct Parts {
   std::string location;                 // "//host:port/database"
   std::vector<std::string> parameters;  // "sslmode=require"
 
-  [[nodiscard]] std::string url(bool with_user) const
+  // Without user and password.
+  [[nodiscard]] std::string url() const
   {
-    std::string all = "//" + (with_user && !user.empty() ? user + "@" : "") + location;
+    std::string all = "//" + location;
     for (const std::string& each : parameters) {
       all += (&each == &parameters.front() ? "?" : "&") + each;
     }
@@ -93,7 +98,9 @@ std::optional<std::string> take(std::vector<std::string>& parameters, std::strin
   return value;
 }
 
-Result<Done> check_by_libpq(const std::string& url, std::string_view shown)
+// The keywords of the URL with their values, as libpq reads them. `shown`: the URL for a message.
+using Keywords = std::map<std::string, std::string, std::less<>>;
+Result<Keywords> keywords_of(const std::string& url, std::string_view shown)
 {
   const auto library = libpq();
   if (!library) {
@@ -107,8 +114,59 @@ Result<Done> check_by_libpq(const std::string& url, std::string_view shown)
     std::erase(text, '\n');
     return bad_url(shown, printable(text));
   }
+  Keywords found;
+  for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
+    if (option->val != nullptr) {
+      found[option->keyword] = option->val;
+    }
+  }
   (*library)->PQconninfoFree(options);
-  return Done{};
+  return found;
+}
+
+std::optional<std::string> variable(const char* name)
+{
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread calls setenv
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// The value in the URL, or else of the variable that libpq reads.
+std::string value_of(const Keywords& keywords, std::string_view keyword, const char* name)
+{
+  const auto found = keywords.find(keyword);
+  return found != keywords.end() ? found->second : variable(name).value_or("");
+}
+
+// No host means a unix socket. The text of an address counts only if it is one: 127.0.0.1.example is a name.
+bool is_this_host(const std::string& host)
+{
+  in_addr address{};
+  const bool is_loopback = ::inet_pton(AF_INET, host.c_str(), &address) == 1 && host.starts_with("127.");
+  return host.empty() || host[0] == '/' || host[0] == '@' || host == "localhost" || host == "::1" || is_loopback;
+}
+
+// `hosts`: separated by commas.
+bool are_this_host(std::string_view hosts)
+{
+  for (bool is_last = false; !is_last;) {
+    const auto end = std::min(hosts.find(','), hosts.size());
+    if (!is_this_host(std::string(hosts.substr(0, end)))) {
+      return false;
+    }
+    is_last = end == hosts.size();
+    hosts.remove_prefix(std::min(end + 1, hosts.size()));
+  }
+  return true;
+}
+
+// libpq connects to hostaddr where it is given; host is then the name in the certificate.
+bool must_verify(const Keywords& keywords)
+{
+  const std::string address = value_of(keywords, "hostaddr", "PGHOSTADDR");
+  const bool stays = are_this_host(address.empty() ? value_of(keywords, "host", "PGHOST") : address);
+  const bool user_has_chosen =
+      !value_of(keywords, "sslmode", "PGSSLMODE").empty() || !value_of(keywords, "service", "PGSERVICE").empty();
+  return !stays && !user_has_chosen;
 }
 
 }  // namespace
@@ -125,15 +183,20 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   const auto create = take(parts.parameters, create_parameter);
   const auto user = decoded(parts.user);
   const auto password = decoded(in_parameter ? *in_parameter : parts.password);
-  const std::string shown = std::string(scheme) + ":" + parts.url(false);
+  const std::string shown = std::string(scheme) + ":" + parts.url();
   if (!user || !password) {
     return bad_url(shown, "a % is not followed by two hexadecimal digits (write %25)");
+  }
+  if (take(parts.parameters, "sslpassword")) {
+    return bad_url(std::string(scheme) + ":" + parts.url(),
+                   "sslpassword would be seen by others (use a key without a passphrase)");
   }
   if (create && *create != "no" && *create != "yes") {
     return bad_url(shown, "create is yes or no");
   }
-  if (const auto checked = check_by_libpq(std::string(scheme) + ":" + parts.url(true), shown); !checked) {
-    return checked.error();
+  const auto keywords = keywords_of(std::string(scheme) + ":" + parts.url(), shown);
+  if (!keywords) {
+    return keywords.error();
   }
   if (create) {
     parts.parameters.push_back(std::string(create_parameter) + "=" + *create);
@@ -141,7 +204,7 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   Endpoint endpoint;
   endpoint.scheme = scheme;
   endpoint.kind = Endpoint::Kind::other;
-  endpoint.path = parts.url(true);
+  endpoint.path = parts.url();
   endpoint.user = *user;
   endpoint.password = *password;
   return endpoint;
@@ -151,8 +214,12 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
 {
   Parts parts = parts_of(endpoint.path);
   const auto create = take(parts.parameters, create_parameter);
-  return {.url = std::string(scheme) + ":" + parts.url(true),
+  const std::string url = std::string(scheme) + ":" + parts.url();
+  const auto keywords = keywords_of(url, url);
+  return {.url = url,
+          .user = endpoint.user,
           .password = endpoint.password,
+          .verifies_tls = !keywords || must_verify(*keywords),
           .creates_tables = create.value_or("yes") == "yes"};
 }
 

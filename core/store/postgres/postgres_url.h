@@ -12,8 +12,10 @@ namespace rlock::postgres {
 inline constexpr std::string_view scheme = "postgresql";
 
 struct ConnectionSpec {
-  std::string url;  // without password
+  std::string url;  // without user and password
+  std::string user;
   std::string password;
+  bool verifies_tls = false;  // demands a server with a valid certificate
   bool creates_tables = true;
 };
 

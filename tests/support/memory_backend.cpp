@@ -136,10 +136,13 @@ class MemoryBackend final : public Backend {
     row.version = ++m_table.last_version;
     row.bytes = change.bytes;
     row.holder = change.face.holder;
-    if (change.last_event > 0) {
-      row.events.erase(row.events.upper_bound(change.last_event), row.events.end());
+    if (change.log.first_kept) {
+      row.events.erase(row.events.begin(), row.events.lower_bound(*change.log.first_kept));
     }
-    for (const record::LoggedEvent& event : change.events) {
+    if (change.log.last_kept) {
+      row.events.erase(row.events.upper_bound(*change.log.last_kept), row.events.end());
+    }
+    for (const record::LoggedEvent& event : change.log.written) {
       row.events[event.id] = event.entry;
     }
     for (const Message& message : change.messages) {

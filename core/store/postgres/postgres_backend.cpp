@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include "base/defaults.h"
 #include "store/postgres/postgres_checks.h"
 #include "store/postgres/postgres_connection.h"
 #include "store/postgres/postgres_schema.h"
@@ -148,12 +147,12 @@ struct Statement {
   }
 };
 
-void add_events(Statement& statement, const Change& change)
+void add_log(Statement& statement, const record::LogChange& log)
 {
-  if (!change.events.empty()) {
+  if (!log.written.empty()) {
     std::vector<std::string> ids;
     std::vector<std::string> entries;
-    for (const record::LoggedEvent& event : change.events) {
+    for (const record::LoggedEvent& event : log.written) {
       ids.push_back(std::to_string(event.id));
       entries.push_back(hex_of(event.entry));
     }
@@ -162,15 +161,13 @@ void add_events(Statement& statement, const Change& change)
     statement.sql += ", e as (insert into rlock_event select w.name, t.id, t.entry from w, unnest(" + id_list +
                      "::bigint[], " + entry_list +
                      "::bytea[]) as t(id, entry) on conflict (name, id) do update set entry = excluded.entry)";
-    const std::int64_t last = change.events.back().id;
-    if (change.last_event == 0 && last % (event_count / 4) == 0) {
-      statement.sql += ", p as (delete from rlock_event using w where rlock_event.name = w.name and id <= " +
-                       statement.add(std::to_string(last - event_count)) + "::bigint)";
-    }
   }
-  if (change.last_event > 0) {
-    statement.sql += ", d as (delete from rlock_event using w where rlock_event.name = w.name and id > " +
-                     statement.add(std::to_string(change.last_event)) + "::bigint)";
+  const std::string delete_of_lock = " as (delete from rlock_event using w where rlock_event.name = w.name and id ";
+  if (log.first_kept) {
+    statement.sql += ", p" + delete_of_lock + "< " + statement.add(std::to_string(*log.first_kept)) + "::bigint)";
+  }
+  if (log.last_kept) {
+    statement.sql += ", d" + delete_of_lock + "> " + statement.add(std::to_string(*log.last_kept)) + "::bigint)";
   }
 }
 
@@ -278,7 +275,7 @@ class PostgresBackend final : public Backend {
     if (!version.empty()) {
       statement.add(version);
     }
-    add_events(statement, change);
+    add_log(statement, change.log);
     if (!change.messages.empty()) {
       add_messages(statement, change.messages);
       statement.sql += " select (select count(*) from n), x.* from (" + std::string(durable_sql) + ") x";
@@ -372,7 +369,7 @@ class PostgresBackend final : public Backend {
     return values;
   }
 
-  // Its errors concern nobody: the next one cleans.
+  // An error is not reported: a later commit cleans.
   void clean_now_and_then(const CallLimits& limit)
   {
     if (below(*m_rng, commits_per_cleaning) == 0) {

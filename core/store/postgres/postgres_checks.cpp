@@ -154,7 +154,7 @@ Finding encryption(const ServerFacts& facts)
                                           "set ssl = on at the server, and leave sslmode to rlock (verify-full)");
 }
 
-// Leases are times of the server's clock alone, so a difference harms nobody but readers.
+// Only the server's clock decides about leases. A difference makes the times that people read wrong.
 Finding clocks(const ServerFacts& facts)
 {
   const std::int64_t apart = std::max<std::int64_t>(std::abs(facts.ahead_ms) - facts.unsure_ms, 0);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,12 +55,18 @@ struct LoggedEvent {
   std::string entry;
 };
 
+// What a commit does to the event log.
+struct LogChange {
+  std::vector<LoggedEvent> written;                       // also over an entry with the same id
+  std::optional<std::int64_t> first_kept = std::nullopt;  // entries with a smaller id are deleted
+  std::optional<std::int64_t> last_kept = std::nullopt;   // entries with a greater id are deleted
+};
+
 struct Change {
   std::string_view bytes;  // of the new record; empty: an empty record
   Face face;
-  std::span<const LoggedEvent> events;  // to be written to the log, also over an entry with the same id
-  std::int64_t last_event = 0;          // entries with a greater id are deleted; 0: there is nothing to delete
-  std::span<const Message> messages;    // to be delivered if, and only if, the change happens
+  const LogChange& log;
+  std::span<const Message> messages;  // to be delivered if, and only if, the change happens
 };
 
 struct Committed {

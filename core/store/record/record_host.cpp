@@ -107,17 +107,61 @@ Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
   return face;
 }
 
-List log_in(const KeySpace::Keys& keys, const std::string& name)
+// The part of the event log that is in the record.
+struct RecordedLog {
+  std::int64_t base;  // the id of the entry before the first one
+  List entries;
+  bool is_over;  // its time has passed: what the store has up to `base` is of no use
+};
+
+RecordedLog log_in(const LockRecord& record, const std::string& log_key, std::int64_t time_us)
 {
-  const auto log = keys.find(name);
-  const auto* list = log == keys.end() ? nullptr : std::get_if<List>(&log->second.data);
-  return list == nullptr ? List{} : *list;
+  const auto key = record.keys.find(log_key);
+  const List* const list = key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
+  if (list == nullptr) {
+    return {.base = record.log_base, .entries = {}, .is_over = true};
+  }
+  if (key->second.expires && time_us / 1000 > *key->second.expires) {
+    return {.base = record.log_base + static_cast<std::int64_t>(list->size()), .entries = {}, .is_over = true};
+  }
+  return {.base = record.log_base, .entries = *list, .is_over = false};
 }
 
-bool has_expired(const KeySpace::Keys& keys, const std::string& name, std::int64_t time_us)
+// How a script that changed the entries in the record changes the whole log. The log keeps event_count entries, and is cut when a
+// quarter as many have come.
+LogChange change_of(const RecordedLog& before, const List& after)
 {
-  const auto key = keys.find(name);
-  return key != keys.end() && key->second.expires && time_us / 1000 > *key->second.expires;
+  constexpr std::int64_t cut_after = event_count / 4;
+  LogChange change;
+  const auto same = std::ranges::mismatch(before.entries, after).in1 - before.entries.begin();
+  for (auto i = static_cast<std::size_t>(same); i < after.size(); ++i) {
+    change.written.push_back({.id = before.base + static_cast<std::int64_t>(i) + 1, .entry = after[i]});
+  }
+  if (after.size() < before.entries.size()) {
+    change.last_kept = before.base + static_cast<std::int64_t>(after.size());
+  }
+  if (before.is_over) {
+    change.first_kept = before.base > 0 ? std::optional(before.base + 1) : std::nullopt;
+  } else if (after.empty()) {
+    change.first_kept = before.base + 1;
+  } else if (!change.written.empty()) {
+    const std::int64_t last = change.written.back().id;
+    const bool is_time_to_cut = last / cut_after > (change.written.front().id - 1) / cut_after;
+    change.first_kept = is_time_to_cut ? std::optional(last - event_count + 1) : std::nullopt;
+  }
+  return change;
+}
+
+// Leaves the last entries of the log in the record.
+void shorten_log(LockRecord& record, const std::string& log_key)
+{
+  const auto key = record.keys.find(log_key);
+  List* const list = key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
+  if (list != nullptr && list->size() > entries_in_record) {
+    const auto dropped = static_cast<std::ptrdiff_t>(list->size() - entries_in_record);
+    list->erase(list->begin(), list->begin() + dropped);
+    record.log_base += dropped;
+  }
 }
 
 }  // namespace
@@ -157,29 +201,25 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     return remembered_state();
   }
   m_remembered.reset();
-  auto read = m_backend->read(work.lock, limit);
+  auto read = m_backend->read(work.lock.text(), limit);
   if (read) {
     // The store's clock has moved on by at least what passes from now on.
-    m_remembered = Remembered{.lock = std::string(work.lock), .state = *read, .at = m_clock.now()};
+    m_remembered = Remembered{.lock = work.lock.text(), .state = *read, .at = m_clock.now()};
   }
   return read;
 }
 
+// Runs the work on the state. Changes nothing in the store.
 Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot& state, const CallLimits& limit)
 {
   auto record = decode(state.bytes);
   if (!record) {
     return record.error();
   }
-  const auto name = LockName::parse(work.lock);
-  const std::string log_key = name ? LockKeys(*name).events : "";
-  const bool log_is_over = has_expired(record->keys, log_key, state.time_us);
-  const List log_before = log_is_over ? List{} : log_in(record->keys, log_key);
-  Decision decision;
-  decision.log_base =
-      record->log_base + (log_is_over ? static_cast<std::int64_t>(log_in(record->keys, log_key).size()) : 0);
-  if (work.reads_log && !log_before.empty()) {
-    auto whole = m_backend->events(work.lock, limit);
+  const std::string log_key = LockKeys(work.lock).events;
+  const RecordedLog before = log_in(*record, log_key, state.time_us);
+  if (work.reads_log && !before.is_over) {
+    auto whole = m_backend->events(work.lock.text(), limit);
     if (!whole) {
       return whole.error();
     }
@@ -189,32 +229,17 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   m_keys.set_time(state.time_us);
   m_listeners = state.listeners;
   m_messages.clear();
-  decision.answer =
-      work.source.empty() ? m_keys.command(work.words) : m_scripts.run(work.source, work.keys, work.words);
-  if (decision.answer.kind == Value::Kind::error) {
-    return script_failed(work.lock, decision.answer.text);
+  Value answer = work.source.empty() ? m_keys.command(work.words) : m_scripts.run(work.source, work.keys, work.words);
+  if (answer.kind == Value::Kind::error) {
+    return script_failed(work.lock.text(), answer.text);
   }
   if (work.reads_log) {  // such a script changes nothing
-    decision.bytes = state.bytes;
-    return decision;
+    return Decision{.answer = std::move(answer), .bytes = state.bytes, .log = {}};
   }
-  const List log_after = log_in(m_keys.keys(), log_key);
-  const auto same = static_cast<std::size_t>(std::ranges::mismatch(log_before, log_after).in1 - log_before.begin());
-  for (std::size_t i = same; i < log_after.size(); ++i) {
-    decision.events.push_back({.id = decision.log_base + static_cast<std::int64_t>(i) + 1, .entry = log_after[i]});
-  }
-  if (log_after.size() < log_before.size()) {
-    decision.last_event = decision.log_base + static_cast<std::int64_t>(log_after.size());
-  }
-  LockRecord after{.keys = m_keys.keys(), .log_base = decision.log_base};
-  if (log_after.size() > entries_in_record) {
-    const auto dropped = log_after.size() - entries_in_record;
-    auto& list = std::get<List>(after.keys[log_key].data);
-    list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dropped));
-    after.log_base += static_cast<std::int64_t>(dropped);
-  }
-  decision.bytes = encode(after);
-  return decision;
+  LockRecord after{.keys = m_keys.keys(), .log_base = before.base};
+  LogChange log = change_of(before, log_in(after, log_key, state.time_us).entries);
+  shorten_log(after, log_key);
+  return Decision{.answer = std::move(answer), .bytes = encode(after), .log = std::move(log)};
 }
 
 // Returns an Error when the time is over.
@@ -229,9 +254,24 @@ Result<Done> RecordHost::pause_after_conflict(int conflicts, const CallLimits& l
   return m_clock.sleep_until(until, limit.stop) == Wake::due ? Result(Done{}) : interrupted();
 }
 
+Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const Decision& decision,
+                                  const CallLimits& limit)
+{
+  if (decision.bytes.size() > longest_record) {
+    return Error{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
+                                                  " would have more than 1 MiB (too many waiters)"};
+  }
+  return m_backend->write_if(work.lock.text(), state.version,
+                             {.bytes = decision.bytes,
+                              .face = face_of(m_keys.keys(), LockKeys(work.lock)),
+                              .log = decision.log,
+                              .messages = m_messages},
+                             limit);
+}
+
 Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
 {
-  bool is_remembered = work.may_use_remembered && remembers(work.lock);
+  bool is_remembered = work.may_use_remembered && remembers(work.lock.text());
   for (int conflicts = 0;;) {
     const auto state = state_of(work, is_remembered, limit);
     if (!state) {
@@ -249,19 +289,7 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
       is_remembered = false;  // what changes nothing must be true of a fresh state
       continue;
     }
-    if (decision->bytes.size() > longest_record) {
-      return Error{ErrorCode::server_not_ready,
-                   "the record of the lock " + printable(work.lock) + " would have more than 1 MiB (too many waiters)"};
-    }
-    const auto name = LockName::parse(work.lock);
-    const Face face = name ? face_of(m_keys.keys(), LockKeys(*name)) : Face{};
-    auto committed = m_backend->write_if(work.lock, state->version,
-                                         {.bytes = decision->bytes,
-                                          .face = face,
-                                          .events = decision->events,
-                                          .last_event = decision->last_event,
-                                          .messages = m_messages},
-                                         limit);
+    auto committed = commit(work, *state, *decision, limit);
     if (!committed) {
       m_remembered.reset();
       return committed.error();
@@ -274,14 +302,18 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
     m_remembered.reset();
     is_remembered = false;
     if (const auto paused = pause_after_conflict(++conflicts, limit); !paused) {
-      return paused.error().code == ErrorCode::interrupted ? paused.error() : busy_record(work.lock);
+      return paused.error().code == ErrorCode::interrupted ? paused.error() : busy_record(work.lock.text());
     }
   }
 }
 
 Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& limit)
 {
-  return execute({.lock = request.keys.front(),
+  const auto lock = LockName::parse(request.keys.front());
+  if (!lock) {
+    return lock.error();
+  }
+  return execute({.lock = *lock,
                   .source = request.script.source(),
                   .keys = Words(request.keys.begin(), request.keys.end()),
                   .words = Words(request.args.begin(), request.args.end()),
@@ -292,14 +324,29 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
 
 Result<Reply> RecordHost::command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit)
 {
-  return execute({.lock = lock.text(), .source = {}, .keys = {}, .words = Words(argv.begin(), argv.end())}, limit);
+  return execute({.lock = lock, .source = {}, .keys = {}, .words = Words(argv.begin(), argv.end())}, limit);
+}
+
+// The store does not know when a log is over; the record does.
+Result<std::vector<std::string>> RecordHost::log_of(const LockName& lock, const CallLimits& limit)
+{
+  const auto state = m_backend->read(lock.text(), limit);
+  if (!state) {
+    return state.error();
+  }
+  const auto record = decode(state->bytes);
+  if (!record) {
+    return record.error();
+  }
+  return log_in(*record, LockKeys(lock).events, state->time_us).is_over ? Result(std::vector<std::string>())
+                                                                        : m_backend->events(lock.text(), limit);
 }
 
 std::vector<Result<std::vector<std::string>>> RecordHost::logs(std::span<const LockName> locks, const CallLimits& limit)
 {
   std::vector<Result<std::vector<std::string>>> all;
   for (const LockName& lock : locks) {
-    all.push_back(m_backend->events(lock.text(), limit));
+    all.push_back(log_of(lock, limit));
   }
   return all;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the scripts of lua/ for a store that cannot run them: reads the record of the lock, runs the script on it, and writes the
-// record back if nobody else has written it meanwhile; else begins again.
+// record back. If another client has written the record meanwhile, the host reads it again.
 //
 // Why this is safe:
 // * A commit replaces exactly the state on which it was decided, however late it arrives, because a version never comes back.
@@ -53,7 +53,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
  private:
   // A script, or a command, for one lock.
   struct Work {
-    std::string_view lock;
+    const LockName& lock;
     std::string source;  // empty: a command
     Words keys;
     Words words;  // ARGV, or the command
@@ -69,9 +69,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   struct Decision {
     Value answer;
     std::string bytes;
-    std::int64_t log_base = 0;
-    std::vector<LoggedEvent> events;
-    std::int64_t last_event = 0;
+    LogChange log;
   };
 
   Result<Reply> execute(const Work& work, const CallLimits& limit);
@@ -79,6 +77,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   [[nodiscard]] Snapshot remembered_state() const;
   Result<Snapshot> state_of(const Work& work, bool is_remembered, const CallLimits& limit);
   Result<Decision> decide(const Work& work, const Snapshot& state, const CallLimits& limit);
+  Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
+  Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<Done> pause_after_conflict(int conflicts, const CallLimits& limit);
 
   std::unique_ptr<Backend> m_backend;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in PostgreSQL, by rlock as a process.
+#include "store/postgres/postgres_backend.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
 
@@ -171,4 +172,35 @@ TEST_CASE("postgres: twenty at once exclude each other, with kill -9 among them"
     CHECK((end == success || end == died_of(SIGKILL)));
   }
   CHECK(!std::filesystem::exists(bad));
+}
+
+TEST_CASE("postgres: a commit that was decided before a waiter began to listen is refused")
+{
+  const PostgresServer server;
+  const BootClock clock;
+  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  const auto endpoint = postgres::parse_postgres_url(server.url());
+  REQUIRE(endpoint);
+  const auto backend =
+      postgres::open_backend(postgres::connection_spec(*endpoint), clock, std::make_unique<SystemRng>());
+  const auto write = [&](const std::string& version) {
+    const record::LogChange no_log;
+    auto commit = backend->write_if("k", version, {.bytes = "x", .face = {}, .log = no_log, .messages = {}}, limit());
+    REQUIRE_MESSAGE(commit, commit.error().text);
+    const auto* done = std::get_if<record::Committed>(&*commit);
+    return done == nullptr ? "" : done->version;
+  };
+  const auto listeners = [&] { return backend->read("k", limit())->listeners; };
+
+  REQUIRE(listeners().empty());
+  const std::string first = write("");
+  REQUIRE_FALSE(first.empty());
+  auto source = backend->listen(std::array{LockChannel{"k", "mine"}}, limit());
+  REQUIRE(source);
+  CHECK(write(first).empty());
+  CHECK(write("").empty());
+  CHECK(listeners() == std::vector<std::string>{"mine"});
+  source->reset();
+  wait_until([&] { return listeners().empty(); }, "the listener that has ended is gone");
+  CHECK_FALSE(write(backend->read("k", limit())->version).empty());
 }

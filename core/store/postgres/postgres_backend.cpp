@@ -58,8 +58,8 @@ on conflict (name) do update set version = excluded.version)";
 
 constexpr const char* held_sql = R"(
 select name from rlock_lock where locked_by is not null and (lock_until is null or lock_until > statement_timestamp())
-  and $1::int = 1 order by name)";
-constexpr const char* with_events_sql = "select distinct name from rlock_event where $1::int = 1 order by name";
+  order by name)";
+constexpr const char* with_events_sql = "select distinct name from rlock_event order by name";
 
 // Rows that are of no use any more are deleted by now and then one commit, with the events of their locks.
 constexpr const char* forget_sql = R"(
@@ -67,7 +67,7 @@ with dead as (delete from rlock_listener l where not exists (select from pg_stat
     where a.backend_start = l.started or a.backend_start is null)),
   gone as (delete from rlock_lock where name in (select name from rlock_lock
   where forget_at < statement_timestamp() - interval '1 hour' limit 100 for update skip locked) returning name)
-delete from rlock_event e using gone where e.name = gone.name and $1::int = 1)";
+delete from rlock_event e using gone where e.name = gone.name)";
 constexpr const char* erase_sql = R"(
 with l as (delete from rlock_listener where name = $1), e as (delete from rlock_event where name = $1)
 delete from rlock_lock where name = $1)";
@@ -204,7 +204,7 @@ class NotifiedSource final : public MessageSource {
       heard.emplace_back(each.channel);
       versions.push_back(std::to_string(static_cast<std::int64_t>(m_rng->next())));
     }
-    if (const auto listening = m_connection.ask(sql, {}, limit); !listening) {
+    if (const auto listening = m_connection.run(sql, limit); !listening) {
       return listening.error();
     }
     const std::array parameters{Parameter{array_of(names)}, Parameter{array_of(heard)}, Parameter{array_of(versions)}};
@@ -311,8 +311,7 @@ class PostgresBackend final : public Backend {
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
   {
-    const std::array parameters{Parameter{"1"}};
-    auto names = column(ask(which == Which::held ? held_sql : with_events_sql, parameters, limit));
+    auto names = column(ask(which == Which::held ? held_sql : with_events_sql, {}, limit));
     if (names) {
       const std::string pattern(glob);
       std::erase_if(*names, [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0; });
@@ -346,7 +345,7 @@ class PostgresBackend final : public Backend {
                                             " has no table rlock_lock (leave out create=no once, or "
                                             "make the tables that rlock acl prints)"};
       }
-      const auto made = m_connection.ask(std::string(create_tables_sql), {}, limit);
+      const auto made = m_connection.run(std::string(create_tables_sql), limit);
       if (!made && made.error().code == ErrorCode::refused) {
         return made.error();
       }
@@ -373,8 +372,7 @@ class PostgresBackend final : public Backend {
   void clean_now_and_then(const CallLimits& limit)
   {
     if (below(*m_rng, commits_per_cleaning) == 0) {
-      const std::array parameters{Parameter{"1"}};
-      [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql, parameters, limit);
+      [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql, {}, limit);
     }
   }
 

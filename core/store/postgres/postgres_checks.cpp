@@ -171,8 +171,7 @@ Finding clocks(const ServerFacts& facts)
 bool is_delivered(Connection& connection, const ConnectionSpec& spec, const Clock& clock, const CallLimits& limit)
 {
   Connection listener(spec, clock);
-  if (!listener.ask("listen rlock_doctor", {}, limit) ||
-      !connection.ask("select pg_notify('rlock_doctor', '')", {}, limit)) {
+  if (!listener.run("listen rlock_doctor", limit) || !connection.run("select pg_notify('rlock_doctor', '')", limit)) {
     return false;
   }
   const auto heard = listener.next_notification({std::min(limit.deadline, clock.now() + longest_delivery), limit.stop});
@@ -202,11 +201,11 @@ std::vector<Finding> findings_of(const ServerFacts& facts)
 Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Clock& clock,
                                           const CallLimits& limit)
 {
-  if (const auto connected = connection.ask("select 1", {}, limit); !connected) {
+  if (const auto connected = connection.run("select 1", limit); !connected) {
     return connected.error();
   }
   const std::int64_t before = wall_clock_ms();
-  const auto rows = connection.ask(facts_sql, {}, limit);
+  const auto rows = connection.run(facts_sql, limit);
   const std::int64_t after = wall_clock_ms();
   if (!rows) {
     return rows.error();

@@ -197,14 +197,17 @@ Result<Rows> Connection::answer(Instant since, const CallLimits& limit)
   return rows ? Result(*std::move(rows)) : lost();
 }
 
-Result<Rows> Connection::ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit)
+Result<Done> Connection::begin(const CallLimits& limit)
 {
   m_refusal = Refusal::none;
+  return m_pg == nullptr ? connect(limit) : Result(Done{});
+}
+
+Result<Rows> Connection::ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit)
+{
   const Instant start = m_clock->now();
-  if (m_pg == nullptr) {
-    if (const auto connected = connect(limit); !connected) {
-      return connected.error();
-    }
+  if (const auto ready = begin(limit); !ready) {
+    return ready.error();
   }
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -214,11 +217,19 @@ Result<Rows> Connection::ask(const std::string& sql, std::span<const Parameter> 
     lengths.push_back(static_cast<int>(each.text.size()));
     formats.push_back(each.is_binary ? 1 : 0);
   }
-  const int sent = parameters.empty()
-                       ? m_pq->PQsendQuery(m_pg, sql.c_str())
-                       : m_pq->PQsendQueryParams(m_pg, sql.c_str(), static_cast<int>(values.size()), nullptr,
-                                                 values.data(), lengths.data(), formats.data(), 1);
+  constexpr int binary = 1;
+  const int sent = m_pq->PQsendQueryParams(m_pg, sql.c_str(), static_cast<int>(values.size()), nullptr, values.data(),
+                                           lengths.data(), formats.data(), binary);
   return sent == 0 ? Result<Rows>(lost()) : answer(start, limit);
+}
+
+Result<Rows> Connection::run(const std::string& sql, const CallLimits& limit)
+{
+  const Instant start = m_clock->now();
+  if (const auto ready = begin(limit); !ready) {
+    return ready.error();
+  }
+  return m_pq->PQsendQuery(m_pg, sql.c_str()) == 0 ? Result<Rows>(lost()) : answer(start, limit);
 }
 
 std::optional<std::string> Connection::buffered_notification()

@@ -28,7 +28,7 @@ struct FreeRows {
   void operator()(PGresult* rows) const { pq->PQclear(rows); }
 };
 
-// The rows of an answer. The values are in text form unless the statement asks for binary ones.
+// The rows of an answer, with values in binary form (Connection::ask) or in text form (Connection::run).
 class Rows {
  public:
   Rows(PGresult* rows, const Libpq& pq) : m_rows(rows, FreeRows{&pq}), m_pq(&pq) {}
@@ -58,13 +58,15 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Runs one statement; the values of its rows are binary. Without parameters: several statements.
+  // Runs one statement; the values of its rows are binary.
   //   unreachable       no answer by the deadline, no server, connection lost: the statement may have happened
   //   refused           wrong password, or a missing right
   //   server_not_ready  read-only, in recovery, shutting down, out of space
   //   config            the database is no such, the name is too long
   Result<Rows> ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit);
-  [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error of ask
+  // Runs several statements as one transaction; the values of the rows, which are those of the last statement, are text.
+  Result<Rows> run(const std::string& sql, const CallLimits& limit);
+  [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error of ask or run
 
   // The next notification; nullopt: none by the deadline.
   Result<std::optional<std::string>> next_notification(const CallLimits& limit);
@@ -74,6 +76,7 @@ class Connection {
   [[nodiscard]] const std::string& where() const { return m_spec.url; }
 
  private:
+  Result<Done> begin(const CallLimits& limit);
   Result<Done> connect(const CallLimits& limit);
   Result<Done> wait(int events, Instant since, const CallLimits& limit);
   Result<Rows> answer(Instant since, const CallLimits& limit);

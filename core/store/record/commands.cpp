@@ -12,60 +12,60 @@
 namespace rlock::record {
 namespace {
 
-std::int64_t time_to_live(KeySpace& redis, const std::string& key)
+std::int64_t time_to_live(KeySpace& keys, const std::string& key)
 {
-  const Entry* const entry = Commands::find(redis, key);
+  const Entry* const entry = Commands::find(keys, key);
   if (entry == nullptr) {
     return -2;
   }
-  return entry->expires ? std::max<std::int64_t>(0, *entry->expires - Commands::now_ms(redis)) : -1;
+  return entry->expires ? std::max<std::int64_t>(0, *entry->expires - Commands::now_ms(keys)) : -1;
 }
 
-Value exists(KeySpace& redis, const Words& words)
+Value exists(KeySpace& keys, const Words& words)
 {
   return Value::of(std::count_if(words.begin() + 1, words.end(),
-                                 [&](const std::string& key) { return Commands::find(redis, key) != nullptr; }));
+                                 [&](const std::string& key) { return Commands::find(keys, key) != nullptr; }));
 }
 
-Value del(KeySpace& redis, const Words& words)
+Value del(KeySpace& keys, const Words& words)
 {
   return Value::of(std::count_if(words.begin() + 1, words.end(),
-                                 [&](const std::string& key) { return Commands::remove(redis, key); }));
+                                 [&](const std::string& key) { return Commands::remove(keys, key); }));
 }
 
-Value type(KeySpace& redis, const Words& words)
+Value type(KeySpace& keys, const Words& words)
 {
   constexpr std::array names{"string", "hash", "zset", "list"};
-  const Entry* const entry = Commands::find(redis, words[1]);
+  const Entry* const entry = Commands::find(keys, words[1]);
   return Value::status(entry == nullptr ? "none" : names[entry->data.index()]);
 }
 
-Value pexpire(KeySpace& redis, const Words& words)
+Value pexpire(KeySpace& keys, const Words& words)
 {
   const std::int64_t ms = integer_of(words.at(2));
-  Entry* const entry = Commands::find(redis, words[1]);
+  Entry* const entry = Commands::find(keys, words[1]);
   if (entry == nullptr) {
     return Value::of(0);
   }
   if (ms <= 0) {
-    Commands::remove(redis, words[1]);
+    Commands::remove(keys, words[1]);
   } else {
-    entry->expires = Commands::now_ms(redis) + ms;
+    entry->expires = Commands::now_ms(keys) + ms;
   }
   return Value::of(1);
 }
 
-Value pttl(KeySpace& redis, const Words& words) { return Value::of(time_to_live(redis, words[1])); }
+Value pttl(KeySpace& keys, const Words& words) { return Value::of(time_to_live(keys, words[1])); }
 
-Value get(KeySpace& redis, const Words& words)
+Value get(KeySpace& keys, const Words& words)
 {
-  const auto* const text = Commands::get<std::string>(redis, words[1]);
+  const auto* const text = Commands::get<std::string>(keys, words[1]);
   return text == nullptr ? Value{} : Value::of(*text);
 }
 
-Value set(KeySpace& redis, const Words& words)
+Value set(KeySpace& keys, const Words& words)
 {
-  const Entry* const before = Commands::find(redis, words[1]);
+  const Entry* const before = Commands::find(keys, words[1]);
   Entry entry{words.at(2), {}};
   Value answer = Value::status("OK");
   for (std::size_t at = 3; at < words.size(); ++at) {
@@ -76,18 +76,18 @@ Value set(KeySpace& redis, const Words& words)
     } else if (words[at] == "KEEPTTL") {
       entry.expires = before != nullptr ? before->expires : std::nullopt;
     } else if (words[at] == "GET") {
-      answer = get(redis, words);
+      answer = get(keys, words);
     } else if (words[at] == "PX") {
       const std::int64_t ms = integer_of(words.at(++at));
       if (ms <= 0) {
         return Value::error("ERR invalid expire time in 'set' command");
       }
-      entry.expires = Commands::now_ms(redis) + ms;
+      entry.expires = Commands::now_ms(keys) + ms;
     } else {
       throw CommandError{"ERR the record engine does not know SET … " + words[at]};
     }
   }
-  Commands::set(redis, words[1], std::move(entry));
+  Commands::set(keys, words[1], std::move(entry));
   return answer;
 }
 
@@ -102,16 +102,16 @@ std::pair<std::size_t, std::size_t> range(const Words& words, std::size_t size)
   return {static_cast<std::size_t>(first), static_cast<std::size_t>(std::max(first, end))};
 }
 
-Value rpush(KeySpace& redis, const Words& words)
+Value rpush(KeySpace& keys, const Words& words)
 {
-  List& list = Commands::make<List>(redis, words[1]);
+  List& list = Commands::make<List>(keys, words[1]);
   list.insert(list.end(), words.begin() + 2, words.end());
   return Value::of(static_cast<std::int64_t>(list.size()));
 }
 
-Value lrange(KeySpace& redis, const Words& words)
+Value lrange(KeySpace& keys, const Words& words)
 {
-  const List* const list = Commands::get<List>(redis, words[1]);
+  const List* const list = Commands::get<List>(keys, words[1]);
   if (list == nullptr) {
     return Value::array();
   }
@@ -119,40 +119,39 @@ Value lrange(KeySpace& redis, const Words& words)
   return Value::list(Words(list->data() + first, list->data() + end));
 }
 
-Value ltrim(KeySpace& redis, const Words& words)
+Value ltrim(KeySpace& keys, const Words& words)
 {
-  if (List* const list = Commands::get<List>(redis, words[1]); list != nullptr) {
+  if (List* const list = Commands::get<List>(keys, words[1]); list != nullptr) {
     const auto [first, end] = range(words, list->size());
     *list = Words(list->data() + first, list->data() + end);
-    Commands::drop_if_empty(redis, words[1]);
+    Commands::drop_if_empty(keys, words[1]);
   }
   return Value::status("OK");
 }
 
-Value lindex(KeySpace& redis, const Words& words)
+Value lindex(KeySpace& keys, const Words& words)
 {
-  const List* const list = Commands::get<List>(redis, words[1]);
+  const List* const list = Commands::get<List>(keys, words[1]);
   const auto at = static_cast<std::size_t>(integer_of(words.at(2)));
   return list != nullptr && at < list->size() ? Value::of((*list)[at]) : Value{};
 }
 
-Value time(KeySpace& redis, const Words&)
+Value time(KeySpace& keys, const Words&)
 {
-  return Value::list({std::to_string(redis.time() / 1'000'000), std::to_string(redis.time() % 1'000'000)});
+  return Value::list({std::to_string(keys.time() / 1'000'000), std::to_string(keys.time() % 1'000'000)});
 }
 
-Value publish(KeySpace& redis, const Words& words)
+Value publish(KeySpace& keys, const Words& words)
 {
-  return Value::of(redis.on_publish ? redis.on_publish(words[1], words.at(2)) : 0);
+  return Value::of(keys.on_publish ? keys.on_publish(words[1], words.at(2)) : 0);
 }
 
-Value pubsub(KeySpace& redis, const Words& words)
+Value pubsub(KeySpace& keys, const Words& words)
 {
   if (words[1] != "NUMSUB" || words.size() != 3) {
     throw CommandError{"ERR the record engine does not know PUBSUB " + words[1]};
   }
-  return Value::array(
-      {Value::of(words[2]), Value::of(redis.count_subscribers ? redis.count_subscribers(words[2]) : 0)});
+  return Value::array({Value::of(words[2]), Value::of(keys.count_subscribers ? keys.count_subscribers(words[2]) : 0)});
 }
 
 }  // namespace

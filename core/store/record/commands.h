@@ -14,25 +14,25 @@ struct CommandError {
   std::string text;
 };
 
-using Command = Value (*)(KeySpace& redis, const Words& words);
+using Command = Value (*)(KeySpace& keys, const Words& words);
 const std::unordered_map<std::string, Command>& command_table();
 
 // Access to the keys for the commands.
 struct Commands {
-  static std::int64_t now_ms(const KeySpace& redis) { return redis.m_micros / 1000; }
-  static Entry* find(KeySpace& redis, const std::string& key) { return redis.find(key); }
-  static bool remove(KeySpace& redis, const std::string& key)
+  static std::int64_t now_ms(const KeySpace& keys) { return keys.m_micros / 1000; }
+  static Entry* find(KeySpace& keys, const std::string& key) { return keys.find(key); }
+  static bool remove(KeySpace& keys, const std::string& key)
   {
-    return redis.find(key) != nullptr && redis.m_keys.erase(key) == 1;
+    return keys.find(key) != nullptr && keys.m_keys.erase(key) == 1;
   }
-  static void set(KeySpace& redis, const std::string& key, Entry entry) { redis.m_keys[key] = std::move(entry); }
-  static void drop_if_empty(KeySpace& redis, const std::string& key) { redis.drop_if_empty(key); }
+  static void set(KeySpace& keys, const std::string& key, Entry entry) { keys.m_keys[key] = std::move(entry); }
+  static void drop_if_empty(KeySpace& keys, const std::string& key) { keys.drop_if_empty(key); }
 
   // nullptr: there is no such key.
   template <typename Data>
-  static Data* get(KeySpace& redis, const std::string& key)
+  static Data* get(KeySpace& keys, const std::string& key)
   {
-    Entry* const entry = redis.find(key);
+    Entry* const entry = keys.find(key);
     if (entry == nullptr) {
       return nullptr;
     }
@@ -43,10 +43,10 @@ struct Commands {
     return data;
   }
   template <typename Data>
-  static Data& make(KeySpace& redis, const std::string& key)
+  static Data& make(KeySpace& keys, const std::string& key)
   {
-    Data* const data = get<Data>(redis, key);
-    return data != nullptr ? *data : std::get<Data>((redis.m_keys[key] = Entry{Data{}, {}}).data);
+    Data* const data = get<Data>(keys, key);
+    return data != nullptr ? *data : std::get<Data>((keys.m_keys[key] = Entry{Data{}, {}}).data);
   }
 };
 

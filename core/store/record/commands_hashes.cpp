@@ -30,11 +30,11 @@ Value value_at(Hash* hash, const std::string& field)
   return value == nullptr ? Value{} : Value::of(*value);
 }
 
-Value hget(KeySpace& redis, const Words& words) { return value_at(Commands::get<Hash>(redis, words[1]), words.at(2)); }
+Value hget(KeySpace& keys, const Words& words) { return value_at(Commands::get<Hash>(keys, words[1]), words.at(2)); }
 
-Value hmget(KeySpace& redis, const Words& words)
+Value hmget(KeySpace& keys, const Words& words)
 {
-  Hash* const hash = Commands::get<Hash>(redis, words[1]);
+  Hash* const hash = Commands::get<Hash>(keys, words[1]);
   Value values = Value::array();
   for (std::size_t at = 2; at < words.size(); ++at) {
     values.elements.push_back(value_at(hash, words[at]));
@@ -42,9 +42,9 @@ Value hmget(KeySpace& redis, const Words& words)
   return values;
 }
 
-Value hset(KeySpace& redis, const Words& words)
+Value hset(KeySpace& keys, const Words& words)
 {
-  Hash& hash = Commands::make<Hash>(redis, words[1]);
+  Hash& hash = Commands::make<Hash>(keys, words[1]);
   std::int64_t added = 0;
   for (std::size_t at = 2; at < words.size(); at += 2) {
     added += put(hash, words[at], words.at(at + 1)) ? 1 : 0;
@@ -52,33 +52,33 @@ Value hset(KeySpace& redis, const Words& words)
   return Value::of(added);
 }
 
-Value hdel(KeySpace& redis, const Words& words)
+Value hdel(KeySpace& keys, const Words& words)
 {
-  Hash* const hash = Commands::get<Hash>(redis, words[1]);
+  Hash* const hash = Commands::get<Hash>(keys, words[1]);
   std::int64_t removed = 0;
   for (std::size_t at = 2; hash != nullptr && at < words.size(); ++at) {
     removed +=
         static_cast<std::int64_t>(std::erase_if(*hash, [&](const auto& each) { return each.first == words[at]; }));
   }
-  Commands::drop_if_empty(redis, words[1]);
+  Commands::drop_if_empty(keys, words[1]);
   return Value::of(removed);
 }
 
-Value hexists(KeySpace& redis, const Words& words)
+Value hexists(KeySpace& keys, const Words& words)
 {
-  return Value::of(hget(redis, words).kind == Value::Kind::nil ? 0 : 1);
+  return Value::of(hget(keys, words).kind == Value::Kind::nil ? 0 : 1);
 }
 
-Value hlen(KeySpace& redis, const Words& words)
+Value hlen(KeySpace& keys, const Words& words)
 {
-  const Hash* const hash = Commands::get<Hash>(redis, words[1]);
+  const Hash* const hash = Commands::get<Hash>(keys, words[1]);
   return Value::of(hash == nullptr ? 0 : static_cast<std::int64_t>(hash->size()));
 }
 
-Value hincrby(KeySpace& redis, const Words& words)
+Value hincrby(KeySpace& keys, const Words& words)
 {
   const std::int64_t by = integer_of(words.at(3));
-  Hash& hash = Commands::make<Hash>(redis, words[1]);
+  Hash& hash = Commands::make<Hash>(keys, words[1]);
   const std::string* const before = find(hash, words[2]);
   std::int64_t number = by;
   try {
@@ -92,9 +92,9 @@ Value hincrby(KeySpace& redis, const Words& words)
 
 enum class Part { fields, values, both };
 
-Value parts_of(KeySpace& redis, const std::string& key, Part part)
+Value parts_of(KeySpace& keys, const std::string& key, Part part)
 {
-  const Hash* const hash = Commands::get<Hash>(redis, key);
+  const Hash* const hash = Commands::get<Hash>(keys, key);
   Value all = Value::array();
   for (const auto& [field, value] : hash == nullptr ? Hash{} : *hash) {
     if (part != Part::values) {
@@ -107,14 +107,14 @@ Value parts_of(KeySpace& redis, const std::string& key, Part part)
   return all;
 }
 
-Value hgetall(KeySpace& redis, const Words& words) { return parts_of(redis, words[1], Part::both); }
-Value hkeys(KeySpace& redis, const Words& words) { return parts_of(redis, words[1], Part::fields); }
-Value hvals(KeySpace& redis, const Words& words) { return parts_of(redis, words[1], Part::values); }
+Value hgetall(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::both); }
+Value hkeys(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::fields); }
+Value hvals(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::values); }
 
 // Redis returns all of a small hash at once.
-Value hscan(KeySpace& redis, const Words& words)
+Value hscan(KeySpace& keys, const Words& words)
 {
-  return Value::array({Value::of(std::string("0")), parts_of(redis, words[1], Part::both)});
+  return Value::array({Value::of(std::string("0")), parts_of(keys, words[1], Part::both)});
 }
 
 }  // namespace

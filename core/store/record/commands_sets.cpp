@@ -61,7 +61,7 @@ void append(Value& list, const std::pair<double, std::string>& member, bool with
   }
 }
 
-Value zadd(KeySpace& redis, const Words& words)
+Value zadd(KeySpace& keys, const Words& words)
 {
   const bool only_new = words.at(2) == "NX";
   const std::size_t at = only_new ? 3 : 2;
@@ -71,7 +71,7 @@ Value zadd(KeySpace& redis, const Words& words)
   std::int64_t added = 0;
   for (std::size_t member = at + 1; member < words.size(); member += 2) {
     const double score = score_of(words[member - 1]);
-    SortedSet& set = Commands::make<SortedSet>(redis, words[1]);
+    SortedSet& set = Commands::make<SortedSet>(keys, words[1]);
     if (!only_new || !set.scores.contains(words[member])) {
       added += set.add(words[member], score) ? 1 : 0;
     }
@@ -79,34 +79,34 @@ Value zadd(KeySpace& redis, const Words& words)
   return Value::of(added);
 }
 
-Value zcard(KeySpace& redis, const Words& words)
+Value zcard(KeySpace& keys, const Words& words)
 {
-  const auto* const set = Commands::get<SortedSet>(redis, words[1]);
+  const auto* const set = Commands::get<SortedSet>(keys, words[1]);
   return Value::of(set == nullptr ? 0 : static_cast<std::int64_t>(set->scores.size()));
 }
 
-Value zcount(KeySpace& redis, const Words& words)
+Value zcount(KeySpace& keys, const Words& words)
 {
-  return Value::of(static_cast<std::int64_t>(within(Commands::get<SortedSet>(redis, words[1]), words).size()));
+  return Value::of(static_cast<std::int64_t>(within(Commands::get<SortedSet>(keys, words[1]), words).size()));
 }
 
-Value zpopmin(KeySpace& redis, const Words& words)
+Value zpopmin(KeySpace& keys, const Words& words)
 {
-  auto* const set = Commands::get<SortedSet>(redis, words[1]);
+  auto* const set = Commands::get<SortedSet>(keys, words[1]);
   Value popped = Value::array();
   if (set != nullptr && !set->order.empty()) {
     const auto first = *set->order.begin();
     append(popped, first, true);
     set->remove(first.second);
-    Commands::drop_if_empty(redis, words[1]);
+    Commands::drop_if_empty(keys, words[1]);
   }
   return popped;
 }
 
 // By rank, as the scripts use it.
-Value zrange(KeySpace& redis, const Words& words)
+Value zrange(KeySpace& keys, const Words& words)
 {
-  const auto* const set = Commands::get<SortedSet>(redis, words[1]);
+  const auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const bool with_scores = words.size() > 4 && words[4] == "WITHSCORES";
   const auto size = set == nullptr ? 0 : static_cast<std::int64_t>(set->order.size());
   const auto rank = [&](const std::string& text) {
@@ -122,9 +122,9 @@ Value zrange(KeySpace& redis, const Words& words)
   return members;
 }
 
-Value zrangebyscore(KeySpace& redis, const Words& words)
+Value zrangebyscore(KeySpace& keys, const Words& words)
 {
-  auto found = within(Commands::get<SortedSet>(redis, words[1]), words);
+  auto found = within(Commands::get<SortedSet>(keys, words[1]), words);
   bool with_scores = false;
   for (std::size_t at = 4; at < words.size(); ++at) {
     if (words[at] == "WITHSCORES") {
@@ -143,20 +143,20 @@ Value zrangebyscore(KeySpace& redis, const Words& words)
   return members;
 }
 
-Value zremrangebyscore(KeySpace& redis, const Words& words)
+Value zremrangebyscore(KeySpace& keys, const Words& words)
 {
-  auto* const set = Commands::get<SortedSet>(redis, words[1]);
+  auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const auto found = within(set, words);
   for (const auto& member : found) {
     set->remove(member.second);
   }
-  Commands::drop_if_empty(redis, words[1]);
+  Commands::drop_if_empty(keys, words[1]);
   return Value::of(static_cast<std::int64_t>(found.size()));
 }
 
-Value zrank(KeySpace& redis, const Words& words)
+Value zrank(KeySpace& keys, const Words& words)
 {
-  const auto* const set = Commands::get<SortedSet>(redis, words[1]);
+  const auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const auto found = set == nullptr ? decltype(set->scores.end()){} : set->scores.find(words.at(2));
   if (set == nullptr || found == set->scores.end()) {
     return {};
@@ -164,17 +164,17 @@ Value zrank(KeySpace& redis, const Words& words)
   return Value::of(std::distance(set->order.begin(), set->order.find({found->second, found->first})));
 }
 
-Value zrem(KeySpace& redis, const Words& words)
+Value zrem(KeySpace& keys, const Words& words)
 {
-  auto* const set = Commands::get<SortedSet>(redis, words[1]);
+  auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const bool removed = set != nullptr && set->remove(words.at(2));
-  Commands::drop_if_empty(redis, words[1]);
+  Commands::drop_if_empty(keys, words[1]);
   return Value::of(removed ? 1 : 0);
 }
 
-Value zscore(KeySpace& redis, const Words& words)
+Value zscore(KeySpace& keys, const Words& words)
 {
-  const auto* const set = Commands::get<SortedSet>(redis, words[1]);
+  const auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const bool is_there = set != nullptr && set->scores.contains(words.at(2));
   return is_there ? Value::of(number_text(set->scores.at(words[2]))) : Value{};
 }

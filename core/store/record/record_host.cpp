@@ -229,17 +229,20 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   m_keys.set_time(state.time_us);
   m_listeners = state.listeners;
   m_messages.clear();
-  Value answer = work.source.empty() ? m_keys.command(work.words) : m_scripts.run(work.source, work.keys, work.words);
-  if (answer.kind == Value::Kind::error) {
-    return script_failed(work.lock.text(), answer.text);
+  Decision decision{
+      .answer = work.source.empty() ? m_keys.command(work.words) : m_scripts.run(work.source, work.keys, work.words),
+      .bytes = state.bytes,
+      .log = {}};
+  if (decision.answer.kind == Value::Kind::error) {
+    return script_failed(work.lock.text(), decision.answer.text);
   }
-  if (work.reads_log) {  // such a script changes nothing
-    return Decision{.answer = std::move(answer), .bytes = state.bytes, .log = {}};
+  if (!work.reads_log) {  // a script that reads the log changes nothing
+    LockRecord after{.keys = m_keys.keys(), .log_base = before.base};
+    decision.log = change_of(before, log_in(after, log_key, state.time_us).entries);
+    shorten_log(after, log_key);
+    decision.bytes = encode(after);
   }
-  LockRecord after{.keys = m_keys.keys(), .log_base = before.base};
-  LogChange log = change_of(before, log_in(after, log_key, state.time_us).entries);
-  shorten_log(after, log_key);
-  return Decision{.answer = std::move(answer), .bytes = encode(after), .log = std::move(log)};
+  return decision;
 }
 
 // Returns an Error when the time is over.

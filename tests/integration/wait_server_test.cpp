@@ -42,9 +42,10 @@ void check_verbs(const std::function<std::string()>& begin, const std::function<
       {"acquire", {"-k", "k", "-n", "--wait-server", "5m", "--lease", "1m"}},
       {"wait", {"-k", "k", "-n", "--wait-server", "5m"}},
   };
-  for (const auto& [verb, words] : verbs) {
+  for (const auto& each : verbs) {
+    const std::string& verb = each.first;
     CAPTURE(verb);
-    Process late = start(verb, begin(), words, options);
+    Process late = start(verb, begin(), each.second, options);
     await_failure(late);
     end();
     const bool has_job = verb != "acquire" && verb != "wait";

@@ -249,8 +249,9 @@ TEST_CASE("watch: a freeze that waits has no socket and no terminal of the scree
   const pid_t freeze = find_guardian(watch.pid());  // its first child
   REQUIRE(freeze > 0);
   const auto of_screen = open_files(watch.pid());
-  for (const auto& [number, file] : open_files(freeze)) {
-    CAPTURE(number);
+  for (const auto& opened : open_files(freeze)) {
+    CAPTURE(opened.first);
+    const std::string& file = opened.second;
     CAPTURE(file);
     CHECK_FALSE(file.starts_with("/dev/pts"));
     const bool is_shared = std::ranges::any_of(of_screen, [&](const auto& each) { return each.second == file; });

@@ -42,7 +42,8 @@ TEST_CASE("bookkeeping: a holder whose record was lost is released although anot
 
 TEST_CASE("bookkeeping: a lost record is no reason to keep the lock, whichever hold goes first")
 {
-  for (const auto& [what, kind] : kinds) {
+  for (const auto& each : kinds) {
+    const LockKind& kind = each.kind;
     for (const bool is_made_again : {false, true}) {
       for (const Words& order : {Words{"a", "inner"}, Words{"inner", "a"}}) {
         CAPTURE(kind.index());

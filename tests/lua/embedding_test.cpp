@@ -110,11 +110,11 @@ void check_lines(const std::string& source, const std::string& kind, const std::
 {
   std::map<std::string, int> lines = lines_of(source);
   std::map<std::string, int> may = lines_of(library(kind) + code_of(lua / "verbs" / (verb + ".lua")));
-  for (const auto& [line, times] : lines) {
-    CHECK_MESSAGE(times <= may[line], line);
+  for (const auto& each : lines) {
+    CHECK_MESSAGE(each.second <= may[each.first], each.first);
   }
-  for (const auto& [line, times] : lines_of(code_of(lua / "verbs" / (verb + ".lua")))) {
-    CHECK_MESSAGE(times <= lines[line], line);
+  for (const auto& each : lines_of(code_of(lua / "verbs" / (verb + ".lua")))) {
+    CHECK_MESSAGE(each.second <= lines[each.first], each.first);
   }
 }
 

@@ -111,8 +111,10 @@ TEST_CASE("hand-over: a job whose lease cannot be confirmed is dead before the s
   Relay relay(server);
   Process holder = start(server.url(), {}, {"sleep", "100"});
   wait_until([&] { return is_held(server); }, "the lock is held");
+  const Monitor monitor(server);
   Process waiter = start(relay.url(), {}, {"sh", "-c", "echo $$ > " + pid_file.string() + "; exec sleep 100"});
-  wait_until([&] { return has_subscribed(server, waiter); }, "the waiter has subscribed");
+  // After its subscription the waiter asks once more whether it is in the queue.
+  wait_until([&] { return monitor.has_heard("ZSCORE"); }, "the waiter has subscribed and looked");
   relay.answer("-LOADING no request gets through\r\n");  // messages do
   holder.signal(SIGTERM);
   const pid_t job = pid_from(pid_file);

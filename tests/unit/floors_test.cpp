@@ -23,7 +23,7 @@ const std::map<std::string, Allowed> floors = {
     {"core/store/script", {"store/script/", "lock/", "base/", "lua/scripts.h", "sys/"}},
     {"core/store/redis",
      {"store/redis/", "store/script/", "lock/", "server/", "net/", "base/", "lua/scripts.h", "sys/"}},
-    {"core/store/record", {"store/record/", "store/script/", "lock/", "base/"}},
+    {"core/store/record", {"store/record/", "store/script/", "lock/", "base/", "lua/bytecode.h"}},
     {"core/store/postgres",
      {"store/postgres/", "store/record/", "store/script/", "net/endpoint.h", "lock/", "base/", "arpa/"}},
     {"core/store/quorum", {"store/quorum/", "lock/", "base/", "sys/"}},

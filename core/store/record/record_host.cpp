@@ -209,6 +209,16 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
   return read;
 }
 
+// Runs a part of the work, or a command, on the key space of the record.
+std::optional<Value> RecordHost::run_part(const Work& work, ScriptPart part, const Snapshot& state, LockRecord record)
+{
+  m_keys.replace(std::move(record.keys));
+  m_keys.set_time(state.time_us);
+  m_listeners = state.listeners;
+  m_messages.clear();
+  return work.script == nullptr ? m_keys.command(work.words) : m_scripts.run(*work.script, part, work.keys, work.words);
+}
+
 // Runs the work on the state. Changes nothing in the store.
 Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot& state, const CallLimits& limit)
 {
@@ -225,14 +235,13 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
     }
     record->keys[log_key].data = *std::move(whole);
   }
-  m_keys.replace(std::move(record->keys));
-  m_keys.set_time(state.time_us);
-  m_listeners = state.listeners;
-  m_messages.clear();
-  Decision decision{
-      .answer = work.source.empty() ? m_keys.command(work.words) : m_scripts.run(work.source, work.keys, work.words),
-      .bytes = state.bytes,
-      .log = {}};
+  const bool has_first_part =
+      work.script != nullptr && work.script->first_part < work.script->order.size() && !work.reads_log;
+  auto answer = run_part(work, has_first_part ? ScriptPart::first : ScriptPart::whole, state, *std::move(record));
+  if (!answer && has_first_part) {  // what it did is of no account
+    answer = run_part(work, ScriptPart::whole, state, *decode(state.bytes));
+  }
+  Decision decision{.answer = std::move(answer).value_or(Value{}), .bytes = state.bytes, .log = {}};
   if (decision.answer.kind == Value::Kind::error) {
     return script_failed(work.lock.text(), decision.answer.text);
   }
@@ -317,7 +326,7 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
     return lock.error();
   }
   return execute({.lock = *lock,
-                  .source = request.script.source(),
+                  .script = &request.script,
                   .keys = Words(request.keys.begin(), request.keys.end()),
                   .words = Words(request.args.begin(), request.args.end()),
                   .reads_log = request.reads_log,
@@ -327,7 +336,7 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
 
 Result<Reply> RecordHost::command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit)
 {
-  return execute({.lock = lock, .source = {}, .keys = {}, .words = Words(argv.begin(), argv.end())}, limit);
+  return execute({.lock = lock, .script = nullptr, .keys = {}, .words = Words(argv.begin(), argv.end())}, limit);
 }
 
 // The store does not know when a log is over; the record does.

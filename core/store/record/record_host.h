@@ -54,7 +54,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   // A script, or a command, for one lock.
   struct Work {
     const LockName& lock;
-    std::string source;  // empty: a command
+    const Script* script;  // nullptr: a command
     Words keys;
     Words words;  // ARGV, or the command
     bool reads_log = false;
@@ -77,6 +77,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   [[nodiscard]] Snapshot remembered_state() const;
   Result<Snapshot> state_of(const Work& work, bool is_remembered, const CallLimits& limit);
   Result<Decision> decide(const Work& work, const Snapshot& state, const CallLimits& limit);
+  std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, LockRecord record);
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<Done> pause_after_conflict(int conflicts, const CallLimits& limit);

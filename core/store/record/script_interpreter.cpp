@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/record/script_interpreter.h"
 
+#include "lua/bytecode.h"
 #include "store/record/commands.h"
 
 #include <stdexcept>
@@ -164,35 +165,74 @@ ScriptInterpreter::ScriptInterpreter(KeySpace& keys) : m_keys(keys), m_lua(luaL_
 
 ScriptInterpreter::~ScriptInterpreter() { lua_close(m_lua); }
 
-// Pushes the function of the source, or an error message (false).
-bool ScriptInterpreter::load(const std::string& source)
+// Pushes a function that was loaded before; false: it was not.
+bool ScriptInterpreter::push_known(const std::string& id)
 {
-  const auto found = m_loaded.find(source);
-  if (found != m_loaded.end()) {
-    lua_rawgeti(m_lua, LUA_REGISTRYINDEX, found->second);
-    return true;
-  }
-  if (luaL_loadbuffer(m_lua, source.data(), source.size(), "@user_script") != 0) {
+  const auto found = m_known.find(id);
+  if (found == m_known.end()) {
     return false;
   }
-  lua_pushvalue(m_lua, -1);
-  m_loaded[source] = luaL_ref(m_lua, LUA_REGISTRYINDEX);
+  lua_rawgeti(m_lua, LUA_REGISTRYINDEX, found->second);
   return true;
 }
 
-Value ScriptInterpreter::run(const std::string& source, const Words& keys, const Words& args)
+void ScriptInterpreter::make_known(const std::string& id)
+{
+  lua_pushvalue(m_lua, -1);
+  m_known[id] = luaL_ref(m_lua, LUA_REGISTRYINDEX);
+}
+
+// Pushes the function of a source or of bytecode, or an error message (false).
+bool ScriptInterpreter::load(std::string_view chunk)
+{
+  return luaL_loadbuffer(m_lua, chunk.data(), chunk.size(), "@user_script") == 0;
+}
+
+// Runs the function on the stack. An error message there becomes the reply.
+std::optional<Value> ScriptInterpreter::run_loaded(bool is_loaded, const Words& keys, const Words& args)
 {
   push(m_lua, Value::list(keys));
   lua_setglobal(m_lua, "KEYS");
   push(m_lua, Value::list(args));
   lua_setglobal(m_lua, "ARGV");
-  const bool failed = !load(source) || lua_pcall(m_lua, 0, 1, 0) != 0;
-  Value reply = value_at(m_lua, lua_gettop(m_lua));
+  const bool failed = !is_loaded || lua_pcall(m_lua, 0, LUA_MULTRET, 0) != 0;
+  if (lua_gettop(m_lua) == 0) {
+    return std::nullopt;
+  }
+  Value reply = value_at(m_lua, 1);
   if (failed && reply.kind == Value::Kind::text) {
     reply = Value::error("ERR " + reply.text);
   }
   lua_settop(m_lua, 0);
   return reply;
+}
+
+std::optional<Value> ScriptInterpreter::run(const Script& script, ScriptPart part, const Words& keys, const Words& args)
+{
+  const std::string id = std::string(script.name) + (part == ScriptPart::first ? "/first" : "");
+  bool is_loaded = push_known(id);
+  if (!is_loaded) {
+    const std::string_view bytecode = scripts::bytecode_of(script, part);
+    is_loaded = !bytecode.empty() && load(bytecode);
+    if (!is_loaded) {  // a rare script, or a Lua whose bytecode has another layout
+      lua_settop(m_lua, 0);
+      is_loaded = load(script.source(part));
+    }
+    if (is_loaded) {
+      make_known(id);
+    }
+  }
+  return run_loaded(is_loaded, keys, args);
+}
+
+Value ScriptInterpreter::run(const std::string& source, const Words& keys, const Words& args)
+{
+  bool is_loaded = push_known(source);
+  if (!is_loaded && load(source)) {
+    is_loaded = true;
+    make_known(source);
+  }
+  return run_loaded(is_loaded, keys, args).value_or(Value{});
 }
 
 }  // namespace rlock::record

@@ -4,9 +4,12 @@
 #pragma once
 
 #include "store/record/key_space.h"
+#include "store/script/script_host.h"
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 struct lua_State;
 
@@ -20,17 +23,23 @@ class ScriptInterpreter {
   ScriptInterpreter(const ScriptInterpreter&) = delete;
   ScriptInterpreter& operator=(const ScriptInterpreter&) = delete;
 
-  // The reply of the script; an error reply if it fails.
+  // The reply of the script, from its bytecode if it has some; an error reply if it fails. nullopt: the first part came to its end
+  // without an answer.
+  std::optional<Value> run(const Script& script, ScriptPart part, const Words& keys, const Words& args);
+  // The same for a text that is no embedded script.
   Value run(const std::string& source, const Words& keys, const Words& args);
 
  private:
   static int call(lua_State* lua);
   static int pcall(lua_State* lua);
-  bool load(const std::string& source);
+  bool push_known(const std::string& id);
+  void make_known(const std::string& id);
+  bool load(std::string_view chunk);
+  std::optional<Value> run_loaded(bool is_loaded, const Words& keys, const Words& args);
 
   KeySpace& m_keys;
   lua_State* m_lua;
-  std::map<std::string, int> m_loaded;  // the functions of the sources
+  std::map<std::string, int> m_known;  // the functions of what has been loaded
 };
 
 }  // namespace rlock::record

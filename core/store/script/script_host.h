@@ -3,6 +3,7 @@
 // (store/redis), for another store rlock runs them on the record of the lock (store/record).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,17 +20,21 @@ namespace rlock {
 
 class StoreChecks;
 
+// The first part has the most frequent cases, and ends without an answer in the others.
+enum class ScriptPart { first, whole };
+
 // A Lua script of lua/ without its comment lines, and its SHA-1, by which a Redis server knows the script.
 struct Script {
   std::string_view name;           // KIND_VERB, or the name of a single script; for messages
   const std::string_view* blocks;  // static; the scripts share the blocks, because most of their text is the same
   std::string_view order;          // the indices of the blocks of the source, one byte each
   std::string_view sha1;           // the SHA-1 of the source: 40 lower-case hex digits, as SCRIPT LOAD returns
+  std::uint8_t first_part = 0;     // how many of the blocks are the first part
 
-  [[nodiscard]] std::string source() const
+  [[nodiscard]] std::string source(ScriptPart part = ScriptPart::whole) const
   {
     std::string text;
-    for (const char index : order) {
+    for (const char index : part == ScriptPart::first ? order.substr(0, first_part) : order) {
       text += blocks[static_cast<unsigned char>(index)];
     }
     return text;

@@ -6,6 +6,7 @@
 #include "run/run.h"
 #include "run/supervision.h"
 #include "server/url.h"
+#include "sim/records.h"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +39,14 @@ std::string text_of(const Result<ForceEnd>& end)
 ServerSpec server_of(const Schedule& schedule, const std::filesystem::path& socket)
 {
   ServerSpec server;
-  server.endpoints = {*parse_url("unix://" + socket.string())};
+  if (schedule.on_records) {
+    Endpoint endpoint;
+    endpoint.scheme = Records::scheme;
+    endpoint.kind = Endpoint::Kind::other;
+    server.endpoints = {endpoint};
+  } else {
+    server.endpoints = {*parse_url("unix://" + socket.string())};
+  }
   server.timeout = schedule.server_timeout;
   return server;
 }

@@ -35,7 +35,7 @@ Millis slack_of(const Schedule& schedule, bool is_mixed)
   // A waiter polls while the lock is held as another kind, less often the further behind it is.
   const Millis poll = is_mixed ? Millis{1000} * static_cast<int>(schedule.clients.size()) : Millis{0};
   const Millis min_hold = std::ranges::max(schedule.clients, {}, &ClientPlan::min_hold).min_hold;
-  return Millis{500} + poll + min_hold + 60 * schedule.latency;
+  return Millis{500} + poll + min_hold + time_of_messages(schedule);
 }
 
 }  // namespace

@@ -85,6 +85,9 @@ void Network::stop_server()
 {
   m_listener.reset();
   m_connections.clear();
+  if (on_cut) {
+    on_cut(-1);
+  }
 }
 
 Nanos Network::latency(int client)
@@ -161,6 +164,9 @@ void Network::close_later(Id id)
 
 void Network::process_died(const Process& process)
 {
+  if (on_death) {
+    on_death(process);
+  }
   for (auto& [id, connection] : m_connections) {
     if (connection.owner == &process && !connection.end_is_read) {
       connection.end_is_read = true;
@@ -172,6 +178,9 @@ void Network::process_died(const Process& process)
 void Network::cut_connections(int client)
 {
   std::erase_if(m_connections, [&](const auto& each) { return each.second.client == client; });
+  if (on_cut) {
+    on_cut(client);
+  }
 }
 
 void Network::arrive(Id id, const Words& request)

@@ -40,6 +40,12 @@ class Network {
   void start_server();
   [[nodiscard]] bool is_up() const { return m_listener.get() >= 0; }
 
+  [[nodiscard]] Nanos latency(int client);  // of the next message, which is drawn
+
+  // Told of what ends connections, for the connections of a store of records. The client -1: all.
+  std::function<void(int client)> on_cut;
+  std::function<void(const Process& process)> on_death;
+
   std::function<void(const Words& request)> before_request;
   std::function<void(int client, const Words& request, const Value& answer)> after_request;
   Nanos longest_latency = 1'000'000;
@@ -64,7 +70,6 @@ class Network {
   void arrive(Id id, const Words& request);
   void deliver(Id id, const std::string& bytes);
   void close_later(Id id);
-  Nanos latency(int client);
   std::int64_t publish(const std::string& channel, const std::string& text);
   std::string subscribe(Connection& connection, const Words& request);
 

@@ -167,7 +167,7 @@ void Rules::check_min_hold(const VirtualJob& job)
 // --min-hold holds for a job that ended by itself.
 void Rules::note_min_hold(const VirtualJob& job)
 {
-  const Nanos kept = nanos(plan_of(job).min_hold) * 98 / 100 - nanos(Millis{100} + 60 * m_schedule.latency);
+  const Nanos kept = nanos(plan_of(job).min_hold) * 98 / 100 - nanos(Millis{100} + time_of_messages(m_schedule));
   if (!kind_of(mode_of(job)).is_shared && !m_is_forced && job.status == 0 && !is_disturbed(job.client, job.began)) {
     m_kept_until = std::max(m_kept_until, job.began + kept);
   }
@@ -233,7 +233,7 @@ void Rules::check_told()
 }
 
 // A watchdog that has just begun subscribes first. Later it reads messages no more often than each 50 ms.
-Nanos Rules::time_to_ask() const { return nanos(Millis{300} + 60 * m_schedule.latency); }
+Nanos Rules::time_to_ask() const { return nanos(Millis{300} + time_of_messages(m_schedule)); }
 
 void Rules::before_request(const Words& request)
 {

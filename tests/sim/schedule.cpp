@@ -226,6 +226,12 @@ Millis calm_from(const Schedule& schedule)
   return calm;
 }
 
+// A script on a record takes a read and a commit, and again after a conflict.
+Millis time_of_messages(const Schedule& schedule)
+{
+  return schedule.on_records ? Millis{200} + 240 * schedule.latency : 60 * schedule.latency;
+}
+
 std::string show(const Fault& fault)
 {
   std::string text = "at " + ms(fault.at) + ": " + names[static_cast<std::size_t>(fault.kind)];
@@ -239,7 +245,8 @@ std::string show(const Fault& fault)
 std::string show(const Schedule& schedule)
 {
   std::string text = "seed " + std::to_string(schedule.seed) + ": ttl " + ms(schedule.ttl) + ", server timeout " +
-                     ms(schedule.server_timeout) + ", latency " + ms(schedule.latency) + "\n";
+                     ms(schedule.server_timeout) + ", latency " + ms(schedule.latency) +
+                     (schedule.on_records ? ", on records" : "") + "\n";
   for (const ClientPlan& plan : schedule.clients) {
     text += "  client " + std::to_string(plan.number) + ": " + show_mode(plan.kind) + ", " + std::to_string(plan.runs) +
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +

@@ -67,13 +67,15 @@ struct Schedule {
   Millis latency;  // of a message, mostly at most
   std::vector<ClientPlan> clients;
   std::vector<Fault> faults;
+  bool on_records = false;  // the clients run the scripts on the record of a store; else a Redis server runs them
 };
 
 Schedule schedule_of(std::uint64_t seed);
 
 [[nodiscard]] bool loses_data(FaultKind kind);  // or ends leases early: two holders may overlap for a moment
 [[nodiscard]] Millis end_of(const Fault& fault);
-[[nodiscard]] Millis calm_from(const Schedule& schedule);  // the end of the last fault
+[[nodiscard]] Millis calm_from(const Schedule& schedule);         // the end of the last fault
+[[nodiscard]] Millis time_of_messages(const Schedule& schedule);  // that a few requests and their messages take at most
 
 std::string show(const Fault& fault);
 std::string show(const Schedule& schedule);

@@ -32,8 +32,46 @@ void Server::begin_again()
 {
   m_clock_offset = 0;
   m_remembered.clear();
+  m_remembered_log = {};
+  m_rule_time.reset();
   forget_scripts();
   forget_data();
+}
+
+void Server::forget_data()
+{
+  m_redis.replace({});
+  m_log = {};
+  change_version();
+}
+
+void Server::remember_data()
+{
+  m_remembered = m_redis.keys();
+  m_remembered_log = m_log;
+}
+
+void Server::return_to_remembered_data()
+{
+  m_redis.replace(m_remembered);
+  m_log = m_remembered_log;
+  change_version();
+}
+
+void Server::write_record(record::LockRecord record, const record::LogChange& change)
+{
+  m_redis.replace(std::move(record.keys));
+  m_log.base = record.log_base;
+  if (change.first_kept) {
+    m_log.entries.erase(m_log.entries.begin(), m_log.entries.lower_bound(*change.first_kept));
+  }
+  if (change.last_kept) {
+    m_log.entries.erase(m_log.entries.upper_bound(*change.last_kept), m_log.entries.end());
+  }
+  for (const record::LoggedEvent& event : change.written) {
+    m_log.entries[event.id] = event.entry;
+  }
+  change_version();
 }
 
 void Server::break_scripts(const std::vector<Replacement>& replacements)
@@ -64,7 +102,10 @@ const std::string& Server::source_of(const std::string& sha1)
   return source;
 }
 
-void Server::set_time() { m_redis.set_time((epoch + World::current().now() + m_clock_offset) / 1000); }
+void Server::set_time()
+{
+  m_redis.set_time(m_rule_time.value_or((epoch + World::current().now() + m_clock_offset) / 1000));
+}
 
 KeySpace& Server::redis()
 {
@@ -75,6 +116,7 @@ KeySpace& Server::redis()
 Value Server::execute(const Words& words)
 {
   set_time();
+  change_version();
   const bool by_hash = words[0] == "EVALSHA";
   if (!by_hash && words[0] != "EVAL") {
     return m_redis.command(words);

@@ -4,9 +4,12 @@
 
 #include "sim/model_redis.h"
 #include "sim/world.h"
+#include "store/record/record_backend.h"
+#include "store/record/record_codec.h"
 #include "store/record/script_interpreter.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,9 +35,22 @@ class Server {
 
   void step_clock(Millis by) { m_clock_offset += nanos(by); }
   void forget_scripts() { m_known_scripts.clear(); }
-  void forget_data() { m_redis.replace({}); }
-  void remember_data() { m_remembered = m_redis.keys(); }  // as a replica that gets no later writes
-  void return_to_remembered_data() { m_redis.replace(m_remembered); }
+  void forget_data();
+  void remember_data();  // as a replica that gets no later writes
+  void return_to_remembered_data();
+
+  // For a store of records, whose one record has these keys: the version of the record, and the event log beside it.
+  struct Log {
+    std::int64_t base = 0;
+    std::map<std::int64_t, std::string> entries;
+  };
+  [[nodiscard]] const Log& log() const { return m_log; }
+  [[nodiscard]] std::string version() const { return std::to_string(m_version); }
+  void change_version() { m_version = ++m_last_version; }
+  void reuse_version() { m_version = 1 + m_last_version % 3; }  // a mistake
+  void write_record(record::LockRecord record, const record::LogChange& change);
+  // The time at which the rules look at the keys; nullopt: now.
+  void set_rule_time(std::optional<std::int64_t> micros) { m_rule_time = micros; }
 
  private:
   void set_time();
@@ -47,6 +63,11 @@ class Server {
   std::map<std::string, std::string> m_sources;  // by hash; empty: not made yet
   std::vector<Replacement> m_replacements;
   KeySpace::Keys m_remembered;
+  Log m_log;
+  Log m_remembered_log;
+  std::uint64_t m_version = 0;
+  std::uint64_t m_last_version = 0;  // never begins again
+  std::optional<std::int64_t> m_rule_time;
 };
 
 // "plain_acquire"; empty: the request runs no script.

@@ -47,7 +47,8 @@ class SilentStderr {
 
 class Simulation {
  public:
-  Simulation(const Schedule& schedule, std::filesystem::path socket, const std::vector<Replacement>& changed)
+  Simulation(const Schedule& schedule, std::filesystem::path socket, const std::vector<Replacement>& changed,
+             RecordMistake mistake)
       : m_schedule(schedule),
         m_socket(std::move(socket)),
         m_world(schedule.seed),
@@ -57,6 +58,10 @@ class Simulation {
                    {.runner_killed = [this](Client& of) { runner_killed(of); },
                     .force = [this](const Client& of, const VirtualJob& job, Millis grace) { force(of, job, grace); }})
   {
+    if (schedule.on_records) {
+      Records::add_engine();
+      m_records.emplace(m_world, m_network, the_server(), schedule.seed, mistake);
+    }
     m_network.longest_latency = nanos(schedule.latency);
     m_network.before_request = [this](const Words& request) { m_rules.before_request(request); };
     m_network.after_request = [this](int client, const Words& request, const Value& answer) {
@@ -91,6 +96,7 @@ class Simulation {
     } else if (!m_result.broken && !all_are_done()) {
       m_result.broken = "runs are left long after the last fault:" + unfinished();
     }
+    m_result.conflicts = m_records ? m_records->conflicts() : 0;
     return std::move(m_result);
   }
 
@@ -271,6 +277,7 @@ class Simulation {
   std::vector<std::unique_ptr<Client>> m_clients;  // outlives the world, whose end frees what its fibers own
   World m_world;
   Network m_network;
+  std::optional<Records> m_records;
   Rules m_rules;
   std::vector<Process*> m_dead_runners;
   Injector m_injector;
@@ -281,10 +288,10 @@ class Simulation {
 }  // namespace
 
 SimulationResult simulate(const Schedule& schedule, const std::filesystem::path& directory,
-                          const std::vector<Replacement>& changed)
+                          const std::vector<Replacement>& changed, RecordMistake mistake)
 {
   const SilentStderr silent;
-  return Simulation(schedule, directory / "redis.sock", changed).run();
+  return Simulation(schedule, directory / "redis.sock", changed, mistake).run();
 }
 
 }  // namespace rlock::sim

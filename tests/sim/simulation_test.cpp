@@ -34,20 +34,24 @@ struct Tally {
   std::uint64_t steps = 0;
   std::uint64_t jobs = 0;
   std::uint64_t faults = 0;
+  std::uint64_t conflicts = 0;
 };
 
 // Runs one schedule after the other until a rule is broken, or for so many steps.
 std::optional<Found> search(std::uint64_t seed, std::uint64_t steps, Tally& tally,
-                            const std::vector<Replacement>& changed = {})
+                            const std::vector<Replacement>& changed = {}, bool on_records = false,
+                            RecordMistake mistake = RecordMistake::none)
 {
   const auto directory = test::make_temp_dir("sim");
   for (; tally.steps < steps; ++seed) {
-    const Schedule schedule = schedule_of(seed);
-    const SimulationResult result = simulate(schedule, directory, changed);
+    Schedule schedule = schedule_of(seed);
+    schedule.on_records = on_records;
+    const SimulationResult result = simulate(schedule, directory, changed, mistake);
     ++tally.schedules;
     tally.steps += result.steps;
     tally.jobs += result.jobs;
     tally.faults += result.faults;
+    tally.conflicts += static_cast<std::uint64_t>(result.conflicts);
     if (result.broken) {
       return Found{.schedule = schedule, .broken = *result.broken};
     }
@@ -151,6 +155,45 @@ TEST_CASE("sim: no schedule of faults breaks a promise")
     tell_shortest(found->schedule);
     FAIL("seed " << found->schedule.seed << ": " << found->broken << "; repeat: RLOCK_TEST_SEED="
                  << found->schedule.seed << " RLOCK_TEST_SIM_STEPS=1 rlock_sim -tc='sim: no schedule*'");
+  }
+}
+
+TEST_CASE("sim: no schedule of faults breaks a promise on records")
+{
+  Tally tally;
+  const auto found = search(test::seed(), wanted_steps(), tally, {}, true);
+  MESSAGE(tally.schedules << " schedules, " << tally.steps << " steps, " << tally.jobs << " jobs, " << tally.faults
+                          << " faults, " << tally.conflicts << " conflicts");
+  if (found) {
+    tell_shortest(found->schedule);
+    FAIL("seed " << found->schedule.seed << ": " << found->broken << "; repeat: RLOCK_TEST_SEED="
+                 << found->schedule.seed << " RLOCK_TEST_SIM_STEPS=1 rlock_sim -tc='sim: no schedule*on records'");
+  }
+  CHECK(tally.conflicts > 0);
+}
+
+TEST_CASE("sim: the rules notice mistakes of a store of records and of its engine")
+{
+  struct Made {
+    std::uint64_t from;  // the seed to begin with, which saves time
+    std::string what;
+    RecordMistake mistake;
+  };
+  const std::vector<Made> made{
+      {1, "the time of a read is later than its state", RecordMistake::time_after_state},
+      {1, "a commit replaces any version", RecordMistake::no_comparison},
+      {1, "a version comes back", RecordMistake::version_comes_back},
+      {1, "a decision is made on a remembered state", RecordMistake::remembered_decision},
+
+      {1, "a commit delivers no message", RecordMistake::loses_messages},
+  };
+  for (const Made& each : made) {
+    Tally tally;
+    const auto found = search(each.from, longest_search, tally, {}, true, each.mistake);
+    CAPTURE(each.what);
+    REQUIRE(found);
+    CHECK_FALSE(simulate(found->schedule, test::make_temp_dir("sim")).broken);  // without the mistake
+    MESSAGE(each.what << ": seed " << found->schedule.seed << ", after " << tally.steps << " steps: " << found->broken);
   }
 }
 

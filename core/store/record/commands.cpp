@@ -40,6 +40,11 @@ Value type(KeySpace& keys, const Words& words)
   return Value::status(entry == nullptr ? "none" : names[entry->data.index()]);
 }
 
+std::int64_t end_in(const KeySpace& keys, std::int64_t ms)
+{
+  return std::min(latest_expiry, Commands::now_ms(keys) + std::min(latest_expiry, ms));
+}
+
 Value pexpire(KeySpace& keys, const Words& words)
 {
   const std::int64_t ms = integer_of(words.at(2));
@@ -50,7 +55,7 @@ Value pexpire(KeySpace& keys, const Words& words)
   if (ms <= 0) {
     Commands::remove(keys, words[1]);
   } else {
-    entry->expires = Commands::now_ms(keys) + ms;
+    entry->expires = end_in(keys, ms);
   }
   return Value::of(1);
 }
@@ -82,7 +87,7 @@ Value set(KeySpace& keys, const Words& words)
       if (ms <= 0) {
         return Value::error("ERR invalid expire time in 'set' command");
       }
-      entry.expires = Commands::now_ms(keys) + ms;
+      entry.expires = end_in(keys, ms);
     } else {
       throw CommandError{"ERR the record engine does not know SET … " + words[at]};
     }

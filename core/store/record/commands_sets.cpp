@@ -3,6 +3,7 @@
 #include "store/record/commands.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
@@ -23,7 +24,7 @@ double score_of(const std::string& text)
   }
   char* end = nullptr;
   const double score = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') {
+  if (text.empty() || *end != '\0' || std::isnan(score)) {
     throw CommandError{"ERR value is not a valid float"};
   }
   return score;

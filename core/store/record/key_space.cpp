@@ -4,9 +4,18 @@
 #include "store/record/commands.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 namespace rlock::record {
+namespace {
+
+constexpr std::array<std::string_view, 23> reading_commands{
+    "EXISTS", "TYPE",  "PTTL",   "GET",     "LRANGE",        "LINDEX",  "TIME",  "PUBLISH",
+    "PUBSUB", "HGET",  "HMGET",  "HEXISTS", "HLEN",          "HGETALL", "HKEYS", "HVALS",
+    "HSCAN",  "ZCARD", "ZCOUNT", "ZRANGE",  "ZRANGEBYSCORE", "ZRANK",   "ZSCORE"};
+
+}  // namespace
 
 Value Value::list(const Words& words)
 {
@@ -83,6 +92,11 @@ Value KeySpace::command(const Words& words)
   if (found == command_table().end()) {
     return Value::error("ERR the record engine does not know the command " + words.front());
   }
+  if (words.size() < 2 && words.front() != "TIME") {
+    return Value::error("ERR too few arguments for " + words.front());
+  }
+  m_may_have_changed =
+      m_may_have_changed || std::ranges::find(reading_commands, words.front()) == reading_commands.end();
   try {
     return found->second(*this, words);
   } catch (const CommandError& refused) {

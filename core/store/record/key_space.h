@@ -45,6 +45,9 @@ struct SortedSet {
 using Hash = std::vector<std::pair<std::string, std::string>>;  // in the order of a small hash of Redis
 using List = Words;
 
+// In ms since 1970. The arithmetic with a greater number would overflow.
+inline constexpr std::int64_t latest_expiry = std::int64_t{1} << 53;
+
 struct Entry {
   std::variant<std::string, Hash, SortedSet, List> data;
   std::optional<std::int64_t> expires;  // in ms; the key still exists then, as in Redis
@@ -65,7 +68,13 @@ class KeySpace {
 
   using Keys = std::map<std::string, Entry>;
   [[nodiscard]] const Keys& keys();  // without those that have expired
-  void replace(Keys keys) { m_keys = std::move(keys); }
+  void replace(Keys keys)
+  {
+    m_keys = std::move(keys);
+    m_may_have_changed = false;
+  }
+  // Whether a command that may write was executed since replace(). Keys that have expired are no change.
+  [[nodiscard]] bool may_have_changed() const { return m_may_have_changed; }
 
  private:
   friend struct Commands;
@@ -74,6 +83,7 @@ class KeySpace {
 
   std::int64_t m_micros = 0;
   Keys m_keys;
+  bool m_may_have_changed = false;
 };
 
 }  // namespace rlock::record

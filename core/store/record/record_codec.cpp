@@ -4,6 +4,7 @@
 #include "store/record/record_codec.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::string_view any_format = "rlock";
 constexpr std::string_view format = "rlock1\n";
+
+// Greater numbers are damage: of entries of a log, or of milliseconds since 1970.
+constexpr auto greatest_number = static_cast<std::uint64_t>(latest_expiry);
 
 void put(std::string& out, std::uint64_t number)
 {
@@ -72,7 +76,8 @@ class Parser {
   [[nodiscard]] bool at_end() const { return m_rest.empty() || m_is_bad; }
   [[nodiscard]] bool is_bad() const { return m_is_bad; }
 
-  std::uint64_t number()
+  // At most greatest_number.
+  std::int64_t number()
   {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64 && !m_rest.empty(); shift += 7) {
@@ -80,7 +85,8 @@ class Parser {
       m_rest.remove_prefix(1);
       value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
       if (byte < 0x80) {
-        return value;
+        m_is_bad = m_is_bad || value > greatest_number;
+        return m_is_bad ? 0 : static_cast<std::int64_t>(value);
       }
     }
     m_is_bad = true;
@@ -88,7 +94,7 @@ class Parser {
   }
   std::string text()
   {
-    const std::uint64_t size = number();
+    const auto size = static_cast<std::uint64_t>(number());
     if (size > m_rest.size()) {
       m_is_bad = true;
       return {};
@@ -109,14 +115,18 @@ class Parser {
       bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(m_rest[i])) << (8 * i);
     }
     m_rest.remove_prefix(size);
-    return std::bit_cast<double>(bits);
+    const auto found = std::bit_cast<double>(bits);
+    m_is_bad = m_is_bad || std::isnan(found);  // has no place in an order
+    return m_is_bad ? 0 : found;
   }
 
-  // Calls `read` for each part of a key.
+  // Calls `read` for each part of a key. A key without parts does not exist.
   template <typename Read>
   void parts(const Read& read)
   {
-    for (auto left = number(); left > 0 && !m_is_bad; --left) {
+    auto left = number();
+    m_is_bad = m_is_bad || left == 0;
+    for (; left > 0 && !m_is_bad; --left) {
       read();
     }
   }
@@ -188,10 +198,10 @@ Result<LockRecord> decode(std::string_view bytes)
                             : "is damaged, or another program's");
   }
   Parser in(bytes.substr(format.size()));
-  record.log_base = static_cast<std::int64_t>(in.number());
+  record.log_base = in.number();
   while (!in.at_end()) {
     std::string key = in.text();
-    const auto expires = static_cast<std::int64_t>(in.number());
+    const std::int64_t expires = in.number();
     auto data = in.data();
     if (!data) {
       return not_readable("is damaged, or another program's");

@@ -245,7 +245,7 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   if (decision.answer.kind == Value::Kind::error) {
     return script_failed(work.lock.text(), decision.answer.text);
   }
-  if (!work.reads_log) {  // a script that reads the log changes nothing
+  if (!work.reads_log && m_keys.may_have_changed()) {  // a script that reads the log changes nothing
     LockRecord after{.keys = m_keys.keys(), .log_base = before.base};
     decision.log = change_of(before, log_in(after, log_key, state.time_us).entries);
     shorten_log(after, log_key);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes that a store has as the record of a lock. Input: a digit for the kind of lock, one for the verb, one that says whether
+// somebody listens; then the record.
+#include "fuzz/fuzzer.h"
+#include "fuzz/shown.h"
+#include "store/record/record_codec.h"
+#include "store/record/record_host.h"
+#include "store/script/lock_keys.h"
+#include "store/script/script_store.h"
+
+#include <array>
+
+namespace rlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace record;
+
+constexpr std::string_view own_format = "rlock1\n";
+
+// A store with one record, which nobody else changes.
+struct OneRecord {
+  std::string bytes;
+  bool is_listened_to;
+  int writes = 0;
+};
+
+class OneRecordBackend final : public Backend {
+ public:
+  explicit OneRecordBackend(OneRecord& record) : m_record(record) {}
+
+  Result<Snapshot> read(std::string_view name, const CallLimits&) override
+  {
+    Snapshot state{.version = "1", .bytes = m_record.bytes, .time_us = noon * 1000, .listeners = {}};
+    if (m_record.is_listened_to) {
+      state.listeners = {LockKeys(*LockName::parse(name)).owner_channel + "8743c9c0:2"};
+    }
+    return state;
+  }
+  Result<Commit> write_if(std::string_view, const Version&, const Change& change, const CallLimits&) override
+  {
+    promise(change.bytes.size() <= longest_record, "a record is no longer than its limit");
+    promise(bool{decode(change.bytes)}, "a record that is written can be read");
+    for (const LoggedEvent& event : change.log.written) {
+      promise(event.id > 0, "the ids of the log rise from 1");
+    }
+    m_record.bytes = change.bytes;
+    ++m_record.writes;
+    return Commit{Committed{"2"}};
+  }
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
+  {
+    return Error{ErrorCode::unreachable, "nobody listens"};
+  }
+  Result<std::vector<std::string>> events(std::string_view, const CallLimits&) override
+  {
+    return std::vector<std::string>{};
+  }
+  Result<std::vector<std::string>> list(std::string_view, Which, const CallLimits&) override
+  {
+    return std::vector<std::string>{};
+  }
+  void drop_connection() override {}
+
+ private:
+  OneRecord& m_record;
+};
+
+void check_codec(std::string_view bytes)
+{
+  const auto record = decode(bytes);
+  if (!record) {
+    promise(record.error().code == ErrorCode::config, "a record that cannot be read is a matter of configuration");
+    promise_error(record.error());
+    return;
+  }
+  promise(bytes.empty() || bytes.starts_with(own_format), "a record of an unknown format is refused");
+  const std::string again = encode(*record);
+  promise(again.size() <= bytes.size(), "a record does not grow when it is written as it is");
+  const auto same = decode(again);
+  promise(same && encode(*same) == again, "what was encoded is decoded");
+}
+
+template <typename Answer>
+void promise_answer(const Result<Answer>& answer, const OneRecord& record)
+{
+  if (!answer) {
+    promise_error(answer.error());
+    promise(record.writes == 0, "a request that fails changes nothing");
+  }
+}
+
+void ask(ScriptStore& store, std::size_t verb, const LockKind& kind, const OneRecord& record)
+{
+  static const BootClock clock;
+  const CallLimits limit{.deadline = clock.now() + 60s, .stop = StopToken::never()};
+  const LockRequest request{.name = *LockName::parse("stock"), .kind = kind, .ttl = 30s, .who = {}, .once = 1h};
+  const Owner owner = Owner::of("8743c9c0:1");
+  switch (verb) {
+    case 0: return promise_answer(store.acquire(request, owner, {.queues = true}, limit), record);
+    case 1: return promise_answer(store.acquire(request, owner, {}, limit), record);
+    case 2: return promise_answer(store.renew(request, owner, {}, limit), record);
+    case 3: return promise_answer(store.release(request, Hold{owner}, {}, limit), record);
+    default: break;
+  }
+  const auto state = store.inspect(request.name, limit);
+  promise_answer(state, record);
+  promise(record.writes == 0, "asking never writes");
+  if (state) {
+    promise_shown(*state);
+  }
+}
+
+}  // namespace
+
+void fuzz_records(std::string_view bytes)
+{
+  static const BootClock clock;
+  Input input(bytes);
+  const std::array<LockKind, 5> kinds{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
+  const LockKind kind = kinds[input.choice(kinds.size())];
+  const std::size_t verb = input.choice(5);
+  OneRecord record{.bytes = {}, .is_listened_to = input.flag()};
+  record.bytes = input.rest();
+  check_codec(record.bytes);
+  auto host =
+      std::make_unique<RecordHost>(std::make_unique<OneRecordBackend>(record), clock, std::make_unique<SystemRng>());
+  ScriptStore store(std::move(host), clock);
+  ask(store, verb, kind, record);
+}
+
+}  // namespace rlock::test

@@ -3,6 +3,8 @@
 #include "store/record/record_host.h"
 
 #include "base/defaults.h"
+#include "lua/bytecode.h"
+#include "lua/scripts.h"
 #include "store/script/lock_keys.h"
 #include "support/memory_backend.h"
 #include "support/test.h"
@@ -20,10 +22,14 @@ class LogFixture {
  public:
   LogFixture() : m_host(memory_backend(m_store, m_clock), m_clock, std::make_unique<SystemRng>()) {}
 
-  void command(const std::vector<std::string>& words)
+  Result<Reply> answer(const std::vector<std::string>& words)
   {
     const std::vector<std::string_view> argv(words.begin(), words.end());
-    const auto reply = m_host.command(m_lock, argv, limit());
+    return m_host.command(m_lock, argv, limit());
+  }
+  void command(const std::vector<std::string>& words)
+  {
+    const auto reply = answer(words);
     REQUIRE_MESSAGE(reply, reply.error().text);
   }
   void append(const std::vector<std::string>& entries)
@@ -106,4 +112,42 @@ TEST_CASE("record host: a log does not grow without bound, however many entries 
     CHECK(count <= event_count + event_count / 4);
     CHECK(fixture.log().back() == "199");
   }
+}
+
+TEST_CASE("record host: a record has room for 1 000 waiters, and a change that would make it too long is refused")
+{
+  LogFixture fixture;
+  const LockKeys keys(*LockName::parse("k"));
+  const std::string info(450, 'i');  // with a long command and a label
+  for (int number = 0; number < 1000; number += 50) {
+    std::vector<std::string> waiters{"HSET", keys.waiters};
+    std::vector<std::string> queue{"ZADD", keys.queue};
+    for (int one = number; one < number + 50; ++one) {
+      const std::string owner = "8743c9c0-498b-43a9-b5ba-3f5b3bde1e2a:" + std::to_string(100'000 + one);
+      waiters.insert(waiters.end(), {owner, info, "wish:" + owner, ""});
+      queue.insert(queue.end(), {std::to_string(one), owner});
+    }
+    fixture.command(waiters);
+    fixture.command(queue);
+  }
+
+  const auto refused = fixture.answer({"HSET", keys.waiters, "too-long", std::string(longest_record, 'i')});
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::server_not_ready);
+  CHECK(refused.error().text == "the record of the lock k would have more than 1 MiB (too many waiters)");
+  CHECK(fixture.answer({"HGET", keys.waiters, "too-long"})->kind == Reply::Kind::nil);  // nothing was written
+  fixture.command({"DEL", keys.waiters});
+}
+
+TEST_CASE("record host: what an uncontended run needs of the scripts is bytecode of Lua 5.1")
+{
+  for (const Script* script : {&scripts::plain_acquire, &scripts::plain_release, &scripts::rw_acquire,
+                               &scripts::permits_release, &scripts::string_acquire}) {
+    CAPTURE(script->name);
+    CHECK(script->first_part < script->order.size());
+    CHECK(script->source().starts_with(script->source(ScriptPart::first)));
+    CHECK(scripts::bytecode_of(*script, ScriptPart::first).starts_with("\x1bLuaQ"));
+  }
+  CHECK(scripts::bytecode_of(scripts::plain_release, ScriptPart::whole).starts_with("\x1bLuaQ"));
+  CHECK(scripts::bytecode_of(scripts::plain_skip, ScriptPart::whole).empty());
 }

@@ -18,9 +18,10 @@ namespace {
 
 enum class Mistake {
   none,
-  time_after_state,   // the time of a read is later than its state
-  no_comparison,      // a commit replaces any version
-  version_comes_back  // a version is used again
+  time_after_state,    // the time of a read is later than its state
+  no_comparison,       // a commit replaces any version
+  version_comes_back,  // a version is used again
+  remembered_decision  // every decision is made on the state that the client has read or written last
 };
 
 class World {
@@ -81,6 +82,47 @@ class WorldBackend final : public Backend {
 
   Result<Snapshot> read(std::string_view, const CallLimits&) override
   {
+    if (m_world.mistake == Mistake::remembered_decision && m_remembered) {
+      Snapshot state = *m_remembered;
+      state.time_us += m_world.now_us - m_remembered_at;  // too early, by the time that the answer took
+      return state;
+    }
+    const Snapshot state = read_now();
+    m_remembered = state;
+    m_remembered_at = m_world.now_us;
+    return state;
+  }
+
+  Result<Commit> write_if(std::string_view, const Version& version, const Change& change, const CallLimits&) override
+  {
+    const Result<Commit> end = try_to_write(version, change);
+    const auto* const done = end ? std::get_if<Committed>(&*end) : nullptr;
+    if (done != nullptr && m_remembered) {
+      m_remembered->version = done->version;
+      m_remembered->bytes = change.bytes;
+    } else {
+      m_remembered.reset();
+    }
+    return end;
+  }
+
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
+  {
+    return Error{ErrorCode::internal, "nobody listens"};
+  }
+  Result<std::vector<std::string>> events(std::string_view, const CallLimits&) override
+  {
+    return std::vector<std::string>{};
+  }
+  Result<std::vector<std::string>> list(std::string_view, Which, const CallLimits&) override
+  {
+    return std::vector<std::string>{};
+  }
+  void drop_connection() override { m_remembered.reset(); }
+
+ private:
+  Snapshot read_now()
+  {
     m_world.pass();
     Snapshot state{.version = m_world.version == 0 ? "" : std::to_string(m_world.version),
                    .bytes = m_world.bytes,
@@ -93,7 +135,7 @@ class WorldBackend final : public Backend {
     return state;
   }
 
-  Result<Commit> write_if(std::string_view, const Version& version, const Change& change, const CallLimits&) override
+  Result<Commit> try_to_write(const Version& version, const Change& change)
   {
     const auto arrive = [this, expected = version.empty() ? 0 : std::stoull(version),
                          bytes = std::string(change.bytes)] { return replace(expected, bytes); };
@@ -111,22 +153,6 @@ class WorldBackend final : public Backend {
     m_world.pass();
     return done ? Commit{Committed{now}} : Commit{Conflict{}};
   }
-
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
-  {
-    return Error{ErrorCode::internal, "nobody listens"};
-  }
-  Result<std::vector<std::string>> events(std::string_view, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
-  Result<std::vector<std::string>> list(std::string_view, Which, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
-  void drop_connection() override {}
-
- private:
   bool replace(std::uint64_t expected, const std::string& bytes)
   {
     if (m_world.version != expected && m_world.mistake != Mistake::no_comparison) {
@@ -142,6 +168,8 @@ class WorldBackend final : public Backend {
   }
 
   World& m_world;
+  std::optional<Snapshot> m_remembered;  // of what the deliberate mistake decides on
+  std::int64_t m_remembered_at = 0;
 };
 
 struct Client {
@@ -297,9 +325,10 @@ TEST_CASE("record interleavings: whatever comes between, late or never, one clie
   CHECK(found.violations == 0);
 }
 
-TEST_CASE("record interleavings: deliberate mistakes of the store are found")
+TEST_CASE("record interleavings: deliberate mistakes of the store and of the engine are found")
 {
-  for (const Mistake mistake : {Mistake::time_after_state, Mistake::no_comparison, Mistake::version_comes_back}) {
+  for (const Mistake mistake :
+       {Mistake::time_after_state, Mistake::no_comparison, Mistake::version_comes_back, Mistake::remembered_decision}) {
     CAPTURE(static_cast<int>(mistake));
     Found found;
     for (int more = 0; found.violations == 0 && more < 5; ++more) {

@@ -8,7 +8,6 @@ if(NOT OPENSSL_INCLUDE_DIR)
 endif()
 add_library(rlock_openssl INTERFACE)
 target_include_directories(rlock_openssl SYSTEM INTERFACE ${OPENSSL_INCLUDE_DIR})
-target_link_libraries(rlock_openssl INTERFACE ${CMAKE_DL_LIBS})
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)  # it knows what the archives need: on Debian 13 that is zlib and zstd

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/shared_library.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -27,9 +28,7 @@ namespace rlock {
                                       use(ERR_reason_error_string)
 
 struct OpenSsl {
-#define RLOCK_OPENSSL_MEMBER(name) decltype(&::name) name;  // NOLINT(bugprone-macro-parentheses)
-  RLOCK_OPENSSL_FUNCTIONS(RLOCK_OPENSSL_MEMBER)
-#undef RLOCK_OPENSSL_MEMBER
+  RLOCK_OPENSSL_FUNCTIONS(RLOCK_FUNCTION_MEMBER)
 };
 
 // Returns the same object to all threads, until the process ends. ErrorCode::config: OpenSSL is not on this host.

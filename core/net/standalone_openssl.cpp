@@ -37,11 +37,7 @@ int trust_authorities_of_host(SSL_CTX* context)
 
 OpenSsl linked()
 {
-  OpenSsl functions{
-#define RLOCK_ADDRESS(name) .name = &::name,
-      RLOCK_OPENSSL_FUNCTIONS(RLOCK_ADDRESS)
-#undef RLOCK_ADDRESS
-  };
+  OpenSsl functions{RLOCK_OPENSSL_FUNCTIONS(RLOCK_LINKED_FUNCTION)};
   functions.SSL_CTX_set_default_verify_paths = trust_authorities_of_host;
   return functions;
 }

@@ -5,6 +5,7 @@
 
 #include <libpq-fe.h>
 #include "base/result.h"
+#include "base/shared_library.h"
 
 namespace rlock::postgres {
 
@@ -18,9 +19,7 @@ namespace rlock::postgres {
                       use(PQserverVersion)
 
 struct Libpq {
-#define RLOCK_LIBPQ_MEMBER(name) decltype(&::name) name;  // NOLINT(bugprone-macro-parentheses)
-  RLOCK_LIBPQ_FUNCTIONS(RLOCK_LIBPQ_MEMBER)
-#undef RLOCK_LIBPQ_MEMBER
+  RLOCK_LIBPQ_FUNCTIONS(RLOCK_FUNCTION_MEMBER)
 };
 
 // Returns the same object to all threads, until the process ends. ErrorCode::config: libpq is not on this host.

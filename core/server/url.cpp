@@ -6,6 +6,7 @@
 #include <charconv>
 #include "base/text.h"
 #include "net/endpoint.h"
+#include "net/url_parts.h"
 
 namespace rlock {
 namespace {
@@ -253,26 +254,6 @@ std::optional<unsigned> parse_db(std::string_view text)
   constexpr std::uint64_t max_db = 0x7fffffff;
   const auto number = parse_number(text, max_db);
   return number ? std::optional(static_cast<unsigned>(*number)) : std::nullopt;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text)
-{
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    const std::string_view digits = text.substr(i + 1, 2);
-    unsigned byte = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) {
-      return std::nullopt;
-    }
-    out += static_cast<char>(byte);
-    i += 2;
-  }
-  return out;
 }
 
 bool take_credentials(std::string_view& rest, Endpoint& endpoint)

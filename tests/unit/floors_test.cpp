@@ -25,7 +25,7 @@ const std::map<std::string, Allowed> floors = {
      {"store/redis/", "store/script/", "lock/", "server/", "net/", "base/", "lua/scripts.h", "sys/"}},
     {"core/store/record", {"store/record/", "store/script/", "lock/", "base/", "lua/bytecode.h"}},
     {"core/store/postgres",
-     {"store/postgres/", "store/record/", "store/script/", "net/endpoint.h", "lock/", "base/", "arpa/"}},
+     {"store/postgres/", "store/record/", "store/script/", "net/endpoint.h", "net/url_parts.h", "lock/", "base/"}},
     {"core/store/quorum", {"store/quorum/", "lock/", "base/", "sys/"}},
     {"core/lease", {"lease/", "lock/", "base/", "sys/"}},
     {"core/process", {"process/", "base/", "sys/", "linux/"}},

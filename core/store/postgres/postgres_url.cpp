@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/postgres/postgres_url.h"
 
-#include <arpa/inet.h>
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -11,6 +9,7 @@
 #include <optional>
 #include <vector>
 #include "base/text.h"
+#include "net/url_parts.h"
 #include "store/postgres/libpq.h"
 
 namespace rlock::postgres {
@@ -22,80 +21,6 @@ Error bad_url(std::string_view shown, std::string_view why)
 {
   return {ErrorCode::usage, "the URL '" + printable(shown) + "' is invalid: " + std::string(why) +
                                 " (postgresql://user@host:5432/database)"};
-}
-
-std::optional<std::string> decoded(std::string_view text)
-{
-  std::string all;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned byte = 0;
-    if (text[i] != '%') {
-      all += text[i];
-    } else if (text.size() - i > 2 &&
-               std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr == text.data() + i + 3) {
-      all += static_cast<char>(byte);
-      i += 2;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return all;
-}
-
-struct Parts {
-  std::string user;  // percent-encoded, as it stands in the URL
-  std::string password;
-  std::string location;                 // "//host:port/database"
-  std::vector<std::string> parameters;  // "sslmode=require"
-
-  // Without user and password.
-  [[nodiscard]] std::string url() const
-  {
-    std::string all = "//" + location;
-    for (const std::string& each : parameters) {
-      all += (&each == &parameters.front() ? "?" : "&") + each;
-    }
-    return all;
-  }
-};
-
-// "//user:password@host/database?a=b"
-Parts parts_of(std::string_view text)
-{
-  Parts parts;
-  const auto question = std::min(text.find('?'), text.size());
-  std::string_view rest = text.substr(std::min(question + 1, text.size()));
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find('&'), rest.size());
-    parts.parameters.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  std::string_view location = text.substr(2, question - 2);
-  const auto slash = std::min(location.find('/'), location.size());
-  const auto at = location.substr(0, slash).rfind('@');
-  if (at != std::string_view::npos) {
-    const std::string_view login = location.substr(0, at);
-    const auto colon = std::min(login.find(':'), login.size());
-    parts.user = login.substr(0, colon);
-    parts.password = login.substr(std::min(colon + 1, login.size()));
-    location.remove_prefix(at + 1);
-  }
-  parts.location = location;
-  return parts;
-}
-
-// Removes a parameter and returns its value.
-std::optional<std::string> take(std::vector<std::string>& parameters, std::string_view name)
-{
-  const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const std::string& each) {
-    return each.starts_with(name) && each.size() > name.size() && each[name.size()] == '=';
-  });
-  if (found == parameters.end()) {
-    return std::nullopt;
-  }
-  std::string value = found->substr(name.size() + 1);
-  parameters.erase(found);
-  return value;
 }
 
 // The keywords of the URL with their values, as libpq reads them. `shown`: the URL for a message.
@@ -137,14 +62,6 @@ std::string value_of(const Keywords& keywords, std::string_view keyword, const c
   return found != keywords.end() ? found->second : variable(name).value_or("");
 }
 
-// No host means a unix socket. The text of an address counts only if it is one: 127.0.0.1.example is a name.
-bool is_this_host(const std::string& host)
-{
-  in_addr address{};
-  const bool is_loopback = ::inet_pton(AF_INET, host.c_str(), &address) == 1 && host.starts_with("127.");
-  return host.empty() || host[0] == '/' || host[0] == '@' || host == "localhost" || host == "::1" || is_loopback;
-}
-
 // `hosts`: separated by commas.
 bool are_this_host(std::string_view hosts)
 {
@@ -178,23 +95,23 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   if (!text.starts_with("//")) {
     return bad_url(url.substr(0, colon), "it has no //");
   }
-  Parts parts = parts_of(text);
-  const auto in_parameter = take(parts.parameters, "password");
-  const auto create = take(parts.parameters, create_parameter);
-  const auto user = decoded(parts.user);
-  const auto password = decoded(in_parameter ? *in_parameter : parts.password);
-  const std::string shown = std::string(scheme) + ":" + parts.url();
+  UrlParts parts = url_parts(text);
+  const auto in_parameter = parts.take("password");
+  const auto create = parts.take(create_parameter);
+  const auto user = percent_decoded(parts.user);
+  const auto password = percent_decoded(in_parameter ? *in_parameter : parts.password);
+  const std::string shown = std::string(scheme) + ":" + parts.without_login();
   if (!user || !password) {
     return bad_url(shown, "a % is not followed by two hexadecimal digits (write %25)");
   }
-  if (take(parts.parameters, "sslpassword")) {
-    return bad_url(std::string(scheme) + ":" + parts.url(),
+  if (parts.take("sslpassword")) {
+    return bad_url(std::string(scheme) + ":" + parts.without_login(),
                    "sslpassword would be seen by others (use a key without a passphrase)");
   }
   if (create && *create != "no" && *create != "yes") {
     return bad_url(shown, "create is yes or no");
   }
-  const auto keywords = keywords_of(std::string(scheme) + ":" + parts.url(), shown);
+  const auto keywords = keywords_of(std::string(scheme) + ":" + parts.without_login(), shown);
   if (!keywords) {
     return keywords.error();
   }
@@ -204,7 +121,7 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   Endpoint endpoint;
   endpoint.scheme = scheme;
   endpoint.kind = Endpoint::Kind::other;
-  endpoint.path = parts.url();
+  endpoint.path = parts.without_login();
   endpoint.user = *user;
   endpoint.password = *password;
   return endpoint;
@@ -212,9 +129,9 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
 
 ConnectionSpec connection_spec(const Endpoint& endpoint)
 {
-  Parts parts = parts_of(endpoint.path);
-  const auto create = take(parts.parameters, create_parameter);
-  const std::string url = std::string(scheme) + ":" + parts.url();
+  UrlParts parts = url_parts(endpoint.path);
+  const auto create = parts.take(create_parameter);
+  const std::string url = std::string(scheme) + ":" + parts.without_login();
   const auto keywords = keywords_of(url, url);
   return {.url = url,
           .user = endpoint.user,

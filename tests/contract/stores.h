@@ -5,9 +5,9 @@
 
 #include "cli/options/server.h"
 #include "store/open.h"
+#include "support/databases.h"
 #include "support/memory_backend.h"
 #include "support/memory_store.h"
-#include "support/postgres_fixture.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
 #include "support/topology.h"
@@ -15,6 +15,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <sstream>
@@ -26,7 +27,7 @@ namespace rlock::test {
 struct RunningServers {
   ServerSpec spec;
   std::vector<std::unique_ptr<RedisServer>> redis;
-  std::unique_ptr<PostgresServer> postgres = nullptr;
+  std::unique_ptr<DatabaseServer> database = nullptr;
 };
 
 inline RunningServers memory_server(const std::string& scheme)
@@ -43,12 +44,12 @@ inline RunningServers records_in_memory()
   return {.spec = {.endpoints = {*parse_server("records:contract-" + std::to_string(++number))}}, .redis = {}};
 }
 
-inline RunningServers postgres_server()
+inline RunningServers database_server(const DatabaseRow& database)
 {
-  auto server = std::make_unique<PostgresServer>(std::vector<std::string>{"fsync=off"});
+  auto server = database.start();
   const auto endpoint = parse_server(server->url());
   REQUIRE_MESSAGE(endpoint, endpoint.error().text);
-  return {.spec = {.endpoints = {*endpoint}}, .redis = {}, .postgres = std::move(server)};
+  return {.spec = {.endpoints = {*endpoint}}, .redis = {}, .database = std::move(server)};
 }
 
 inline RunningServers redis_servers(int count)
@@ -82,11 +83,11 @@ inline RunningServers topology_servers()
 
 struct StoreRow {
   const char* name;
-  RunningServers (*start)();
+  std::function<RunningServers()> start;
   bool has_queue;  // grants in the order of arrival
 };
 
-inline constexpr std::array stores{
+inline const std::array stores{
     StoreRow{"memory", [] { return memory_server("memory"); }, true},
     StoreRow{"memory with sessions", [] { return memory_server("memory-sessions"); }, true},
     StoreRow{"records in memory", records_in_memory, true},
@@ -98,8 +99,10 @@ inline std::vector<StoreRow> stores_to_test()
 {
   if (topology_kind() == TopologyKind::unix_socket) {
     std::vector<StoreRow> all(stores.begin(), stores.end());
-    if (has_postgres()) {
-      all.push_back({"postgres", postgres_server, true});
+    for (const DatabaseRow& each : databases) {
+      if (each.is_installed()) {
+        all.push_back({each.name.data(), [&each] { return database_server(each); }, true});
+      }
     }
     return all;
   }

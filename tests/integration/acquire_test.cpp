@@ -100,7 +100,7 @@ TEST_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
 
 TEST_CASE("acquire: a key of odd bytes reaches the script as it is, in every shell")
 {
-  skip_on({TopologyKind::postgres}, "a name is text of the database's encoding");
+  skip_on_databases("a name is text of the database's encoding");
   const RedisServer server;
   const std::string key = R"(it's a "test" $(touch no) `touch no` \ * ${HOME} é )"
                           "\xff !";

@@ -92,7 +92,7 @@ TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("foreign: three foreign clients and three rlock jobs that loop each get their share, without overlap")
 {
-  skip_on({TopologyKind::postgres}, "clients that are not rlock use Redis");
+  skip_on_databases("clients that are not rlock use Redis");
   skip_on_quorum("a foreign client knows one server");
   const RedisServer server;
   const BootClock clock;
@@ -121,7 +121,7 @@ TEST_CASE("foreign: three foreign clients and three rlock jobs that loop each ge
 
 TEST_CASE("foreign: a subscriber that never comes costs one reservation in three hand-overs at most")
 {
-  skip_on({TopologyKind::postgres}, "clients that are not rlock use Redis");
+  skip_on_databases("clients that are not rlock use Redis");
   constexpr int crowd = 30;
   QueueFixture queue;
   Process holder = queue.hold("30s");

@@ -196,7 +196,7 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
 TEST_CASE("keeper: a release from another host, which announces nothing on this host, is no loss either")
 {
   skip_on_quorum("the other host of this test knows one server");
-  skip_on({TopologyKind::postgres}, "the other host of this test knows Redis only");
+  skip_on_databases("the other host of this test knows Redis only");
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
   Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work_until_go, {.cwd = dir});

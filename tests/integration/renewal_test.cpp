@@ -23,7 +23,7 @@ TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced")
 {
-  skip_on({TopologyKind::postgres}, "no Redis announces the end to foreign clients");
+  skip_on_databases("no Redis announces the end to foreign clients");
   const RedisServer server;
   const BootClock clock;
   const std::array<std::string_view, 1> channels{"redisson_lock__channel:{stock}"};

@@ -72,7 +72,7 @@ TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("string: waits for a client that polls, and is waited for by it")
 {
-  skip_on({TopologyKind::postgres}, "clients that are not rlock use Redis");
+  skip_on_databases("clients that are not rlock use Redis");
   const QueueFixture queue;
   const ActivityLog activity;
   Poller poller(queue.server, activity.file());

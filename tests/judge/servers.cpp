@@ -21,7 +21,7 @@ constexpr std::array topologies{
     Row{"sentinel", [] { return make_sentinel_servers(false); }},
     Row{"sentinel-sync", [] { return make_sentinel_servers(true); }},
     Row{"cluster", [] { return make_cluster_servers(); }},
-    Row{"postgres", [] { return make_postgres_servers(); }},
+    Row{"postgres", [] { return make_database_servers("postgres"); }},
 };
 
 }  // namespace

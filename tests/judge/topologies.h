@@ -6,12 +6,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 namespace rlock::judge {
 
 std::unique_ptr<Servers> make_independent_servers(std::size_t count);  // one, or a quorum
 std::unique_ptr<Servers> make_sentinel_servers(bool sync);
 std::unique_ptr<Servers> make_cluster_servers();
-std::unique_ptr<Servers> make_postgres_servers();
+std::unique_ptr<Servers> make_database_servers(std::string_view name);  // of test::databases
 
 }  // namespace rlock::judge

@@ -42,7 +42,7 @@ ForeignClient::ForeignClient(const std::string& url, std::string key, std::strin
       m_channel("redisson_lock__channel:{" + m_key + "}"),
       m_owner(std::move(owner))
 {
-  skip_on({TopologyKind::postgres}, "clients that are not rlock use Redis");
+  skip_on_databases("clients that are not rlock use Redis");
 }
 
 Reply ForeignClient::call(const std::vector<std::string>& words)

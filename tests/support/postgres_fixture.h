@@ -1,44 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private PostgreSQL server of a test case, on a unix socket in a directory of its own. As root, it runs as the user postgres,
-// because PostgreSQL refuses root.
+// A private PostgreSQL server of a test case, on a unix socket in a directory of its own.
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
-#include "support/process.h"
+#include "support/database_server.h"
 
 namespace rlock::test {
 
 // Whether this machine has the programs of a PostgreSQL server.
 bool has_postgres();
 
-class PostgresServer {
+class PostgresServer final : public DatabaseServer {
  public:
   // `settings`: of postgresql.conf, as "fsync=off". Skips the test case where there is no PostgreSQL.
   explicit PostgresServer(const std::vector<std::string>& settings = {});
-  ~PostgresServer();
-  PostgresServer(const PostgresServer&) = delete;
-  PostgresServer& operator=(const PostgresServer&) = delete;
 
-  [[nodiscard]] std::string url(const std::string& user = "postgres", const std::string& parameters = "") const;
+  [[nodiscard]] std::string url() const override { return url("postgres"); }
+  [[nodiscard]] std::string url(const std::string& user, const std::string& parameters = "") const;
   // Runs SQL by psql as the superuser; returns the rows, a line each.
   [[nodiscard]] std::string sql(const std::string& text) const;
-  [[nodiscard]] bool is_there() const { return m_server != nullptr; }  // false: after kill()
-  void kill();                                                         // kill -9 of all its processes: a crash
-  void stop();                                                         // SIGSTOP of all its processes
-  void resume();
-  void start();  // after kill()
+  [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
+  [[nodiscard]] std::vector<std::string> lock_names() const override;
+  void delete_locks() const override;
+  void end_connections() const override;
+  void start() override;
 
  private:
-  void signal_all(int number) const;
-  [[nodiscard]] Words as_server_user(Words argv) const;
   void wait_until_it_answers();
 
-  std::filesystem::path m_dir;
   std::vector<std::string> m_settings;
-  std::unique_ptr<Process> m_server;
 };
 
 }  // namespace rlock::test

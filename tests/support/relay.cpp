@@ -290,7 +290,7 @@ Relay::Relay(std::filesystem::path server, RelayOptions options)
 
 Relay::Relay(const RedisServer& server) : Relay(server.socket_path(), {})
 {
-  skip_on({TopologyKind::postgres}, "there is no Redis behind the relay");
+  skip_on_databases("there is no Redis behind the relay");
 }
 
 Relay::~Relay()

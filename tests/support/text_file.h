@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace rlock::test {
 
@@ -15,6 +16,16 @@ inline std::string text_of(const std::filesystem::path& file)
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
   return text.str();
+}
+
+inline std::vector<std::string> lines_of(const std::string& text)
+{
+  std::vector<std::string> lines;
+  std::istringstream rest(text);
+  for (std::string line; std::getline(rest, line);) {
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 }  // namespace rlock::test

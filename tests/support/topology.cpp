@@ -3,7 +3,7 @@
 
 #include "support/acl_fixture.h"
 #include "support/certificates.h"
-#include "support/postgres_topology.h"
+#include "support/database_topology.h"
 #include "support/redis_fixture.h"
 #include "support/sentinel_group.h"
 #include "support/skip.h"
@@ -27,15 +27,21 @@ struct NamedTopology {
   const char* name;
   TopologyKind kind;
 };
-constexpr NamedTopology topology_names[] = {
-    {"unix", TopologyKind::unix_socket}, {"tcp", TopologyKind::tcp},           {"tls", TopologyKind::tls},
-    {"acl", TopologyKind::acl},          {"sentinel", TopologyKind::sentinel}, {"cluster", TopologyKind::cluster},
-    {"quorum3", TopologyKind::quorum3},  {"quorum5", TopologyKind::quorum5},   {"postgres", TopologyKind::postgres}};
+constexpr NamedTopology topology_names[] = {{"unix", TopologyKind::unix_socket},  {"tcp", TopologyKind::tcp},
+                                            {"tls", TopologyKind::tls},           {"acl", TopologyKind::acl},
+                                            {"sentinel", TopologyKind::sentinel}, {"cluster", TopologyKind::cluster},
+                                            {"quorum3", TopologyKind::quorum3},   {"quorum5", TopologyKind::quorum5}};
 
 const char* requested_name()
 {
   const char* name = std::getenv("RLOCK_TEST_ON");
   return name == nullptr || *name == '\0' ? "unix" : name;
+}
+
+// The row of `databases`, or its end.
+const DatabaseRow* requested_database()
+{
+  return std::ranges::find(databases, std::string_view(requested_name()), &DatabaseRow::name);
 }
 
 // One authority for all servers of a test case; its files are removed with the case.
@@ -160,11 +166,12 @@ class QuorumTopology final : public Topology {
 TopologyKind topology_kind()
 {
   const std::string name = requested_name();
+  if (requested_database() != databases.end()) {
+    return TopologyKind::database;
+  }
   const auto* const known = std::find_if(std::begin(topology_names), std::end(topology_names),
                                          [&](const NamedTopology& one) { return one.name == name; });
-  REQUIRE_MESSAGE(
-      known != std::end(topology_names),
-      "RLOCK_TEST_ON is one of unix, tcp, tls, acl, sentinel, cluster, quorum3, quorum5, postgres, not " << name);
+  REQUIRE_MESSAGE(known != std::end(topology_names), "RLOCK_TEST_ON names no kind of server: " << name);
   return known->kind;
 }
 
@@ -181,6 +188,8 @@ void skip_on(std::initializer_list<TopologyKind> kinds, const std::string& why)
 }
 
 void skip_on_quorum(const std::string& why) { skip_on({TopologyKind::quorum3, TopologyKind::quorum5}, why); }
+
+void skip_on_databases(const std::string& why) { skip_on({TopologyKind::database}, why); }
 
 std::map<std::string, std::string> topology_environment()
 {
@@ -214,7 +223,7 @@ RedisOptions topology_options(RedisOptions options)
     case TopologyKind::unix_socket:
     case TopologyKind::quorum3:
     case TopologyKind::quorum5:
-    case TopologyKind::postgres: break;
+    case TopologyKind::database: break;
   }
   return options;
 }
@@ -229,7 +238,7 @@ std::shared_ptr<Topology> make_topology(const RedisServer& server, const RedisOp
     case TopologyKind::cluster: return std::make_shared<ClusterTopology>(server);
     case TopologyKind::quorum3: return std::make_shared<QuorumTopology>(server, options, 3);
     case TopologyKind::quorum5: return std::make_shared<QuorumTopology>(server, options, 5);
-    case TopologyKind::postgres: return postgres_topology(options);
+    case TopologyKind::database: return database_topology(*requested_database(), options);
     case TopologyKind::unix_socket: break;
   }
   return nullptr;

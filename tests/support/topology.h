@@ -27,7 +27,7 @@ enum class TopologyKind {
   cluster,   // the server is a complete cluster
   quorum3,   // the server is the first of three; what a test does to that server is done to all three
   quorum5,
-  postgres,  // the locks are in PostgreSQL; commands of a test work on the records of the locks
+  database,  // the locks are in one of databases.h; commands of a test work on the records of the locks
 };
 
 TopologyKind topology_kind();  // an unknown one fails the test case
@@ -36,6 +36,7 @@ bool is_quorum_topology();
 // Skips the test case on these topologies.
 void skip_on(std::initializer_list<TopologyKind> kinds, const std::string& why);
 void skip_on_quorum(const std::string& why);
+void skip_on_databases(const std::string& why);
 
 // The variables that rlock needs besides the URL: certificates, a password. clean_environment adds them.
 std::map<std::string, std::string> topology_environment();

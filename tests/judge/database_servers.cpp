@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One PostgreSQL server. It crashes, stands still, ends all connections, and loses its rows.
+// One server of a database. It crashes, stands still, ends all connections, and loses its rows.
 #include "judge/topologies.h"
-#include "support/postgres_topology.h"
+#include "support/database_topology.h"
 #include "support/redis_fixture.h"
 
+#include <algorithm>
 #include <csignal>
 #include <stdexcept>
 #include <thread>
@@ -11,8 +12,12 @@
 namespace rlock::judge {
 namespace {
 
-class PostgresServers final : public Servers {
+class DatabaseServers final : public Servers {
  public:
+  explicit DatabaseServers(const test::DatabaseRow& database)
+      : m_name(database.name), m_store(test::database_topology(database, {}))
+  {
+  }
   [[nodiscard]] Words options() const override { return {"-S", m_store->url()}; }
 
   void ask_each(const std::function<void(const Ask&)>& visit) override
@@ -20,7 +25,7 @@ class PostgresServers final : public Servers {
     visit([this](const Words& command) {
       auto answer = m_store->answer(command);
       return answer ? *std::move(answer)
-                    : Result<Reply>(Error{ErrorCode::internal, "PostgreSQL has no " + command.front()});
+                    : Result<Reply>(Error{ErrorCode::internal, m_name + " has no " + command.front()});
     });
   }
 
@@ -66,16 +71,21 @@ class PostgresServers final : public Servers {
     }
     const auto now = m_store->answer({"PING"});
     if (!now || !*now) {
-      throw std::runtime_error("PostgreSQL does not answer");
+      throw std::runtime_error(m_name + " does not answer");
     }
   }
 
  private:
-  std::shared_ptr<test::Topology> m_store = test::postgres_topology({});
+  std::string m_name;
+  std::shared_ptr<test::Topology> m_store;
 };
 
 }  // namespace
 
-std::unique_ptr<Servers> make_postgres_servers() { return std::make_unique<PostgresServers>(); }
+std::unique_ptr<Servers> make_database_servers(std::string_view name)
+{
+  const auto* const row = std::ranges::find(test::databases, name, &test::DatabaseRow::name);
+  return row == test::databases.end() ? nullptr : std::make_unique<DatabaseServers>(*row);
+}
 
 }  // namespace rlock::judge

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/postgres_topology.h"
+#include "support/database_topology.h"
 
-#include "store/postgres/postgres_backend.h"
 #include "store/record/record_codec.h"
 #include "store/record/record_host.h"
-#include "support/postgres_fixture.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 
@@ -12,7 +10,6 @@
 #include <array>
 #include <csignal>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -67,19 +64,19 @@ constexpr std::array key_commands{"EXISTS", "DEL",     "TYPE",   "PEXPIRE", "PTT
                                   "HDEL",   "HEXISTS", "HLEN",   "HINCRBY", "HGETALL", "HKEYS", "HVALS",
                                   "ZADD",   "ZCARD",   "ZCOUNT", "ZRANGE",  "ZRANK",   "ZREM",  "ZSCORE"};
 
-class PostgresTopology final : public Topology {
+class DatabaseTopology final : public Topology {
  public:
-  PostgresTopology()
-      : m_server({"fsync=off"}),
-        m_host(postgres::open_backend({.url = m_server.url(), .password = {}, .creates_tables = true}, m_clock,
-                                      std::make_unique<SystemRng>()),
-               m_clock, std::make_unique<SystemRng>())
+  explicit DatabaseTopology(const DatabaseRow& database)
+      : m_name(database.name),
+        m_server(database.start()),
+        m_backend(m_server->open_backend(m_clock)),
+        m_host(m_server->open_backend(m_clock), m_clock, std::make_unique<SystemRng>())
   {
     [[maybe_unused]] const auto made =
         m_host.find_logs("*", {.clock = m_clock, .timeout = std::chrono::seconds(10), .whole = limit()});
   }
 
-  [[nodiscard]] std::string url() const override { return m_server.url(); }
+  [[nodiscard]] std::string url() const override { return m_server->url(); }
 
   [[nodiscard]] std::optional<Result<Reply>> answer(const std::vector<std::string>& words) const override
   {
@@ -90,9 +87,8 @@ class PostgresTopology final : public Topology {
       return there ? Result(text_reply("PONG")) : there;
     }
     if (command == "TIME") {
-      const std::string micros = m_server.sql("select (extract(epoch from now()) * 1000000)::bigint");
-      return list_reply(
-          {std::to_string(std::stoll(micros) / 1'000'000), std::to_string(std::stoll(micros) % 1'000'000)});
+      const std::int64_t micros = read("k").time_us;
+      return list_reply({std::to_string(micros / 1'000'000), std::to_string(micros % 1'000'000)});
     }
     if (command == "SCAN") {
       Reply page = list_reply({"0"});
@@ -109,36 +105,35 @@ class PostgresTopology final : public Topology {
       return list_reply(channels(words.size() > 2 ? words[2] : "*"));
     }
     if (command == "FLUSHALL") {
-      (void)m_server.sql("delete from rlock_lock; delete from rlock_event");
+      m_server->delete_locks();
       return text_reply("OK");
     }
     if (command == "CLIENT" && words.size() == 2 && words[1] == "KILL") {
-      (void)m_server.sql(
-          "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and "
-          "backend_type = 'client backend'");
+      m_server->end_connections();
       return text_reply("OK");
     }
     if (std::ranges::find(key_commands, command) != key_commands.end()) {
       return on_record(words);
     }
-    skip("on postgres, only a Redis server knows " + command);
+    skip("on " + m_name + ", only a Redis server knows " + command);
   }
 
   void signal_store(int number) override
   {
     switch (number) {
-      case SIGSTOP: m_server.stop(); break;
-      case SIGCONT: m_server.resume(); break;
-      default: m_server.kill(); break;
+      case SIGSTOP: m_server->stop(); break;
+      case SIGCONT: m_server->resume(); break;
+      default: m_server->kill(); break;
     }
   }
   void restart_store() override
   {
-    if (m_server.is_there()) {
-      m_server.kill();
+    if (m_server->is_there()) {
+      m_server->kill();
     }
-    m_server.start();
+    m_server->start();
     m_host.drop_connection();
+    m_backend->drop_connection();
   }
 
  private:
@@ -165,23 +160,27 @@ class PostgresTopology final : public Topology {
     return reply;
   }
 
+  [[nodiscard]] record::Snapshot read(const std::string& name) const
+  {
+    auto state = m_backend->read(name, limit());
+    if (!state) {  // the connection was ended
+      state = m_backend->read(name, limit());
+    }
+    REQUIRE_MESSAGE(state, state.error().text);
+    return *std::move(state);
+  }
+
   // The names of all keys of all locks.
   [[nodiscard]] std::vector<std::string> keys(const std::string& glob) const
   {
     std::vector<std::string> found;
-    std::istringstream rows(
-        m_server.sql("select encode(record, 'hex'), (extract(epoch from now()) * 1000)::bigint from rlock_lock"));
-    for (std::string row; std::getline(rows, row);) {
-      const auto bar = row.find('|');
-      std::string bytes;
-      for (std::size_t at = 0; at + 1 < bar; at += 2) {
-        bytes += static_cast<char>(std::stoi(row.substr(at, 2), nullptr, 16));
-      }
-      const auto record = record::decode(bytes);
+    for (const std::string& name : m_server->lock_names()) {
+      const record::Snapshot state = read(name);
+      const auto record = record::decode(state.bytes);
       REQUIRE(record);
-      const std::int64_t now = std::stoll(row.substr(bar + 1));
       for (const auto& [key, entry] : record->keys) {
-        if ((!entry.expires || *entry.expires >= now) && ::fnmatch(glob.c_str(), key.c_str(), 0) == 0) {
+        if ((!entry.expires || *entry.expires >= state.time_us / 1000) &&
+            ::fnmatch(glob.c_str(), key.c_str(), 0) == 0) {
           found.push_back(key);
         }
       }
@@ -189,16 +188,15 @@ class PostgresTopology final : public Topology {
     return found;
   }
 
-  // The channels that somebody listens to.
+  // The channels to which a client listens.
   [[nodiscard]] std::vector<std::string> channels(const std::string& glob) const
   {
     std::vector<std::string> found;
-    std::istringstream rows(
-        m_server.sql("select distinct l.channel from rlock_listener l where exists (select from "
-                     "pg_stat_get_activity(l.pid) a where a.backend_start = l.started)"));
-    for (std::string channel; std::getline(rows, channel);) {
-      if (::fnmatch(glob.c_str(), channel.c_str(), 0) == 0) {
-        found.push_back(channel);
+    for (const std::string& name : m_server->lock_names()) {
+      for (std::string& channel : read(name).listeners) {
+        if (::fnmatch(glob.c_str(), channel.c_str(), 0) == 0) {
+          found.push_back(std::move(channel));
+        }
       }
     }
     return found;
@@ -206,18 +204,20 @@ class PostgresTopology final : public Topology {
 
   mutable std::mutex m_mutex;
   BootClock m_clock;
-  PostgresServer m_server;
+  std::string m_name;
+  std::unique_ptr<DatabaseServer> m_server;
+  std::unique_ptr<record::Backend> m_backend;
   mutable record::RecordHost m_host;
 };
 
 }  // namespace
 
-std::shared_ptr<Topology> postgres_topology(const RedisOptions& options)
+std::shared_ptr<Topology> database_topology(const DatabaseRow& database, const RedisOptions& options)
 {
   if (options.own_clock || !options.args.empty()) {
-    skip("on postgres, a Redis server with settings of its own is not there");
+    skip("on " + std::string(database.name) + ", a Redis server with settings of its own is not there");
   }
-  return std::make_shared<PostgresTopology>();
+  return std::make_shared<DatabaseTopology>(database);
 }
 
 }  // namespace rlock::test

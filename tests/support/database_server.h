@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A private database server of a test case, in a directory of its own. As root, its processes run as the user of the package,
+// because database servers refuse root.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+#include "base/clock.h"
+#include "store/record/record_backend.h"
+#include "support/process.h"
+
+namespace rlock::test {
+
+class DatabaseServer {
+ public:
+  virtual ~DatabaseServer();
+  DatabaseServer(const DatabaseServer&) = delete;
+  DatabaseServer& operator=(const DatabaseServer&) = delete;
+
+  [[nodiscard]] virtual std::string url() const = 0;  // for rlock, with the rights to do everything
+  [[nodiscard]] virtual std::unique_ptr<record::Backend> open_backend(const Clock& clock) const = 0;
+  [[nodiscard]] virtual std::vector<std::string> lock_names() const = 0;  // of all records, sorted
+  virtual void delete_locks() const = 0;                                  // all records and event logs
+  virtual void end_connections() const = 0;                               // of all clients
+
+  virtual void start() = 0;                                            // after kill()
+  [[nodiscard]] bool is_there() const { return m_server != nullptr; }  // false: after kill()
+  void kill();                                                         // kill -9 of all its processes: a crash
+  void stop();                                                         // SIGSTOP of all its processes
+  void resume();
+
+ protected:
+  // Makes a directory that the user of the package owns. `purpose`: a part of its name.
+  DatabaseServer(std::string_view purpose, std::string user);
+  [[nodiscard]] const std::filesystem::path& dir() const { return m_dir; }
+  // As that user, if this process is of root.
+  [[nodiscard]] Words as_server_user(Words argv) const;
+  void start_process(Words argv);
+  [[nodiscard]] bool is_running() const { return m_server != nullptr && m_server->running(); }
+  [[nodiscard]] std::string log() const { return m_server == nullptr ? "" : m_server->err(); }
+
+ private:
+  void signal_all(int number) const;
+
+  std::filesystem::path m_dir;
+  std::string m_user;
+  std::unique_ptr<Process> m_server;
+};
+
+// Runs a program that prepares a server.
+void run_to_end(Words argv);
+
+}  // namespace rlock::test

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test cases that were written for a Redis server, with the locks in a database.
+#pragma once
+
+#include <memory>
+#include "support/databases.h"
+#include "support/topology.h"
+
+namespace rlock::test {
+
+std::shared_ptr<Topology> database_topology(const DatabaseRow& database, const RedisOptions& options);
+
+}  // namespace rlock::test

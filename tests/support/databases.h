@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The databases that the tests know. A new one is one row.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include "support/database_server.h"
+#include "support/postgres_fixture.h"
+
+namespace rlock::test {
+
+struct DatabaseRow {
+  std::string_view name;  // a value of RLOCK_TEST_ON
+  bool (*is_installed)();
+  // A server that does not wait for its disk. Skips the test case where it is not installed.
+  std::unique_ptr<DatabaseServer> (*start)();
+};
+
+inline std::unique_ptr<DatabaseServer> start_postgres()
+{
+  return std::make_unique<PostgresServer>(std::vector<std::string>{"fsync=off"});
+}
+
+inline constexpr std::array databases{
+    DatabaseRow{"postgres", has_postgres, start_postgres},
+};
+
+}  // namespace rlock::test

@@ -9,11 +9,12 @@ set -eu
 if ! command -v apt-get >/dev/null; then
   cat <<'END'
 There is no apt here, so no package is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
-pkg-config, hiredis, OpenSSL's headers, Lua 5.1, libpq's header, CLI11, toml++ and nlohmann-json, then
+pkg-config, hiredis, OpenSSL's headers, Lua 5.1, libpq's and libmariadb's headers, CLI11, toml++ and nlohmann-json, then
 redis or valkey to talk to; its tests need doctest and openssl:
-  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel compat-lua-devel libpq-devel cli11-devel \
-                      tomlplusplus-devel json-devel valkey doctest-devel openssl
-  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs cli11 tomlplusplus nlohmann-json valkey doctest
+  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel compat-lua-devel libpq-devel \
+                      mariadb-connector-c-devel cli11-devel tomlplusplus-devel json-devel valkey doctest-devel openssl
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs mariadb-libs cli11 tomlplusplus nlohmann-json \
+                   valkey doctest
 END
   exit 0
 fi
@@ -39,11 +40,11 @@ is_installed() {
 }
 
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev liblua5.1-0-dev libpq-dev'
+  nlohmann-json3-dev liblua5.1-0-dev libpq-dev libmariadb-dev'
 for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
-    databases) packages="$packages postgresql" ;;  # for the tests of locks in databases
+    databases) packages="$packages postgresql mariadb-server" ;;  # for the tests of locks in databases
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
       # The sanitizers of clang; a machine may have those of one version without the package that names the version.
@@ -82,7 +83,7 @@ fi
 # The services of the databases are not started: tests start servers of their own.
 policy=/usr/sbin/policy-rc.d
 case $missing in
-  *postgresql*)
+  *postgresql* | *mariadb-server*)
     if [ ! -e "$policy" ]; then
       printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
       as_root chmod 755 "$policy"

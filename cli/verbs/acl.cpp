@@ -23,11 +23,12 @@ struct RawAcl {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 4> examples{
+constexpr std::array<std::string_view, 5> examples{
     "rlock acl -k 'app:*' --user deploy | redis-cli",
     "redis-cli ACL SETUSER deploy '>PASSWORD'",
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
     "rlock acl -S postgresql:///app --user deploy | psql app",
+    "rlock acl -S mysql:///app --user deploy | mysql app",
 };
 
 constexpr std::array exits{

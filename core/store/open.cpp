@@ -2,6 +2,8 @@
 #include "store/open.h"
 
 #include "lock/abilities.h"
+#include "store/mysql/mysql_backend.h"
+#include "store/mysql/mysql_schema.h"
 #include "store/postgres/postgres_backend.h"
 #include "store/postgres/postgres_schema.h"
 #include "store/quorum/quorum_store.h"
@@ -29,12 +31,23 @@ Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const En
   return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport), clock, check));
 }
 
+std::unique_ptr<LockStore> store_on(std::unique_ptr<record::Backend> backend, const Clock& clock)
+{
+  auto host = std::make_unique<record::RecordHost>(std::move(backend), clock, std::make_unique<SystemRng>());
+  return std::make_unique<ScriptStore>(std::move(host), clock);
+}
+
 Result<std::unique_ptr<LockStore>> open_postgres(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
                                                  StopToken)
 {
-  auto backend = postgres::open_backend(postgres::connection_spec(endpoint), clock, std::make_unique<SystemRng>());
-  auto host = std::make_unique<record::RecordHost>(std::move(backend), clock, std::make_unique<SystemRng>());
-  return std::unique_ptr<LockStore>(std::make_unique<ScriptStore>(std::move(host), clock));
+  return store_on(postgres::open_backend(postgres::connection_spec(endpoint), clock, std::make_unique<SystemRng>()),
+                  clock);
+}
+
+Result<std::unique_ptr<LockStore>> open_mysql(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
+                                              StopToken)
+{
+  return store_on(mysql::open_backend(mysql::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
 }
 
 // The first row also gets what no other row is for.
@@ -54,16 +67,33 @@ constexpr Engine postgres_engine{
     .rights = postgres::rights_sql,
 };
 
+constexpr Engine mysql_engine{
+    .scheme = mysql::scheme,
+    .parse = mysql::parse_mysql_url,
+    .open = open_mysql,
+    .refuses_sync =
+        "rlock cannot ask MySQL which replicas have a commit (leave out --sync, and set up semi-synchronous "
+        "replication)",
+    .refuses_quorum =
+        "a MySQL database is no part of a quorum (give it alone; its hosts stand in one URL, mysql://a,b/database)",
+    .refuses_tls_files =
+        "the URL of a MySQL server names the files for TLS (try mysql://host/database?ssl-ca=FILE, ssl-cert=, "
+        "ssl-key=)",
+    .rights = mysql::rights_sql,
+};
+
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)
 {
   engine.scheme = scheme;
   return engine;
 }
 
-constexpr std::array<Engine, 3> engines{
+constexpr std::array<Engine, 5> engines{
     Engine{.scheme = "redis", .parse = parse_url, .open = open_redis},
     postgres_engine,
     with_scheme(postgres_engine, "postgres"),
+    mysql_engine,
+    with_scheme(mysql_engine, mysql::mariadb_scheme),
 };
 
 std::vector<Engine>& added_engines()

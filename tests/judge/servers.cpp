@@ -22,6 +22,7 @@ constexpr std::array topologies{
     Row{"sentinel-sync", [] { return make_sentinel_servers(true); }},
     Row{"cluster", [] { return make_cluster_servers(); }},
     Row{"postgres", [] { return make_database_servers("postgres"); }},
+    Row{"mariadb", [] { return make_database_servers("mariadb"); }},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 #include "support/database_server.h"
+#include "support/mariadb_fixture.h"
 #include "support/postgres_fixture.h"
 
 namespace rlock::test {
@@ -22,8 +23,14 @@ inline std::unique_ptr<DatabaseServer> start_postgres()
   return std::make_unique<PostgresServer>(std::vector<std::string>{"fsync=off"});
 }
 
+inline std::unique_ptr<DatabaseServer> start_mariadb()
+{
+  return std::make_unique<MariadbServer>(std::vector<std::string>{"innodb-flush-log-at-trx-commit=2"});
+}
+
 inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
+    DatabaseRow{"mariadb", has_mariadb, start_mariadb},
 };
 
 }  // namespace rlock::test

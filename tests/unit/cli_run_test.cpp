@@ -163,6 +163,9 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--sync", "1", "-S", "postgresql:///app"},
        "64 --sync: rlock cannot ask PostgreSQL which replicas have a commit (leave out --sync, and set "
        "synchronous_standby_names on the server)"},
+      {{"--sync", "1", "-S", "mysql:///app"},
+       "64 --sync: rlock cannot ask MySQL which replicas have a commit (leave out --sync, and set up "
+       "semi-synchronous replication)"},
       {{"--permits", "0"}, "64 --permits: '0' is not a number from 1 to 1000000 (try --permits 5)"},
       {{"--format", "hash"}, "64 --format: 'hash' is none of redisson, string"},
       {{"--server-timeout", "0"}, "64 --server-timeout: '0' is too short, at least 1ms (try --server-timeout 5s)"},

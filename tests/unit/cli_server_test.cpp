@@ -124,6 +124,12 @@ TEST_CASE("server: what a database cannot have is refused before a request")
           "--server: a PostgreSQL database is no part of a quorum (give it alone; its hosts stand in one "
           "URL, postgresql://a,b/database)");
   }
+  CHECK(error_of({.urls = {"redis://a", "mariadb://b/app"}}, {}).text ==
+        "--server: a MySQL database is no part of a quorum (give it alone; its hosts stand in one URL, "
+        "mysql://a,b/database)");
+  CHECK(error_of({.urls = {"mysql://a/app"}, .cacert = "ca.pem"}, {}).text ==
+        "--cacert: the URL of a MySQL server names the files for TLS (try mysql://host/database?ssl-ca=FILE, "
+        "ssl-cert=, ssl-key=)");
   const std::string url_has_files =
       "the URL of a PostgreSQL server names the files for TLS (try "
       "postgresql://host/database?sslrootcert=FILE, sslcert=, sslkey=)";

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the records of locks in tables of a MySQL (5.7 or newer) or MariaDB (10.5 or newer) database.
+//
+// Wake-ups. A message is a row that the commit writes for each listener. The connection of a listener runs SLEEP for at most 0.4 s,
+// then looks for its rows; whoever has committed a message ends the SLEEP by KILL QUERY. So a message arrives at once where both
+// are the same user (or the sender may kill), and after 0.4 s at the latest anywhere. A listener lives while its connection has a
+// named lock (GET_LOCK), which other connections to the same server see; when its client dies, the server notices at the end of
+// the SLEEP. The sender finds the connection to wake by that named lock, so it never disturbs another connection.
+#pragma once
+
+#include <memory>
+#include "base/clock.h"
+#include "store/mysql/mysql_url.h"
+#include "store/record/record_backend.h"
+
+namespace rlock::mysql {
+
+// Connects at the first request, and makes the tables where they are missing, unless the URL says create=no. `clock` must
+// outlive the backend.
+std::unique_ptr<record::Backend> open_backend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng);
+
+}  // namespace rlock::mysql

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rlock doctor` asks a MySQL or MariaDB server, and what the answers mean for locks. Private to store/mysql.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "base/clock.h"
+#include "lock/abilities.h"
+#include "store/mysql/mysql_url.h"
+
+namespace rlock::mysql {
+
+class Connection;
+
+// A column of rlock_lock.
+struct ColumnFacts {
+  std::string type;       // "datetime(6)"
+  std::string collation;  // empty: it has none
+};
+
+struct ServerFacts {
+  std::map<std::string, std::string, std::less<>> settings;  // SHOW GLOBAL VARIABLES
+  std::map<std::string, std::string, std::less<>> status;    // SHOW GLOBAL STATUS, and Ssl_cipher of this session
+  std::map<std::string, std::string, std::less<>> tables;    // rlock's: the name, and the storage engine
+  std::map<std::string, ColumnFacts, std::less<>> columns;   // of rlock_lock
+  std::string version;                                       // "10.11.6-MariaDB"
+  std::string database;
+  std::int64_t replicas = 0;  // that this user may see
+  bool creates_tables = true;
+  bool is_on_this_host = true;
+  bool is_woken = true;        // KILL QUERY ended the SLEEP of another connection
+  std::int64_t ahead_ms = 0;   // of the server's clock
+  std::int64_t unsure_ms = 0;  // the time of the round trip in which that was seen
+
+  [[nodiscard]] std::string_view setting(std::string_view name) const;  // empty: the server has none of this name
+  [[nodiscard]] std::string_view state(std::string_view name) const;    // of `status`
+};
+
+// A pure function.
+std::vector<Finding> findings_of(const ServerFacts& facts);
+
+// StoreChecks::check_server.
+Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Clock& clock,
+                                          const CallLimits& limit);
+
+}  // namespace rlock::mysql

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/mysql_connection.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <utility>
+#include "base/text.h"
+#include "base/wait.h"
+
+namespace rlock::mysql {
+namespace {
+
+// What an error number means to a lock client (MySQL's "Server Error Message Reference"; from 2000 on they are libmariadb's).
+struct NumberRow {
+  unsigned number;
+  ErrorCode code;
+  Refusal refusal;
+  std::string_view advice;
+};
+constexpr std::string_view needs_rights = " (rlock acl prints the GRANT that rlock needs)";
+constexpr auto numbers = std::to_array<NumberRow>({
+    {1146, ErrorCode::config, Refusal::no_such_table, ""},
+    {1205, ErrorCode::server_not_ready, Refusal::conflict, ""},
+    {1213, ErrorCode::server_not_ready, Refusal::conflict, ""},
+    {1317, ErrorCode::server_not_ready, Refusal::killed, ""},
+    {1044, ErrorCode::refused, Refusal::other, needs_rights},
+    {1045, ErrorCode::refused, Refusal::other, ""},
+    {1142, ErrorCode::refused, Refusal::other, needs_rights},
+    {1143, ErrorCode::refused, Refusal::other, needs_rights},
+    {1227, ErrorCode::refused, Refusal::other, needs_rights},
+    {1698, ErrorCode::refused, Refusal::other, ""},
+    {1021, ErrorCode::server_not_ready, Refusal::other, ""},
+    {1114, ErrorCode::server_not_ready, Refusal::other, ""},
+    {1290, ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
+    {1792, ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
+    {1836, ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
+    {1047, ErrorCode::server_not_ready, Refusal::other, ""},
+    {1665, ErrorCode::config, Refusal::other, " (set binlog_format = ROW or MIXED)"},
+    {1040, ErrorCode::unreachable, Refusal::other, ""},
+    {1049, ErrorCode::unreachable, Refusal::other, ""},
+    {1053, ErrorCode::unreachable, Refusal::other, ""},
+    {1129, ErrorCode::unreachable, Refusal::other, ""},
+    {1130, ErrorCode::refused, Refusal::other, ""},
+    {1203, ErrorCode::unreachable, Refusal::other, ""},
+    {1226, ErrorCode::unreachable, Refusal::other, ""},
+    {1927, ErrorCode::unreachable, Refusal::other, ""},
+    {1054, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
+    {1136, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
+    {1364, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
+    {1300, ErrorCode::config, Refusal::other, " (the name of the lock is no UTF-8)"},
+    {1366, ErrorCode::config, Refusal::other, " (the name of the lock is no UTF-8)"},
+    {1406, ErrorCode::config, Refusal::other, ""},
+});
+
+// While libmariadb works: its TLS may raise SIGPIPE, which would end a process that has not blocked it, and its first use makes
+// the process ignore SIGPIPE, which the job would inherit.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal()
+  {
+    sigemptyset(&m_pipe);
+    sigaddset(&m_pipe, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &m_pipe, &m_mask);
+    ::sigaction(SIGPIPE, nullptr, &m_action);
+  }
+  ~WithoutPipeSignal()
+  {
+    ::sigaction(SIGPIPE, &m_action, nullptr);
+    if (sigismember(&m_mask, SIGPIPE) == 0) {
+      constexpr timespec at_once{};
+      while (::sigtimedwait(&m_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+      }
+      ::pthread_sigmask(SIG_SETMASK, &m_mask, nullptr);
+    }
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+
+ private:
+  sigset_t m_pipe = {};
+  sigset_t m_mask = {};
+  struct sigaction m_action = {};
+};
+
+const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+
+short poll_events(int awaited)
+{
+  return static_cast<short>(((awaited & MYSQL_WAIT_READ) != 0 ? POLLIN : 0) |
+                            ((awaited & MYSQL_WAIT_WRITE) != 0 ? POLLOUT : 0) |
+                            ((awaited & MYSQL_WAIT_EXCEPT) != 0 ? POLLPRI : 0));
+}
+
+std::string hex_of(std::string_view bytes)
+{
+  std::string text = "x'";
+  text.reserve(bytes.size() * 2 + 3);
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += "0123456789ABCDEF"[value >> 4U];
+    text += "0123456789ABCDEF"[value & 0xFU];
+  }
+  return text + "'";
+}
+
+// What is cut silently elsewhere is an error; a row lock that is not free is a conflict, not a reason to wait for long. MariaDB
+// ends a connection that leaves a transaction open. The last statement tells whether the server is read-only, also for users who
+// may write nevertheless.
+constexpr const char* session_sql =
+    "set session sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 2;"
+    "set names utf8mb4 collate utf8mb4_bin;"
+    "/*M!100300 set session idle_transaction_timeout = 2 */;"
+    "set session transaction isolation level read committed;"
+    "select @@global.read_only";
+
+// libmariadb runs on a stack of its own; its default of 60 KB is little for TLS and the lookup of a name.
+constexpr std::size_t stack_size = std::size_t{256} * 1024;
+
+// "10.11.6-MariaDB": 10.11
+std::pair<int, int> version_of(std::string_view text)
+{
+  int major = 0;
+  int minor = 0;
+  const auto dot = std::min(text.find('.'), text.size());
+  std::from_chars(text.data(), text.data() + dot, major);
+  std::from_chars(text.data() + std::min(dot + 1, text.size()), text.data() + text.size(), minor);
+  return {major, minor};
+}
+
+bool is_too_old(std::string_view text)
+{
+  const bool is_mariadb = text.find("MariaDB") != std::string_view::npos;
+  return version_of(text) < (is_mariadb ? std::pair(10, 5) : std::pair(5, 7));
+}
+
+}  // namespace
+
+std::string sql_text(std::string_view text) { return "_utf8mb4 " + hex_of(text); }
+std::string sql_bytes(std::string_view bytes) { return hex_of(bytes); }
+
+void Connection::drop()
+{
+  if (m_mysql == nullptr) {
+    return;
+  }
+  const WithoutPipeSignal quiet;
+  if (is_waiting() && fd() >= 0) {
+    ::shutdown(fd(), SHUT_RDWR);  // mysql_close() must not wait for a server that does not answer
+  }
+  m_lib->mysql_close(m_mysql);
+  m_mysql = nullptr;
+  m_step = Step::none;
+}
+
+Error Connection::late(Instant since, const CallLimits& limit)
+{
+  drop();
+  return {ErrorCode::unreachable,
+          m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit) + raise_timeout};
+}
+
+void Connection::set_options(const HostPort& host) const
+{
+  const auto set = [this](mysql_option option, const std::string& text) {
+    if (!text.empty()) {
+      m_lib->mysql_optionsv(m_mysql, option, text.c_str());
+    }
+  };
+  m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_NONBLOCK, &stack_size);
+  set(MYSQL_READ_DEFAULT_FILE, m_spec.defaults_file);
+  set(MYSQL_READ_DEFAULT_GROUP, "rlock");
+  set(MYSQL_OPT_SSL_CA, m_spec.ssl_ca);
+  set(MYSQL_OPT_SSL_CERT, m_spec.ssl_cert);
+  set(MYSQL_OPT_SSL_KEY, m_spec.ssl_key);
+  const my_bool uses_tls = m_spec.uses_tls ? 1 : 0;
+  const my_bool verifies_tls = m_spec.verifies_tls ? 1 : 0;
+  m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_SSL_ENFORCE, &uses_tls);
+  m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verifies_tls);
+  const bool uses_socket = !m_spec.socket.empty() || (host.host == "localhost" && host.port == 0);
+  const unsigned protocol = uses_socket ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
+  m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_PROTOCOL, &protocol);
+}
+
+Result<Done> Connection::connect_to(const HostPort& host, const CallLimits& limit)
+{
+  {
+    const WithoutPipeSignal quiet;
+    m_mysql = m_lib->mysql_init(nullptr);
+  }
+  if (m_mysql == nullptr) {
+    return Error{ErrorCode::os, "no memory for a connection to MySQL"};
+  }
+  set_options(host);
+  const Instant start = m_clock->now();
+  MYSQL* connected = nullptr;
+  const auto step = [&](auto call) {
+    const WithoutPipeSignal quiet;
+    const int awaited = call();
+    if (fd() >= 0) {
+      ::fcntl(fd(), F_SETFD, FD_CLOEXEC);
+    }
+    return awaited;
+  };
+  m_step = Step::connect;
+  int awaited = step([&] {
+    return m_lib->mysql_real_connect_start(&connected, m_mysql, host.host.c_str(), or_null(m_spec.user),
+                                           or_null(m_spec.password), m_spec.database.c_str(), host.port,
+                                           or_null(m_spec.socket), CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS);
+  });
+  while (awaited != 0) {
+    switch (wait_for(fd(), poll_events(awaited), *m_clock, limit)) {
+      case Waited::ready: break;
+      case Waited::stopped: drop(); return interrupted();
+      case Waited::late: return late(start, limit);
+    }
+    awaited = step([&] { return m_lib->mysql_real_connect_cont(&connected, m_mysql, awaited); });
+  }
+  m_step = Step::none;
+  return connected == nullptr ? Result<Done>(failed()) : check_session(limit);
+}
+
+Result<Done> Connection::check_session(const CallLimits& limit)
+{
+  const my_bool reconnects = 0;  // a file may say otherwise; a new session would not be prepared
+  m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_RECONNECT, &reconnects);
+  if (m_spec.uses_tls && m_lib->mysql_get_ssl_cipher(m_mysql) == nullptr) {
+    drop();
+    return Error{ErrorCode::unreachable,
+                 m_spec.url + ": the server offers no TLS, which the URL demands (give it a certificate)"};
+  }
+  if (const std::string found = version(); is_too_old(found)) {
+    drop();
+    return Error{ErrorCode::server_not_ready,
+                 m_spec.url + ": the server has the version " + printable(found) +
+                     ", which is too old (rlock needs MariaDB 10.5 or MySQL 5.7, or later)"};
+  }
+  const auto answer = ask(session_sql, limit);
+  if (!answer) {
+    return answer.error();
+  }
+  if (answer->empty() || answer->back().empty() || answer->back()[0][0] != "0") {
+    drop();
+    return Error{ErrorCode::server_not_ready, m_spec.url + ": the server is read-only (name the primary server)"};
+  }
+  return Done{};
+}
+
+// Each host gets its part of the time that is left.
+Result<Done> Connection::connect(const CallLimits& limit)
+{
+  const auto library = libmariadb();
+  if (!library) {
+    return library.error();
+  }
+  m_lib = *library;
+  Result<Done> connected = Done{};
+  auto hosts_left = static_cast<int>(m_spec.hosts.size());
+  for (const HostPort& host : m_spec.hosts) {
+    const Instant now = m_clock->now();
+    connected = connect_to(host, {now + (limit.deadline - now) / hosts_left--, limit.stop});
+    const bool is_elsewhere = !connected && (connected.error().code == ErrorCode::unreachable ||
+                                             connected.error().code == ErrorCode::server_not_ready);
+    if (!is_elsewhere || limit.stop.requested()) {
+      break;
+    }
+  }
+  return connected;
+}
+
+Error Connection::failed()
+{
+  const unsigned number = m_lib->mysql_errno(m_mysql);
+  const auto row = std::ranges::find(numbers, number, &NumberRow::number);
+  const bool is_known = row != numbers.end();
+  m_refusal = is_known ? row->refusal : Refusal::other;
+  const bool is_of_client = number >= 2000 && number < 3000;
+  const ErrorCode code = is_known ? row->code : is_of_client ? ErrorCode::unreachable : ErrorCode::internal;
+  const Error error{.code = code,
+                    .text = m_spec.url + ": " + printable(m_lib->mysql_error(m_mysql)) +
+                            std::string(is_known ? row->advice : std::string_view{}),
+                    .was_there = number == 2006 || number == 2013};
+  m_step = Step::none;
+  if (m_refusal != Refusal::killed && m_refusal != Refusal::no_such_table) {
+    drop();
+  }
+  return error;
+}
+
+void Connection::take_rows()
+{
+  Rows rows;
+  const unsigned columns = m_lib->mysql_num_fields(m_rows);
+  while (MYSQL_ROW values = m_lib->mysql_fetch_row(m_rows)) {
+    const unsigned long* const lengths = m_lib->mysql_fetch_lengths(m_rows);
+    Row& row = rows.emplace_back(columns);
+    for (unsigned i = 0; i < columns; ++i) {
+      if (values[i] != nullptr) {
+        row[i].emplace(values[i], lengths[i]);
+      }
+    }
+  }
+  m_lib->mysql_free_result(m_rows);
+  m_rows = nullptr;
+  m_answer.push_back(std::move(rows));
+}
+
+std::optional<Error> Connection::finish_step()
+{
+  if (m_failure != 0 && m_step != Step::rows) {
+    return failed();
+  }
+  if (m_step != Step::rows) {
+    m_step = Step::rows;
+    m_awaited = m_lib->mysql_store_result_start(&m_rows, m_mysql);
+    return std::nullopt;
+  }
+  if (m_rows != nullptr) {
+    take_rows();
+  } else if (m_lib->mysql_errno(m_mysql) != 0) {
+    return failed();
+  }
+  if (m_lib->mysql_more_results(m_mysql) == 0) {
+    m_step = Step::none;
+    return std::nullopt;
+  }
+  m_step = Step::next;
+  m_awaited = m_lib->mysql_next_result_start(&m_failure, m_mysql);
+  return std::nullopt;
+}
+
+void Connection::resume()
+{
+  const WithoutPipeSignal quiet;
+  switch (m_step) {
+    case Step::none:
+    case Step::connect: break;
+    case Step::query: m_awaited = m_lib->mysql_real_query_cont(&m_failure, m_mysql, m_awaited); break;
+    case Step::rows: m_awaited = m_lib->mysql_store_result_cont(&m_rows, m_mysql, m_awaited); break;
+    case Step::next: m_awaited = m_lib->mysql_next_result_cont(&m_failure, m_mysql, m_awaited); break;
+  }
+}
+
+void Connection::send(std::string sql)
+{
+  m_refusal = Refusal::none;
+  m_sql = std::move(sql);
+  m_answer.clear();
+  m_failure = 0;
+  m_step = Step::query;
+  const WithoutPipeSignal quiet;
+  m_awaited = m_lib->mysql_real_query_start(&m_failure, m_mysql, m_sql.data(), m_sql.size());
+}
+
+Result<std::optional<Answer>> Connection::receive(const CallLimits& limit)
+{
+  for (;;) {
+    while (m_step != Step::none && m_awaited == 0) {
+      if (const auto error = finish_step()) {
+        return *error;
+      }
+    }
+    if (m_step == Step::none) {
+      return std::optional(std::move(m_answer));
+    }
+    switch (wait_for(fd(), poll_events(m_awaited), *m_clock, limit)) {
+      case Waited::ready: resume(); break;
+      case Waited::stopped: return interrupted();
+      case Waited::late: return std::optional<Answer>{};
+    }
+  }
+}
+
+Result<Answer> Connection::ask(std::string sql, const CallLimits& limit)
+{
+  m_refusal = Refusal::none;
+  const Instant start = m_clock->now();
+  if (m_mysql == nullptr) {
+    if (const auto connected = connect(limit); !connected) {
+      return connected.error();
+    }
+  }
+  send(std::move(sql));
+  auto answer = receive(limit);
+  if (!answer) {
+    if (is_waiting()) {  // stopped
+      drop();
+    }
+    return answer.error();
+  }
+  return *answer ? Result<Answer>(*std::move(*answer)) : late(start, limit);
+}
+
+}  // namespace rlock::mysql

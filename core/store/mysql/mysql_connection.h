@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to MySQL or MariaDB by libmariadb, without blocking calls: each request ends by its deadline. Private to
+// store/mysql.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "base/defaults.h"
+#include "base/result.h"
+#include "store/mysql/libmariadb.h"
+#include "store/mysql/mysql_url.h"
+
+namespace rlock::mysql {
+
+using Row = std::vector<std::optional<std::string>>;  // nullopt: NULL
+using Rows = std::vector<Row>;
+using Answer = std::vector<Rows>;  // of the statements that have rows, in their order
+
+// What the server refused, where the adapter tells cases apart.
+//   conflict: a deadlock or a lock that was not free in time    killed: by KILL QUERY
+enum class Refusal { none, no_such_table, conflict, killed, other };
+
+// A literal in SQL, whatever the text is.
+std::string sql_text(std::string_view text);
+std::string sql_bytes(std::string_view bytes);
+
+// Not thread-safe. After an Error the connection is dropped, so that a transaction that has begun is rolled back, unless refusal()
+// is `killed` or `no_such_table`. libmariadb sets the disposition of SIGPIPE and forgets FD_CLOEXEC; both are put right here.
+class Connection {
+ public:
+  // `clock` must outlive it. Connects at the first request, to the first host that may be written to.
+  Connection(ConnectionSpec spec, const Clock& clock) : m_spec(std::move(spec)), m_clock(&clock) {}
+  ~Connection() { drop(); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Sends statements in one packet and returns what they answer. The first one that fails ends them.
+  //   unreachable       no answer by the deadline, no server, no database, too many connections, connection lost: the statements
+  //                     may have happened
+  //   refused           wrong password, or a missing right
+  //   server_not_ready  read-only, too old, out of space
+  //   config            the name of the lock does not fit, a table is not rlock's
+  Result<Answer> ask(std::string sql, const CallLimits& limit);
+  [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error
+
+  // The same in two steps: sends, and receives as much as is there by the deadline (nullopt: not all). The connection is there.
+  void send(std::string sql);
+  Result<std::optional<Answer>> receive(const CallLimits& limit);
+  [[nodiscard]] bool is_waiting() const { return m_step != Step::none; }
+
+  void drop();
+  [[nodiscard]] int fd() const { return m_mysql == nullptr ? -1 : m_lib->mysql_get_socket(m_mysql); }
+  [[nodiscard]] const std::string& where() const { return m_spec.url; }
+  // Of the server to which it is connected: "10.11.6-MariaDB".
+  [[nodiscard]] std::string version() const { return m_mysql == nullptr ? "" : m_lib->mysql_get_server_info(m_mysql); }
+
+ private:
+  enum class Step { none, connect, query, rows, next };
+
+  Result<Done> connect(const CallLimits& limit);
+  Result<Done> connect_to(const HostPort& host, const CallLimits& limit);
+  Result<Done> check_session(const CallLimits& limit);
+  void set_options(const HostPort& host) const;
+  void resume();                       // after the descriptor became ready
+  std::optional<Error> finish_step();  // begins the next one
+  void take_rows();
+  Error failed();
+  Error late(Instant since, const CallLimits& limit);
+
+  ConnectionSpec m_spec;
+  const Clock* m_clock;
+  const Libmariadb* m_lib = nullptr;
+  MYSQL* m_mysql = nullptr;
+  Refusal m_refusal = Refusal::none;
+  Step m_step = Step::none;
+  int m_awaited = 0;  // MYSQL_WAIT_READ, ...; 0: the step is complete
+  int m_failure = 0;  // of the step
+  MYSQL_RES* m_rows = nullptr;
+  std::string m_sql;
+  Answer m_answer;
+};
+
+}  // namespace rlock::mysql

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/mysql_listener.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace rlock::mysql {
+namespace {
+
+constexpr int first_sleep_ms = 20;
+constexpr int longest_sleep_ms = 400;
+constexpr int longest_sleep_unwoken_ms = 100;  // of a listener that no KILL QUERY wakes
+
+std::string named_lock(const std::string& number) { return "concat('rlock_', " + number + ")"; }
+
+std::string random_number(Rng& rng) { return std::to_string(static_cast<std::int64_t>(rng.next())); }
+
+}  // namespace
+
+std::string is_alive(const std::string& number) { return "is_used_lock(" + named_lock(number) + ") is not null"; }
+
+std::string delete_listeners_sql(std::string_view lock, const std::string& condition)
+{
+  return "delete l, m from rlock_listener l left join rlock_message m on m.listener = l.listener where l.name = " +
+         sql_text(lock) + " and " + condition;
+}
+
+std::string wake_sql(const std::string& listener) { return "kill query is_used_lock(" + named_lock(listener) + ")"; }
+
+PollingSource::PollingSource(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
+    : m_spec(std::move(spec)),
+      m_clock(clock),
+      m_connection(m_spec, clock),
+      m_rng(std::move(rng)),
+      m_number(random_number(*m_rng)),
+      m_sleep_ms(first_sleep_ms),
+      m_longest_sleep_ms(longest_sleep_ms)
+{
+}
+
+// Locks are taken in the order of their names, and before the listeners of a lock.
+std::string PollingSource::registration_sql(std::span<const LockChannel> channels)
+{
+  std::set<std::string> names;
+  std::string rows;
+  for (const LockChannel& each : channels) {
+    names.emplace(each.lock);
+    rows += (rows.empty() ? "" : ", ") +
+            ("(" + m_number + ", " + sql_text(each.lock) + ", " + sql_text(each.channel) + ", utc_timestamp(6))");
+  }
+  std::string sql = "begin;";
+  for (const std::string& name : names) {
+    sql += "insert into rlock_lock (name, version, record) values (" + sql_text(name) + ", " + random_number(*m_rng) +
+           ", '') on duplicate key update version = values(version);" +
+           delete_listeners_sql(name, "not (" + is_alive("l.listener") + ")") + ";";
+  }
+  return sql + "insert into rlock_listener (listener, name, channel, started) values " + rows + "; commit";
+}
+
+// A server that is told to KILL between two statements of a packet executes no further one and answers no more (MariaDB 10.11).
+// So once another client may know this listener, its connection sends single statements only.
+Result<Done> PollingSource::begin(std::span<const LockChannel> channels, const CallLimits& limit)
+{
+  const auto noted =
+      m_connection.ask("select get_lock(" + named_lock(m_number) + ", 0);" + registration_sql(channels), limit);
+  if (!noted) {
+    m_connection.drop();
+    return noted.error();
+  }
+  send();
+  return Done{};
+}
+
+Result<Done> PollingSource::add(const LockChannel& channel, const CallLimits& limit)
+{
+  Connection other(m_spec, m_clock);
+  const auto noted = other.ask(registration_sql({&channel, 1}), limit);
+  return noted ? Result(Done{}) : Result<Done>(noted.error());
+}
+
+// No SLEEP where there is a message already: a KILL QUERY that came before the SLEEP has done nothing.
+void PollingSource::send()
+{
+  const std::string own = "rlock_message where listener = " + m_number;
+  switch (m_step) {
+    case Step::sleep:
+      m_connection.send("select sleep(" + std::to_string(m_sleep_ms) +
+                        "e-3) from dual where not exists (select 1 from " + own + ")");
+      m_sleep_ms = std::min(m_sleep_ms * 2, m_longest_sleep_ms);
+      break;
+    case Step::look: m_connection.send("select id, channel, body from " + own + " order by id"); break;
+    case Step::tidy: {
+      std::string ids;
+      for (const std::string& row : m_taken) {
+        ids += (ids.empty() ? "" : ", ") + row;
+      }
+      m_connection.send("delete from rlock_message where id in (" + ids + ")");
+      break;
+    }
+  }
+}
+
+// A KILL QUERY may undo the deletion of rows that were heard, without an error (MariaDB 10.11).
+void PollingSource::take(Rows& rows)
+{
+  const std::set<std::string> before(m_taken.begin(), m_taken.end());
+  m_taken.clear();
+  for (Row& row : rows) {
+    m_taken.push_back(row[0].value_or("0"));
+    if (!before.contains(m_taken.back())) {
+      m_heard.push_back({row[1].value_or(""), row[2].value_or("")});
+    }
+  }
+  if (!m_heard.empty()) {
+    m_sleep_ms = first_sleep_ms;
+    m_longest_sleep_ms = m_has_slept_on ? longest_sleep_unwoken_ms : m_longest_sleep_ms;
+  }
+}
+
+// A step that was killed is done again, except the SLEEP.
+Result<bool> PollingSource::receive(const CallLimits& limit)
+{
+  auto answer = m_connection.receive(limit);
+  if (answer && !*answer) {
+    return false;
+  }
+  const bool is_killed = !answer && m_connection.refusal() == Refusal::killed;
+  if (!answer && !is_killed) {
+    return answer.error();
+  }
+  if (m_step == Step::sleep) {
+    const Rows& slept = is_killed ? Rows() : (*answer)->front();
+    m_has_slept_on = !slept.empty() && slept[0][0] == "0";
+    m_step = Step::look;
+  } else if (!is_killed) {
+    const bool has_looked = m_step == Step::look;
+    if (has_looked) {
+      take((*answer)->front());
+    }
+    m_step = has_looked && !m_taken.empty() ? Step::tidy : Step::sleep;
+  }
+  return true;
+}
+
+Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
+{
+  while (m_heard.empty()) {
+    if (m_connection.fd() < 0) {
+      return Error{ErrorCode::unreachable, "lost the connection to " + m_connection.where() + " that listens"};
+    }
+    const auto received = receive(limit);
+    if (!received) {
+      return received.error();
+    }
+    if (!*received) {
+      return std::optional<Message>{};
+    }
+    send();
+  }
+  Message first = std::move(m_heard.front());
+  m_heard.pop_front();
+  return std::optional(std::move(first));
+}
+
+}  // namespace rlock::mysql

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/mysql_url.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include "base/text.h"
+#include "net/url_parts.h"
+
+namespace rlock::mysql {
+namespace {
+
+constexpr const char* bad_escape = "a % is not followed by two hexadecimal digits (write %25)";
+
+// A specification, or why there is none.
+struct Parsed {
+  ConnectionSpec spec;
+  std::string why;  // empty: nothing is wrong
+};
+
+// "host", "host:3306", "[::1]:3306"
+std::optional<HostPort> host_port(std::string_view text)
+{
+  const bool has_brackets = text.starts_with('[');
+  const auto end = has_brackets ? text.find(']') : text.find(':');
+  if (has_brackets && end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto host = percent_decoded(has_brackets ? text.substr(1, end - 1) : text.substr(0, end));
+  std::string_view port = text.substr(std::min(end, text.size()));
+  port.remove_prefix(has_brackets ? 1 : 0);
+  HostPort at{.host = host.value_or(""), .port = 0};
+  if (at.host.empty()) {
+    return std::nullopt;
+  }
+  if (port.empty()) {
+    return at;
+  }
+  const auto [stop, error] = std::from_chars(port.data() + 1, port.data() + port.size(), at.port);
+  const bool is_port = port[0] == ':' && error == std::errc{} && stop == port.data() + port.size() && at.port != 0;
+  return is_port ? std::optional(at) : std::nullopt;
+}
+
+// "host:3306,other/database"
+std::string set_location(ConnectionSpec& spec, std::string_view location)
+{
+  const auto slash = std::min(location.find('/'), location.size());
+  std::string_view hosts = location.substr(0, slash);
+  const auto database = percent_decoded(location.substr(std::min(slash + 1, location.size())));
+  if (!database || database->empty()) {
+    return database ? "it names no database" : bad_escape;
+  }
+  spec.database = *database;
+  for (bool is_last = hosts.empty(); !is_last;) {
+    const auto end = std::min(hosts.find(','), hosts.size());
+    const auto at = host_port(hosts.substr(0, end));
+    if (!at) {
+      return "'" + printable(hosts.substr(0, end)) + "' is no host with a port from 1 to 65535";
+    }
+    spec.hosts.push_back(*at);
+    is_last = end == hosts.size();
+    hosts.remove_prefix(std::min(end + 1, hosts.size()));
+  }
+  return "";
+}
+
+// What MySQL also knows: `preferred` is no protection, and libmariadb cannot check the signature without the name (verify_ca).
+std::string set_ssl_mode(ConnectionSpec& spec, std::string mode)
+{
+  std::ranges::transform(mode, mode.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (mode != "disabled" && mode != "required" && mode != "verify_identity") {
+    return "ssl-mode is disabled, required or verify_identity";
+  }
+  spec.uses_tls = mode != "disabled";
+  spec.verifies_tls = mode == "verify_identity";
+  return "";
+}
+
+std::string set_parameters(ConnectionSpec& spec, UrlParts parts)
+{
+  const std::array<std::pair<std::string_view, std::string*>, 5> texts{{{"socket", &spec.socket},
+                                                                        {"defaults-file", &spec.defaults_file},
+                                                                        {"ssl-ca", &spec.ssl_ca},
+                                                                        {"ssl-cert", &spec.ssl_cert},
+                                                                        {"ssl-key", &spec.ssl_key}}};
+  for (const auto& [name, text] : texts) {
+    const auto value = percent_decoded(parts.take(name).value_or(""));
+    if (!value) {
+      return bad_escape;
+    }
+    *text = *value;
+  }
+  const auto ssl_mode = parts.take("ssl-mode");
+  const std::string create = parts.take("create").value_or("yes");
+  spec.creates_tables = create != "no";
+  if (create != "yes" && create != "no") {
+    return "create is yes or no";
+  }
+  if (!parts.parameters.empty()) {
+    const std::string& first = parts.parameters.front();
+    return "it has no parameter '" + printable(first.substr(0, first.find('='))) + "', or it is given twice";
+  }
+  if (!spec.socket.empty() && (spec.hosts.size() > 1 || (!spec.hosts.empty() && spec.hosts[0].host != "localhost"))) {
+    return "a socket is on this host (leave out the host)";
+  }
+  if (spec.hosts.empty()) {
+    spec.hosts.push_back({.host = "localhost", .port = 0});
+  }
+  spec.uses_tls = spec.verifies_tls =
+      !std::ranges::all_of(spec.hosts, [](const HostPort& each) { return is_this_host(each.host); });
+  return ssl_mode ? set_ssl_mode(spec, *ssl_mode) : "";
+}
+
+Parsed parsed(const UrlParts& parts)
+{
+  Parsed all;
+  all.why = set_location(all.spec, parts.location);
+  if (all.why.empty()) {
+    all.why = set_parameters(all.spec, parts);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<Endpoint> parse_mysql_url(std::string_view url)
+{
+  const auto colon = std::min(url.find(':'), url.size());
+  const std::string name(url.substr(0, colon));
+  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
+  const auto invalid = [&](const std::string& shown, const std::string& why) {
+    return Error{ErrorCode::usage, "the URL '" + printable(name + ":" + shown) + "' is invalid: " + why + " (" + name +
+                                       "://user@host:3306/database)"};
+  };
+  if (!text.starts_with("//")) {
+    return invalid("", "it has no //");
+  }
+  UrlParts parts = url_parts(text);
+  if (parts.take("password")) {
+    return invalid(parts.without_login(), "the password stands behind the user");
+  }
+  const auto user = percent_decoded(parts.user);
+  const auto password = percent_decoded(parts.password);
+  if (!user || !password) {
+    return invalid(parts.without_login(), bad_escape);
+  }
+  if (const Parsed all = parsed(parts); !all.why.empty()) {
+    return invalid(parts.without_login(), all.why);
+  }
+  Endpoint endpoint;
+  endpoint.scheme = name;
+  endpoint.kind = Endpoint::Kind::other;
+  endpoint.path = parts.without_login();
+  endpoint.user = *user;
+  endpoint.password = *password;
+  return endpoint;
+}
+
+ConnectionSpec connection_spec(const Endpoint& endpoint)
+{
+  ConnectionSpec spec = parsed(url_parts(endpoint.path)).spec;
+  spec.url = endpoint.shown();
+  spec.user = endpoint.user;
+  spec.password = endpoint.password;
+  return spec;
+}
+
+}  // namespace rlock::mysql

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator of MariaDB does with rlock: doctor, acl, bench.
+#include "support/integration.h"
+#include "support/mariadb_fixture.h"
+#include "support/test.h"
+
+using namespace rlock::test;
+
+namespace {
+
+Finished run_at(const std::string& url, Words args)
+{
+  args.insert(args.begin() + 1, {"-S", url});
+  return run_rlock(args);
+}
+
+std::string rows_left(const MariadbServer& server)
+{
+  return server.sql(
+      "select (select count(*) from rlock_lock) + (select count(*) from rlock_event) + "
+      "(select count(*) from rlock_listener) + (select count(*) from rlock_message)");
+}
+
+}  // namespace
+
+TEST_CASE("mariadb doctor: a good server passes, in text and JSON, and keeps no row of the trial")
+{
+  const MariadbServer server;
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(text.code == 0);
+  CHECK(has(text.out, "ok       lock          a trial lock was taken"));
+  CHECK(has(text.out, "ok       messages"));
+  CHECK(has(run_at(server.url(), {"doctor", "--json"}).out, R"({"check":"tables","status":"ok")"));
+  CHECK(rows_left(server) == "0\n");
+}
+
+TEST_CASE("mariadb doctor: a server that loses commits in a crash fails")
+{
+  const MariadbServer server({"innodb-flush-log-at-trx-commit=2"});
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(text.code == 1);
+  CHECK(has(text.out, "fail     persistence   innodb_flush_log_at_trx_commit is 2"));
+}
+
+TEST_CASE("mariadb acl: a user without rights fails the doctor until the administrator has run what acl prints")
+{
+  const MariadbServer server;
+  (void)server.sql("create user deploy@'%'; grant select on app.* to deploy@'%'");
+  const std::string url = server.url("deploy");
+  const Finished before = run_at(url, {"doctor"});
+  CHECK(before.code == 1);
+  CHECK(has(before.out, "CREATE command denied"));
+  CHECK(has(before.out, "rlock acl prints the GRANT"));
+  const Finished printed = run_at(url, {"acl", "--user", "deploy"});
+  CHECK(printed.code == 0);
+  (void)server.sql(printed.out);
+  CHECK(run_at(url, {"doctor"}).code == 0);
+  CHECK(run_at(url, {"run", "-k", "k", "--", "true"}).code == 0);
+}
+
+TEST_CASE("mariadb bench: it leaves no row")
+{
+  const MariadbServer server;
+  CHECK(run_at(server.url(), {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
+  CHECK(rows_left(server) == "0\n");
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks in MariaDB, by rlock as a process: what other databases do not share.
+#include "support/certificates.h"
+#include "support/integration.h"
+#include "support/mariadb_fixture.h"
+#include "support/seed.h"
+#include "support/seeded_rng.h"
+#include "support/sockets.h"
+
+using namespace rlock::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Words run_true(const std::string& url) { return {"run", "-S", url, "-k", "k", "--", "true"}; }
+
+int code_of(const std::string& url) { return run_rlock(run_true(url)).code; }
+
+// A server on a port of 127.0.0.1, too.
+struct ServerWithPort {
+  std::uint16_t port = free_port();
+  MariadbServer server;
+
+  explicit ServerWithPort(std::vector<std::string> settings) : server(with_port(std::move(settings))) {}
+  // Of a user who may do everything in the database, from any host.
+  [[nodiscard]] std::string url(const std::string& host) const
+  {
+    return "mysql://deploy:" + std::string(test_password) + "@" + host + ":" + std::to_string(port) + "/app";
+  }
+  void add_user() const
+  {
+    (void)server.sql("create user deploy@'%' identified by '" + std::string(test_password) +
+                     "'; grant all on app.* to deploy@'%'");
+  }
+
+ private:
+  [[nodiscard]] static std::uint16_t free_port()
+  {
+    std::uint16_t port = 0;
+    [[maybe_unused]] const Fd taken = tcp_listener(port);
+    return port;
+  }
+  [[nodiscard]] std::vector<std::string> with_port(std::vector<std::string> settings) const
+  {
+    settings.insert(settings.end(), {"skip-networking=0", "bind-address=127.0.0.1", "port=" + std::to_string(port)});
+    return settings;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("mariadb: a table of that name that is something else, and rows that are no records, are refused with 78")
+{
+  const MariadbServer server;
+  SUBCASE("table")
+  {
+    CHECK(server.sql("create table rlock_lock (name text)").empty());
+    CHECK(code_of(server.url()) == 78);
+  }
+  SUBCASE("record of a newer rlock")
+  {
+    CHECK(code_of(server.url()) == 0);
+    CHECK(server.sql("update rlock_lock set record = 'rlock2'").empty());
+    const Finished run = run_rlock(run_true(server.url()));
+    CHECK(run.code == 78);
+    CHECK(has(run.err, "newer version of rlock"));
+  }
+  SUBCASE("damaged record")
+  {
+    CHECK(code_of(server.url()) == 0);
+    CHECK(server.sql("update rlock_lock set record = substr(record, 1, 40)").empty());
+    CHECK(code_of(server.url()) == 78);
+  }
+}
+
+TEST_CASE("mariadb: names differ in case, and one that the column cannot keep is 78")
+{
+  const MariadbServer server;
+  Process holder = start_rlock({"run", "-S", server.url(), "-k", "job", "--", "sleep", "60"});
+  const auto code = [&](const std::string& key) {
+    return run_rlock({"run", "-S", server.url(), "-n", "-k", key, "--", "true"}).code;
+  };
+  wait_until([&] { return code("job") == 75; }, "the lock is held");
+  CHECK(code("JOB") == 0);
+  CHECK(code("jöb\\'\"") == 0);
+  CHECK(code(std::string(255, 'n')) == 0);
+  CHECK(code(std::string(256, 'n')) == 78);
+  CHECK(code("job ") == 78);
+  CHECK(code("\xff") == 78);
+}
+
+TEST_CASE("mariadb: no right is 77 with what to do, create=no without a table is 78, no database is 69")
+{
+  const MariadbServer server;
+  (void)server.sql("create user bob@localhost; grant select on app.* to bob@localhost");
+  const Finished refused = run_rlock(run_true(server.url("bob")));
+  CHECK(refused.code == 77);
+  CHECK(has(refused.err, "CREATE command denied"));
+  CHECK(has(refused.err, "rlock acl prints the GRANT"));
+  CHECK(run_rlock(run_true(server.url("alice:" + std::string(test_password)))).code == 77);
+  const Finished missing = run_rlock(run_true(server.url("", "create=no")));
+  CHECK(missing.code == 78);
+  CHECK(has(missing.err, "rlock_lock"));
+  CHECK(server.sql("show tables").empty());
+  CHECK(code_of("mysql:///nothing?socket=" + server.url().substr(server.url().find('=') + 1)) == 69);
+}
+
+TEST_CASE("mariadb: a URL with an unknown parameter is 64, and a password is never shown")
+{
+  const Finished unknown = run_rlock(run_true("mysql://bob:hunter2@db/x?colour=blue"));
+  CHECK(unknown.code == 64);
+  CHECK(has(unknown.err, "colour"));
+  CHECK(code_of("mysql://bob:hunter2@127.0.0.1:1/x") == 69);
+}
+
+TEST_CASE("mariadb: of several hosts the one that may be written to is used, and a read-only one is 69")
+{
+  const ServerWithPort standby({"read-only=1"});
+  const ServerWithPort primary({});
+  standby.add_user();
+  primary.add_user();
+  const Finished refused = run_rlock(run_true(standby.url("127.0.0.1")));
+  CHECK(refused.code == 69);
+  CHECK(has(refused.err, "read-only"));
+  CHECK(code_of(standby.server.url()) == 69);  // also as a user who may write nevertheless
+  const std::string port = ":" + std::to_string(primary.port);
+  CHECK(code_of(standby.url("127.0.0.1:1,127.0.0.1")) == 69);
+  const std::string one = standby.url("127.0.0.1");
+  const auto slash = one.rfind('/');
+  CHECK(code_of(one.substr(0, slash) + ",127.0.0.1" + port + one.substr(slash)) == 0);
+  CHECK(has(primary.server.sql("select name from rlock_lock"), "k"));
+}
+
+TEST_CASE(
+    "mariadb: TLS with a certificate of the host, and no connection without the right name, authority or encryption")
+{
+  const Authority authority;
+  const auto readable = [](const Certificate& certificate) {
+    for (const fs::path& file : {fs::path(certificate.file), fs::path(certificate.key)}) {
+      fs::permissions(file.parent_path(), fs::perms::others_exec, fs::perm_options::add);
+      fs::permissions(file, fs::perms::others_read, fs::perm_options::add);
+    }
+    return certificate;
+  };
+  const Certificate right = readable(authority.sign("DNS:localhost"));
+  const Certificate other = readable(authority.sign("DNS:db.example"));
+  const std::string trusting = "?ssl-mode=verify_identity&ssl-ca=" + authority.file();
+  {
+    const ServerWithPort server({"ssl-cert=" + right.file, "ssl-key=" + right.key});
+    server.add_user();
+    CHECK(code_of(server.url("localhost") + trusting) == 0);
+    CHECK(has(run_rlock({"doctor", "-S", server.url("localhost") + trusting}).out, "ok       encryption    TLS"));
+    CHECK(code_of(server.url("localhost") + "?ssl-mode=verify_identity") == 69);
+    CHECK(code_of(server.url("localhost") + "?ssl-mode=required") == 0);
+  }
+  {
+    const ServerWithPort server({"ssl-cert=" + other.file, "ssl-key=" + other.key});
+    server.add_user();
+    CHECK(code_of(server.url("localhost") + trusting) == 69);
+    CHECK(code_of(server.url("localhost")) == 0);
+  }
+  const ServerWithPort plain({"skip-ssl"});
+  plain.add_user();
+  CHECK(code_of(plain.url("localhost") + "?ssl-mode=required") == 69);
+}
+
+TEST_CASE("mariadb: user and password from a my.cnf")
+{
+  const MariadbServer server;
+  (void)server.sql("create user bob@localhost identified by 'hunter2'; grant all on app.* to bob@localhost");
+  const fs::path file = make_temp_dir("options") / "my.cnf";
+  std::ofstream(file) << "[client]\nuser=bob\npassword=hunter2\nhost=db.example\n";
+  CHECK(code_of(server.url("", "defaults-file=" + file.string())) == 0);
+  std::ofstream(file) << "[client]\nuser=bob\npassword=wrong\n";
+  CHECK(code_of(server.url("", "defaults-file=" + file.string())) == 77);
+}
+
+TEST_CASE("mariadb: the job gets no socket of libmariadb, and SIGPIPE as it was")
+{
+  const MariadbServer server;
+  const Finished job = run_rlock(
+      {"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "ls -l /proc/self/fd; grep SigIgn /proc/self/status"});
+  CHECK(job.code == 0);
+  CHECK_FALSE(has(job.out, "socket:"));
+  const std::string digits = job.out.substr(job.out.find("SigIgn:") + 8, 16);
+  CHECK((std::stoull(digits, nullptr, 16) >> (SIGPIPE - 1) & 1U) == 0);
+}
+
+TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
+{
+  const MariadbServer server;
+  CHECK(code_of(server.url()) == 0);
+  SeededRng rng(seed());
+  for (int i = 0; i < 30; ++i) {
+    Process client = start_rlock({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "true"});
+    std::this_thread::sleep_for(std::chrono::microseconds(below(rng, 30'000)));
+    client.signal(SIGSTOP);
+    CHECK(has(server.sql("select name from rlock_lock for update wait 1"), "k"));
+    client.signal(SIGCONT);
+    CHECK(client.wait() == success);
+  }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/mariadb_fixture.h"
+
+#include "store/mysql/mysql_backend.h"
+#include "support/skip.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <array>
+
+#include <doctest/doctest.h>
+#include <pwd.h>
+#include <unistd.h>
+
+namespace rlock::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Debian keeps the server in /usr/sbin, which is not in the PATH of a user. Empty: it is not there.
+fs::path program(const char* name)
+{
+  for (const char* const directory : {"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"}) {
+    if (fs::exists(fs::path(directory) / name)) {
+      return fs::path(directory) / name;
+    }
+  }
+  return {};
+}
+
+std::string user_of_package()
+{
+  if (!has_mariadb()) {
+    skip("no MariaDB server (install mariadb-server)");
+  }
+  return "mysql";
+}
+
+std::string user_of_process()
+{
+  const passwd* const account = ::getpwuid(::geteuid());
+  REQUIRE(account != nullptr);
+  return account->pw_name;
+}
+
+}  // namespace
+
+bool has_mariadb()
+{
+  return !program("mariadbd").empty() && !program("mariadb-install-db").empty() && !program("mariadb").empty();
+}
+
+MariadbServer::MariadbServer(const std::vector<std::string>& settings)
+    : DatabaseServer("maria", user_of_package()), m_settings(settings)
+{
+  run_to_end(
+      as_server_user({program("mariadb-install-db").string(), "--no-defaults", "--datadir=" + (dir() / "data").string(),
+                      "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
+                      "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"}));
+  MariadbServer::start();
+  const std::string user = user_of_process();
+  if (user != "root") {
+    run_to_end(
+        {program("mariadb").string(), "--no-defaults", "--user=root", "--socket=" + socket(), "-e",
+         "create user '" + user + "'@localhost; grant all on *.* to '" + user + "'@localhost with grant option"});
+  }
+  run_to_end({program("mariadb").string(), "--no-defaults", "--socket=" + socket(), "-e", "create database app"});
+}
+
+void MariadbServer::start()
+{
+  Words argv{program("mariadbd").string(),
+             "--no-defaults",
+             "--datadir=" + (dir() / "data").string(),
+             "--socket=" + socket(),
+             "--pid-file=" + (dir() / "pid").string(),
+             "--skip-networking",
+             "--skip-name-resolve",
+             "--max-connections=500",
+             "--innodb-log-file-size=16M",
+             "--innodb-buffer-pool-size=32M",
+             "--innodb-fast-shutdown=0"};
+  for (const std::string& setting : m_settings) {
+    argv.push_back("--" + setting);
+  }
+  start_process(std::move(argv));
+  wait_until(
+      [&] {
+        REQUIRE_MESSAGE(is_running(), log());
+        Process asked(
+            {program("mariadb").string(), "--no-defaults", "--user=root", "--socket=" + socket(), "-e", "select 1"},
+            {.cwd = "/"});
+        return asked.wait() == success;
+      },
+      "MariaDB answers");
+}
+
+std::string MariadbServer::url(const std::string& user, const std::string& parameters) const
+{
+  return "mariadb://" + (user.empty() ? "" : user + "@") + "/app?socket=" + socket() +
+         (parameters.empty() ? "" : "&" + parameters);
+}
+
+Words MariadbServer::client(const std::string& text) const
+{
+  return {program("mariadb").string(),
+          "--no-defaults",
+          "--socket=" + socket(),
+          "--batch",
+          "--skip-column-names",
+          "--database=app",
+          "-e",
+          text};
+}
+
+std::string MariadbServer::sql(const std::string& text) const
+{
+  Process client_process(client(text), {.cwd = "/"});
+  const Exit end = client_process.wait();
+  REQUIRE_MESSAGE(end == success, client_process.err());
+  return client_process.out();
+}
+
+std::unique_ptr<record::Backend> MariadbServer::open_backend(const Clock& clock) const
+{
+  const auto endpoint = mysql::parse_mysql_url(url());
+  REQUIRE(endpoint);
+  return mysql::open_backend(mysql::connection_spec(*endpoint), clock, std::make_unique<SystemRng>());
+}
+
+std::vector<std::string> MariadbServer::lock_names() const
+{
+  return lines_of(sql("select name from rlock_lock order by name"));
+}
+
+void MariadbServer::delete_locks() const { (void)sql("delete from rlock_lock; delete from rlock_event"); }
+
+// A connection may end before its KILL.
+void MariadbServer::end_connections() const
+{
+  Words argv =
+      client(sql("select concat('kill ', id, ';') from information_schema.processlist where id <> connection_id() "
+                 "and user = substring_index(current_user(), '@', 1)"));
+  argv.push_back("--force");
+  Process kills(argv, {.cwd = "/"});
+  kills.wait();
+}
+
+}  // namespace rlock::test

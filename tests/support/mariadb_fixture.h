@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A private MariaDB server of a test case, on a unix socket in a directory of its own.
+#pragma once
+
+#include "support/database_server.h"
+
+namespace rlock::test {
+
+// Whether this machine has the programs of a MariaDB server.
+bool has_mariadb();
+
+class MariadbServer final : public DatabaseServer {
+ public:
+  // `settings`: of my.cnf, as "innodb-flush-log-at-trx-commit=2". Skips the test case where there is no MariaDB.
+  explicit MariadbServer(const std::vector<std::string>& settings = {});
+
+  // The user of this process, who may do everything, on the socket.
+  [[nodiscard]] std::string url() const override { return url(""); }
+  // `user`: "" for the one of this process, or "bob".
+  [[nodiscard]] std::string url(const std::string& user, const std::string& parameters = "") const;
+  // Runs SQL in the database by mariadb(1) as the user who may do everything; returns the rows, a line each.
+  [[nodiscard]] std::string sql(const std::string& text) const;
+  [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
+  [[nodiscard]] std::vector<std::string> lock_names() const override;
+  void delete_locks() const override;
+  void end_connections() const override;
+  void start() override;
+
+ private:
+  [[nodiscard]] std::string socket() const { return (dir() / "socket").string(); }
+  [[nodiscard]] Words client(const std::string& text) const;
+
+  std::vector<std::string> m_settings;
+};
+
+}  // namespace rlock::test

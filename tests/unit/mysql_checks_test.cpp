@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doctor says of a MySQL or MariaDB server, on facts that few servers show, and the SQL for its administrator.
+#include "store/mysql/mysql_checks.h"
+#include "store/mysql/mysql_schema.h"
+
+#include "support/test.h"
+
+#include <algorithm>
+#include <functional>
+
+using namespace rlock::test;
+using namespace rlock::mysql;
+
+namespace {
+
+ServerFacts good()
+{
+  ServerFacts facts;
+  facts.settings = {{"innodb_flush_log_at_trx_commit", "1"},
+                    {"sync_binlog", "1"},
+                    {"log_bin", "ON"},
+                    {"binlog_format", "ROW"},
+                    {"max_connections", "100"}};
+  facts.status = {{"Threads_connected", "7"}, {"Ssl_cipher", "TLS_AES_256_GCM_SHA384"}};
+  facts.tables = {
+      {"rlock_lock", "InnoDB"}, {"rlock_event", "InnoDB"}, {"rlock_listener", "InnoDB"}, {"rlock_message", "InnoDB"}};
+  facts.columns = {{"name", {"varchar(255)", "utf8mb4_bin"}},
+                   {"lock_until", {"datetime(6)", ""}},
+                   {"forget_at", {"datetime(6)", ""}}};
+  facts.version = "10.11.6-MariaDB";
+  facts.database = "app";
+  facts.is_on_this_host = false;
+  return facts;
+}
+
+Finding finding(const ServerFacts& facts, std::string_view check)
+{
+  const auto findings = findings_of(facts);
+  const auto found = std::ranges::find(findings, check, &Finding::check);
+  REQUIRE(found != findings.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("mysql doctor: a good server has no finding but ok")
+{
+  for (const Finding& each : findings_of(good())) {
+    CAPTURE(each.check);
+    CHECK(each.status == CheckStatus::ok);
+    CHECK(each.advice.empty());
+  }
+}
+
+TEST_CASE("mysql doctor: what makes a server unfit, each by its own check")
+{
+  struct Row {
+    const char* what;
+    std::function<void(ServerFacts&)> change;
+    std::string_view check;
+    CheckStatus status;
+  };
+  const std::vector<Row> rows{
+      {"flush", [](ServerFacts& facts) { facts.settings["innodb_flush_log_at_trx_commit"] = "2"; }, "persistence",
+       CheckStatus::fail},
+      {"sync", [](ServerFacts& facts) { facts.settings["sync_binlog"] = "0"; }, "persistence", CheckStatus::fail},
+      {"sync without log",
+       [](ServerFacts& facts) {
+         facts.settings["sync_binlog"] = "0";
+         facts.settings["log_bin"] = "OFF";
+       },
+       "persistence", CheckStatus::ok},
+      {"format", [](ServerFacts& facts) { facts.settings["binlog_format"] = "STATEMENT"; }, "binlog",
+       CheckStatus::fail},
+      {"replica", [](ServerFacts& facts) { facts.status["Slaves_connected"] = "1"; }, "replicas", CheckStatus::warn},
+      {"dump thread", [](ServerFacts& facts) { facts.replicas = 2; }, "replicas", CheckStatus::warn},
+      {"semi-synchronous",
+       [](ServerFacts& facts) {
+         facts.replicas = 1;
+         facts.status["Rpl_semi_sync_source_status"] = "ON";
+       },
+       "replicas", CheckStatus::ok},
+      {"galera",
+       [](ServerFacts& facts) {
+         facts.settings["wsrep_on"] = "ON";
+         facts.status["wsrep_cluster_size"] = "3";
+       },
+       "galera", CheckStatus::warn},
+      {"galera, alone",
+       [](ServerFacts& facts) {
+         facts.settings["wsrep_on"] = "ON";
+         facts.status["wsrep_cluster_size"] = "1";
+       },
+       "galera", CheckStatus::ok},
+      {"proxy", [](ServerFacts& facts) { facts.is_woken = false; }, "messages", CheckStatus::warn},
+      {"full", [](ServerFacts& facts) { facts.status["Threads_connected"] = "80"; }, "connections", CheckStatus::warn},
+      {"plain", [](ServerFacts& facts) { facts.status["Ssl_cipher"] = ""; }, "encryption", CheckStatus::warn},
+      {"late", [](ServerFacts& facts) { facts.ahead_ms = -5000; }, "clock", CheckStatus::warn},
+      {"late answer",
+       [](ServerFacts& facts) {
+         facts.ahead_ms = -5000;
+         facts.unsure_ms = 4500;
+       },
+       "clock", CheckStatus::ok},
+      {"engine", [](ServerFacts& facts) { facts.tables["rlock_event"] = "MyISAM"; }, "tables", CheckStatus::fail},
+      {"collation", [](ServerFacts& facts) { facts.columns["name"].collation = "utf8mb4_general_ci"; }, "columns",
+       CheckStatus::fail},
+      {"type", [](ServerFacts& facts) { facts.columns["lock_until"].type = "timestamp(6)"; }, "columns",
+       CheckStatus::fail},
+      {"column", [](ServerFacts& facts) { facts.columns.erase("forget_at"); }, "columns", CheckStatus::fail},
+  };
+  for (const Row& row : rows) {
+    ServerFacts facts = good();
+    row.change(facts);
+    for (const Finding& each : findings_of(facts)) {
+      CAPTURE(row.what);
+      CAPTURE(each.check);
+      CHECK(each.status == (each.check == row.check ? row.status : CheckStatus::ok));
+      CHECK(each.advice.empty() == (each.status == CheckStatus::ok));
+    }
+  }
+}
+
+TEST_CASE("mysql doctor: facts that depend on each other")
+{
+  ServerFacts here = good();
+  here.status.erase("Ssl_cipher");
+  here.is_on_this_host = true;
+  CHECK(finding(here, "encryption").status == CheckStatus::ok);
+
+  ServerFacts none = good();
+  none.tables.clear();
+  none.columns.clear();
+  CHECK(finding(none, "tables").status == CheckStatus::ok);
+  CHECK(finding(none, "columns").status == CheckStatus::unknown);
+  none.creates_tables = false;
+  CHECK(finding(none, "tables").status == CheckStatus::fail);
+
+  ServerFacts oracle = good();
+  oracle.version = "8.0.33";
+  CHECK(finding(oracle, "version").found == "MySQL 8.0.33");
+}
+
+TEST_CASE("mysql acl: the tables that rlock makes itself, and the rights on them for any name")
+{
+  const std::string sql = rights_sql("de'pl\\oy");
+  CHECK(sql.starts_with(create_tables_sql));
+  CHECK(has(sql, "grant select, insert, update, delete on rlock_message to 'de\\'pl\\\\oy'@'%';\n"));
+  CHECK(has(rights_sql("deploy@10.0.0.%"), "on rlock_lock to 'deploy'@'10.0.0.%';\n"));
+}

@@ -73,6 +73,12 @@ class KeySpace {
     m_keys = std::move(keys);
     m_may_have_changed = false;
   }
+  // Leaves none.
+  Keys take_keys()
+  {
+    (void)keys();
+    return std::exchange(m_keys, {});
+  }
   // Whether a command that may write was executed since replace(). Keys that have expired are no change.
   [[nodiscard]] bool may_have_changed() const { return m_may_have_changed; }
 

@@ -114,6 +114,13 @@ struct RecordedLog {
   bool is_over;  // its time has passed: what the store has up to `base` is of no use
 };
 
+// nullptr: the record has no log.
+List* list_in(LockRecord& record, const std::string& log_key)
+{
+  const auto key = record.keys.find(log_key);
+  return key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
+}
+
 RecordedLog log_in(const LockRecord& record, const std::string& log_key, std::int64_t time_us)
 {
   const auto key = record.keys.find(log_key);
@@ -155,8 +162,7 @@ LogChange change_of(const RecordedLog& before, const List& after)
 // Leaves the last entries of the log in the record.
 void shorten_log(LockRecord& record, const std::string& log_key)
 {
-  const auto key = record.keys.find(log_key);
-  List* const list = key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
+  List* const list = list_in(record, log_key);
   if (list != nullptr && list->size() > entries_in_record) {
     const auto dropped = static_cast<std::ptrdiff_t>(list->size() - entries_in_record);
     list->erase(list->begin(), list->begin() + dropped);
@@ -226,7 +232,8 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   if (!record) {
     return record.error();
   }
-  const std::string log_key = LockKeys(work.lock).events;
+  const LockKeys names(work.lock);
+  const std::string& log_key = names.events;
   const RecordedLog before = log_in(*record, log_key, state.time_us);
   if (work.reads_log && !before.is_over) {
     auto whole = m_backend->events(work.lock.text(), limit);
@@ -241,14 +248,17 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   if (!answer && has_first_part) {  // what it did is of no account
     answer = run_part(work, ScriptPart::whole, state, *decode(state.bytes));
   }
-  Decision decision{.answer = std::move(answer).value_or(Value{}), .bytes = state.bytes, .log = {}};
+  Decision decision{.answer = std::move(answer).value_or(Value{}), .bytes = state.bytes, .face = {}, .log = {}};
   if (decision.answer.kind == Value::Kind::error) {
     return script_failed(work.lock.text(), decision.answer.text);
   }
-  if (!work.reads_log && m_keys.may_have_changed()) {  // a script that reads the log changes nothing
-    LockRecord after{.keys = m_keys.keys(), .log_base = before.base};
-    decision.log = change_of(before, log_in(after, log_key, state.time_us).entries);
+  if (!work.reads_log && (m_keys.may_have_changed() || !m_messages.empty())) {  // what reads the log changes nothing
+    LockRecord after{.keys = m_keys.take_keys(), .log_base = before.base};
+    const List none;
+    const List* const entries = list_in(after, log_key);
+    decision.log = change_of(before, entries != nullptr ? *entries : none);
     shorten_log(after, log_key);
+    decision.face = face_of(after.keys, names);
     decision.bytes = encode(after);
   }
   return decision;
@@ -273,12 +283,9 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
     return Error{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
                                                   " would have more than 1 MiB (too many waiters)"};
   }
-  return m_backend->write_if(work.lock.text(), state.version,
-                             {.bytes = decision.bytes,
-                              .face = face_of(m_keys.keys(), LockKeys(work.lock)),
-                              .log = decision.log,
-                              .messages = m_messages},
-                             limit);
+  return m_backend->write_if(
+      work.lock.text(), state.version,
+      {.bytes = decision.bytes, .face = decision.face, .log = decision.log, .messages = m_messages}, limit);
 }
 
 Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)

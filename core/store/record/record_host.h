@@ -69,6 +69,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   struct Decision {
     Value answer;
     std::string bytes;
+    Face face;
     LogChange log;
   };
 

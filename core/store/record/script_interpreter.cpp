@@ -151,6 +151,8 @@ ScriptInterpreter::ScriptInterpreter(KeySpace& keys) : m_keys(keys), m_lua(luaL_
     lua_pushstring(m_lua, name);
     lua_call(m_lua, 1, 0);
   }
+  constexpr int seldom = 400;  // collect garbage when the memory is so many percent of what was left last time
+  lua_gc(m_lua, LUA_GCSETPAUSE, seldom);
   lua_newtable(m_lua);
   const std::pair<const char*, lua_CFunction> functions[] = {
       {"call", call}, {"pcall", pcall}, {"acl_check_cmd", acl_check_cmd}};

@@ -224,9 +224,7 @@ Commit Records::commit(const Commitment& wanted)
 void Records::begin_to_listen(const Connection& connection, const std::vector<std::string>& channels)
 {
   connection->channels.insert(connection->channels.end(), channels.begin(), channels.end());
-  if (m_mistake != RecordMistake::silent_listener) {
-    m_server.change_version();
-  }
+  m_server.change_version();
 }
 
 // The rules look at an answer when it is known, which for a commit is after its change.

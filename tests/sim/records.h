@@ -22,7 +22,6 @@ enum class RecordMistake {
   no_comparison,        // a commit replaces any version
   version_comes_back,   // a version is used again
   remembered_decision,  // every decision is made on a remembered state
-  silent_listener,      // whoever begins to listen does not change the version
   loses_messages,       // a commit delivers no message
 };
 

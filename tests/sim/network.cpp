@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/network.h"
 
+#include "support/redis_protocol.h"
 #include "support/sockets.h"
 
 #include <algorithm>
@@ -10,35 +11,6 @@
 
 namespace rlock::sim {
 namespace {
-
-// The words of the first whole request, which is taken off the bytes. Empty: it is incomplete.
-Words take_request(std::string& bytes)
-{
-  std::size_t at = 0;
-  const auto number = [&]() -> long {
-    const std::size_t end = bytes.find("\r\n", at);
-    if (end == std::string::npos) {
-      return -1;
-    }
-    const long value = std::stol(bytes.substr(at + 1, end - at - 1));
-    at = end + 2;
-    return value;
-  };
-  Words words;
-  const long count = number();
-  for (long i = 0; i < count; ++i) {
-    const long size = number();
-    if (size < 0 || at + static_cast<std::size_t>(size) + 2 > bytes.size()) {
-      return {};
-    }
-    words.push_back(bytes.substr(at, static_cast<std::size_t>(size)));
-    at += static_cast<std::size_t>(size) + 2;
-  }
-  if (count > 0) {
-    bytes.erase(0, at);
-  }
-  return words;
-}
 
 std::string encoded(const Value& value)
 {
@@ -140,7 +112,8 @@ void Network::read(Id id, Connection& connection)
       return close_later(id);
     }
     connection.unread.append(bytes.data(), static_cast<std::size_t>(count));
-    for (Words words = take_request(connection.unread); !words.empty(); words = take_request(connection.unread)) {
+    for (Words words = test::take_request(connection.unread); !words.empty();
+         words = test::take_request(connection.unread)) {
       connection.requests_lost =
           connection.requests_lost || m_world.now() < link(connection.client).loses_requests_until;
       if (!connection.requests_lost) {

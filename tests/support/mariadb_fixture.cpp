@@ -56,8 +56,8 @@ MariadbServer::MariadbServer(const std::vector<std::string>& settings)
 {
   run_to_end(
       as_server_user({program("mariadb-install-db").string(), "--no-defaults", "--datadir=" + (dir() / "data").string(),
-                      "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
-                      "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"}));
+                      "--tmpdir=" + dir().string(), "--auth-root-authentication-method=normal", "--skip-test-db",
+                      "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"}));
   MariadbServer::start();
   const std::string user = user_of_process();
   if (user != "root") {
@@ -73,6 +73,7 @@ void MariadbServer::start()
   Words argv{program("mariadbd").string(),
              "--no-defaults",
              "--datadir=" + (dir() / "data").string(),
+             "--tmpdir=" + dir().string(),  // a server deletes temporary tables of others there
              "--socket=" + socket(),
              "--pid-file=" + (dir() / "pid").string(),
              "--skip-networking",

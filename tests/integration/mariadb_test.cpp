@@ -7,6 +7,8 @@
 #include "support/seeded_rng.h"
 #include "support/sockets.h"
 
+#include <array>
+
 using namespace rlock::test;
 
 namespace {
@@ -47,6 +49,25 @@ struct ServerWithPort {
     return settings;
   }
 };
+
+// Lets the next client of the socket log in, as a server of that version.
+void greet_one_client(const Fd& listener, const std::string& version)
+{
+  const auto packet = [](const std::string& payload, char number) {
+    return std::string{static_cast<char>(payload.size()), 0, 0, number} + payload;
+  };
+  using namespace std::string_literals;
+  const std::string greeting = "\x0a" + version + "\0\1\0\0\0saltsalt\0\x09\x82\x2d\2\0\x09\0\x15"s +
+                               std::string(10, '\0') + "saltsaltsalt\0mysql_native_password\0"s;
+  const Fd client(::accept(listener.get(), nullptr, nullptr));
+  const std::string hello = packet(greeting, 0);
+  CHECK(::send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
+  std::array<char, 1024> answer{};
+  CHECK(::recv(client.get(), answer.data(), answer.size(), 0) > 0);
+  const std::string ok = packet("\0\0\0\2\0\0\0"s, 2);
+  CHECK(::send(client.get(), ok.data(), ok.size(), MSG_NOSIGNAL) > 0);
+  CHECK(::recv(client.get(), answer.data(), answer.size(), 0) >= 0);
+}
 
 }  // namespace
 
@@ -199,5 +220,17 @@ TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
     CHECK(has(server.sql("select name from rlock_lock for update wait 1"), "k"));
     client.signal(SIGCONT);
     CHECK(client.wait() == success);
+  }
+}
+
+TEST_CASE("mariadb: a server that is too old is 69, with its version")
+{
+  const std::string socket = (make_temp_dir("old") / "socket").string();
+  const Fd listener = unix_listener(socket);
+  for (const char* version : {"5.5.5-10.4.34-MariaDB", "5.6.51"}) {
+    Process client = start_rlock(run_true("mysql://bob@/app?socket=" + socket));
+    greet_one_client(listener, version);
+    CHECK(client.wait() == exited(69));
+    CHECK(has(client.err(), "which is too old (rlock needs MariaDB 10.5 or MySQL 5.7, or later)"));
   }
 }

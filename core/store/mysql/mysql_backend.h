@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the records of locks in tables of a MySQL (5.7 or newer) or MariaDB (10.5 or newer) database.
 //
-// Wake-ups. A message is a row that the commit writes for each listener. The connection of a listener runs SLEEP for at most 0.4 s,
-// then looks for its rows; whoever has committed a message ends the SLEEP by KILL QUERY. So a message arrives at once where both
-// are the same user (or the sender may kill), and after 0.4 s at the latest anywhere. A listener lives while its connection has a
-// named lock (GET_LOCK), which other connections to the same server see; when its client dies, the server notices at the end of
-// the SLEEP. The sender finds the connection to wake by that named lock, so it never disturbs another connection.
+// A commit is one packet of statements, a transaction that begins and ends in it. So a client that is stopped between two requests
+// holds no row.
+//
+// A message is a row that the commit writes for each listener. The connection of a listener runs SLEEP, for at most 0.4 s, and then
+// looks for its rows. The client that has committed a message ends the SLEEP by KILL QUERY. So a message arrives at once where both
+// clients are the same user, or the sender may kill, and after 0.4 s at the latest otherwise. A listener lives while its connection
+// has a named lock (GET_LOCK), which other connections to the same server see. When its client dies, the server notices at the end
+// of the SLEEP. The sender finds the connection to wake by that named lock, so it disturbs no other connection.
 #pragma once
 
 #include <memory>

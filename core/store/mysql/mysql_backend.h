@@ -4,11 +4,12 @@
 // A commit is one packet of statements, a transaction that begins and ends in it. So a client that is stopped between two requests
 // holds no row.
 //
-// A message is a row that the commit writes for each listener. The connection of a listener runs SLEEP, for at most 0.4 s, and then
-// looks for its rows. The client that has committed a message ends the SLEEP by KILL QUERY. So a message arrives at once where both
-// clients are the same user, or the sender may kill, and after 0.4 s at the latest otherwise. A listener lives while its connection
-// has a named lock (GET_LOCK), which other connections to the same server see. When its client dies, the server notices at the end
-// of the SLEEP. The sender finds the connection to wake by that named lock, so it disturbs no other connection.
+// A message is a row that the commit writes for each listener. The connection of a listener waits in the server, for at most 0.4 s,
+// and then looks for its rows. The client that has committed a message ends the wait by KILL QUERY (mysql_listener.h says why). So a
+// message arrives at once where both clients are the same user, or the sender may kill, and after 0.4 s at the latest otherwise. A
+// listener lives while its connection has a named lock (GET_LOCK), which other connections to the same server see. When its client
+// dies, the server notices at the end of the wait. The sender finds the connection to wake by that named lock, so it disturbs no
+// other connection.
 #pragma once
 
 #include <memory>

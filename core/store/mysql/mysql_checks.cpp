@@ -69,7 +69,8 @@ Finding tables_are_there(const ServerFacts& facts)
   }
   for (const auto& [name, engine] : facts.tables) {
     if (engine != "InnoDB") {
-      return fail("tables", name + " has the engine " + engine + ", which keeps no transaction",
+      return fail("tables",
+                  std::string(name).append(" has the engine ").append(engine) + ", which keeps no transaction",
                   "run: alter table " + name + " engine = InnoDB");
     }
   }

@@ -8,9 +8,10 @@
 namespace rlock::mysql {
 namespace {
 
-constexpr int first_sleep_ms = 20;
-constexpr int longest_sleep_ms = 400;
-constexpr int longest_sleep_unwoken_ms = 100;  // of a listener that no KILL QUERY wakes
+constexpr int first_wait_ms = 20;
+constexpr int longest_wait_ms = 400;
+constexpr int longest_wait_unwoken_ms = 100;  // of a listener that no KILL QUERY wakes
+constexpr const char* gate = "'rlock gate'";
 
 std::string named_lock(const std::string& number) { return "concat('rlock_', " + number + ")"; }
 
@@ -34,8 +35,8 @@ PollingSource::PollingSource(ConnectionSpec spec, const Clock& clock, std::uniqu
       m_connection(m_spec, clock),
       m_rng(std::move(rng)),
       m_number(random_number(*m_rng)),
-      m_sleep_ms(first_sleep_ms),
-      m_longest_sleep_ms(longest_sleep_ms)
+      m_wait_ms(first_wait_ms),
+      m_longest_wait_ms(longest_wait_ms)
 {
 }
 
@@ -79,15 +80,20 @@ Result<Done> PollingSource::add(const LockChannel& channel, const CallLimits& li
   return noted ? Result(Done{}) : Result<Done>(noted.error());
 }
 
-// No SLEEP where there is a message already: a KILL QUERY that came before the SLEEP has done nothing.
+bool PollingSource::waits_at_gate() const
+{
+  return !m_has_gate && m_connection.version().find("MariaDB") != std::string::npos;
+}
+
+// No wait where there is a message already: a KILL QUERY that came before the wait has done nothing.
 void PollingSource::send()
 {
   const std::string own = "rlock_message where listener = " + m_number;
   switch (m_step) {
-    case Step::sleep:
-      m_connection.send("select sleep(" + std::to_string(m_sleep_ms) +
-                        "e-3) from dual where not exists (select 1 from " + own + ")");
-      m_sleep_ms = std::min(m_sleep_ms * 2, m_longest_sleep_ms);
+    case Step::wait:
+      m_connection.send("select " + (waits_at_gate() ? "get_lock(" + std::string(gate) + ", " : std::string("sleep(")) +
+                        std::to_string(m_wait_ms) + "e-3) from dual where not exists (select 1 from " + own + ")");
+      m_wait_ms = std::min(m_wait_ms * 2, m_longest_wait_ms);
       break;
     case Step::look: m_connection.send("select id, channel, body from " + own + " order by id"); break;
     case Step::tidy: {
@@ -113,12 +119,12 @@ void PollingSource::take(Rows& rows)
     }
   }
   if (!m_heard.empty()) {
-    m_sleep_ms = first_sleep_ms;
-    m_longest_sleep_ms = m_has_slept_on ? longest_sleep_unwoken_ms : m_longest_sleep_ms;
+    m_wait_ms = first_wait_ms;
+    m_longest_wait_ms = m_was_killed ? m_longest_wait_ms : longest_wait_unwoken_ms;
   }
 }
 
-// A step that was killed is done again, except the SLEEP.
+// A step that was killed is done again, except the wait.
 Result<bool> PollingSource::receive(const CallLimits& limit)
 {
   auto answer = m_connection.receive(limit);
@@ -129,16 +135,18 @@ Result<bool> PollingSource::receive(const CallLimits& limit)
   if (!answer && !is_killed) {
     return answer.error();
   }
-  if (m_step == Step::sleep) {
-    const Rows& slept = is_killed ? Rows() : (*answer)->front();
-    m_has_slept_on = !slept.empty() && slept[0][0] == "0";
+  if (m_step == Step::wait) {
+    const Rows& waited = is_killed ? Rows() : (*answer)->front();
+    const bool is_granted = waits_at_gate() && !waited.empty() && waited[0][0] == "1";
+    m_has_gate = m_has_gate || is_granted;
+    m_was_killed = waited.empty() || waited[0][0] != "0";
     m_step = Step::look;
   } else if (!is_killed) {
     const bool has_looked = m_step == Step::look;
     if (has_looked) {
       take((*answer)->front());
     }
-    m_step = has_looked && !m_taken.empty() ? Step::tidy : Step::sleep;
+    m_step = has_looked && !m_taken.empty() ? Step::tidy : Step::wait;
   }
   return true;
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receives the messages of a lock from the table rlock_message (mysql_backend.h says how). Private to store/mysql.
 //
-// Why SLEEP and KILL QUERY, and no chain of GET_LOCK, in which each waiter waits for the named lock of the one before it: a message
-// may be for any listener, not only the next one in line; a stopped waiter would block those behind it; and the sender needs no
-// connection of its own. A message is a row, so a KILL that is late, lost or forbidden costs time only.
+// The connection of a listener waits in the server, and the sender of a message ends that wait by KILL QUERY. Why no chain of
+// GET_LOCK, in which each waiter waits for the named lock of the one before it: a message may be for any listener, not only the
+// next one in line; a stopped waiter would block those behind it; and the sender needs no connection of its own. A message is a
+// row, so a KILL that is late, lost or forbidden costs time only.
+//
+// MySQL waits by SLEEP. In MariaDB (10.11, Item_func_sleep::val_int) a KILL at the wrong moment lets all SLEEPs of the server stand
+// still for two seconds, because they share a mutex. So one listener of a server has the named lock `gate` and runs SLEEP; the
+// others wait for that lock, and one of them gets it when that listener ends.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +28,7 @@ namespace rlock::mysql {
 std::string is_alive(const std::string& number);
 // Deletes the listeners `l` of the lock for which `condition` is true, with their messages.
 std::string delete_listeners_sql(std::string_view lock, const std::string& condition);
-// Ends the SLEEP of a listener.
+// Ends the wait of a listener.
 std::string wake_sql(const std::string& listener);
 
 class PollingSource final : public MessageSource {
@@ -37,22 +42,24 @@ class PollingSource final : public MessageSource {
   [[nodiscard]] int fd() const override { return m_connection.fd(); }
 
  private:
-  enum class Step { sleep, look, tidy };
+  enum class Step { wait, look, tidy };
 
   std::string registration_sql(std::span<const LockChannel> channels);
   void send();                                    // the statement of the step
   Result<bool> receive(const CallLimits& limit);  // ends the step; false: no answer by the deadline
   void take(Rows& rows);
+  [[nodiscard]] bool waits_at_gate() const;
 
   ConnectionSpec m_spec;
   const Clock& m_clock;
   Connection m_connection;
   std::unique_ptr<Rng> m_rng;
   std::string m_number;  // of this listener
-  Step m_step = Step::sleep;
-  int m_sleep_ms;
-  int m_longest_sleep_ms;
-  bool m_has_slept_on = false;       // no KILL QUERY ended the last SLEEP
+  Step m_step = Step::wait;
+  int m_wait_ms;
+  int m_longest_wait_ms;
+  bool m_has_gate = false;
+  bool m_was_killed = false;         // KILL QUERY ended the last wait
   std::vector<std::string> m_taken;  // rows of the last look, which are heard
   std::deque<Message> m_heard;
 };

@@ -78,7 +78,7 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
       info.kill_after = std::clamp(Millis{number(value)}, Millis{0}, longest_duration);
       break;
     case HolderField::latest: info.latest = value == flag(true); break;
-    case HolderField::over: info.over = value == flag(true); break;
+    case HolderField::over: break;
     case HolderField::automatic: info.automatic = value == flag(true); break;
   }
 }
@@ -98,7 +98,7 @@ std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
     case HolderField::kill_after:
       return info.kill_after != default_kill_after ? std::optional(digits(info.kill_after)) : std::nullopt;
     case HolderField::latest: return info.latest ? std::optional(flag(true)) : std::nullopt;
-    case HolderField::over: return info.over ? std::optional(flag(true)) : std::nullopt;
+    case HolderField::over: break;
     case HolderField::automatic: return flag(info.automatic);
   }
   return std::nullopt;

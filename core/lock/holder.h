@@ -25,7 +25,6 @@ struct HolderInfo {
   std::int64_t since_ms = 0;  // by the wall clock of the holder's host; for people only
   Millis lease{0};
   bool automatic = false;                        // the lease is renewed until the job is over
-  bool over = false;                             // the job is over: --min-hold keeps the lock, and no client renews it
   Millis kill_after = default_kill_after;        // the time from the stop signal to KILL
   bool latest = false;                           // a newer waiter with --latest takes the place of this waiter
   std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history

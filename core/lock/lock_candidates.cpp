@@ -86,17 +86,30 @@ namespace {
 
 constexpr std::uint64_t crowd = 100;   // waiters ahead from which on a waiter adds further_rest
 constexpr Millis further_rest{2'000};  // keeps a thousand waiters below 100 commands a second
-constexpr std::uint64_t vanguard = 4;  // how many waiters ask when the ttl is over
-constexpr Millis step_back{300};       // between one of these and the next
-constexpr Millis step_behind{20};      // the same behind them, where the lock is not renewed any more
-constexpr Millis poll_pause{100};      // where the holder does not announce its release
 
-// Whether no client will renew the lease. The waiters in front may be stopped, so all waiters look at the end of such a lease. A
-// holder that renews has more than half of its lease left.
+// Who asks when the ttl of a lock is over, and when: the first few one after the other, then the others close together, so that all
+// have asked in less than two seconds. The hand-over to a stopped waiter costs handover_confirmation more.
+constexpr std::uint64_t vanguard = 4;   // waiters that are step_back apart
+constexpr std::uint64_t rearguard = 8;  // further waiters that ask, because the vanguard may be stopped
+constexpr Millis step_back{300};
+constexpr Millis step_behind{20};          // between two of the waiters behind the vanguard
+constexpr std::uint64_t steps_behind{32};  // after which the steps begin again
+constexpr Millis poll_pause{100};          // where the holder does not announce its release
+
+// Whether no client will probably renew the lease: a holder that renews has more than half of its lease left. All waiters look at
+// the end of such a lease, because the waiters in front may be stopped.
 bool is_ending(const Busy& busy)
 {
   const auto& info = busy.holder ? busy.holder->info : std::nullopt;
-  return info && (info->over || (*busy.ttl <= handover_confirmation && *busy.ttl * 2 < info->lease));
+  return info && (!info->automatic || *busy.ttl * 2 < info->lease);
+}
+
+// How long after the end of the lock a waiter asks.
+Millis turn_of(std::uint64_t place)
+{
+  const std::uint64_t behind = place < vanguard ? 0 : (place - vanguard) % steps_behind;
+  return step_back * static_cast<std::int64_t>(std::min(place, vanguard)) +
+         step_behind * static_cast<std::int64_t>(behind);
 }
 
 Millis up_to(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::uint64_t>(most.count()) + 1)}; }
@@ -166,14 +179,10 @@ Millis rest_after(const Busy& busy, Rng& rng)
   if (busy.waiters_ahead >= crowd && !busy.watch_in) {
     return look_again_after + up_to(rng, further_rest);
   }
-  if (!busy.ttl || (busy.waiters_ahead >= vanguard && !is_ending(busy))) {
+  if (!busy.ttl || (busy.waiters_ahead >= vanguard + rearguard && !is_ending(busy))) {
     return longest;
   }
-  const auto ahead = static_cast<std::int64_t>(busy.waiters_ahead);
-  const auto last_of_vanguard = static_cast<std::int64_t>(vanguard);
-  const Millis turn =
-      step_back * std::min(ahead, last_of_vanguard) + step_behind * std::max<std::int64_t>(ahead - last_of_vanguard, 0);
-  return std::min(longest, *busy.ttl + turn + Millis{1} + up_to(rng, Millis{2}));
+  return std::min(longest, *busy.ttl + turn_of(busy.waiters_ahead) + Millis{1} + up_to(rng, Millis{2}));
 }
 
 }  // namespace rlock

@@ -49,8 +49,9 @@ struct LockCandidate {
 };
 
 // How long a waiter that gets no message rests after this answer. The store publishes nothing when a lock expires. So the first
-// few waiters ask when the ttl of the lock is over, one after the other, and every waiter asks within look_again_after, or a
-// little later if many waiters are ahead.
+// waiters ask when the ttl of the lock is over, one after the other, and so does each waiter behind a holder that probably does not
+// renew its lease any more. Every waiter asks within look_again_after, or a little later if many waiters are ahead. A waiter that is
+// far behind a holder that renews asks no more often, because it is one of many.
 Millis rest_after(const Busy& busy, Rng& rng);
 
 class LockCandidates {

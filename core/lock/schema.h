@@ -39,8 +39,8 @@ inline constexpr std::array<SchemaRow<HolderField>, 12> holder_fields{{
     {HolderField::lease, "lease"},            // ms
     {HolderField::kill_after, "kill_after"},  // ms; missing: default_kill_after
     {HolderField::latest, "latest"},          // 1 or missing
-    {HolderField::over, "over"},              // 1 or missing: --min-hold keeps the lock. Only a script writes it
-    {HolderField::automatic, "auto"},         // 1 or 0
+    {HolderField::over, "over"},       // 1 or missing: --min-hold keeps the lock. Only a script writes and reads it
+    {HolderField::automatic, "auto"},  // 1 or 0
 }};
 
 // An entry consists of texts that NUL separates: a time, the kind, its owner, and then pairs of an EventWord and its value. The

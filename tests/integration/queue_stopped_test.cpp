@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiters that are stopped, and continue when their turn is over; and waiters that are killed before they listen.
+#include "support/guardian_of.h"
 #include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/queue_fixture.h"
@@ -101,6 +102,32 @@ TEST_CASE("killed waiter: any number of them that had no time to listen delays t
   wait_until([&] { return listening(queue.server) == 2; }, "the server knows that the killed ones listen no more");
   arrive_now(queue);
   CHECK((time_to_next_job(holder, queue) < most_delay));
+}
+
+TEST_CASE("stopped waiter: eight of them delay the next one by four seconds at most when no client releases the lock")
+{
+  for (const bool dies : {true, false}) {
+    CAPTURE(dies);
+    QueueFixture queue;
+    Process holder = dies ? queue.hold("5s") : Process(queue.rlock("acquire", {"--lease", "5s"}));
+    wait_until([&] { return as_int(queue.server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
+    for (int i = 0; i < 9; ++i) {
+      queue.add_waiter();
+    }
+    queue.await_subscriptions();
+    for (std::size_t i = 0; i < 8; ++i) {
+      stop_process(queue.waiters[i].pid());
+    }
+    if (dies) {
+      ::kill(guardian_of(holder.pid()), SIGKILL);
+      ::kill(holder.pid(), SIGKILL);
+    }
+    const auto began = std::chrono::steady_clock::now();
+    const Millis left{as_int(queue.server.command({"PTTL", "k"}))};
+    wait_until([&] { return !queue.started_jobs().empty(); }, "the next job runs", 30s);
+    CHECK((std::chrono::steady_clock::now() - began < left + most_delay));
+    CHECK(queue.started_jobs() == std::vector{8});
+  }
 }
 
 TEST_CASE("stopped waiter: it is passed over, and is first again when it comes back")

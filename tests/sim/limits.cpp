@@ -10,6 +10,9 @@ namespace {
 
 constexpr Millis silent_waiters_limit{4'000};  // contract: for so long dead and stopped waiters together delay the next
 
+constexpr Millis killed_waiters_limit{
+    2'000};  // of which the crashes of waiters that look at the end of a ttl need a part
+
 bool is_crash(const Fault& fault)
 {
   return fault.kind == FaultKind::kill_runner || fault.kind == FaultKind::kill_guardian ||
@@ -17,9 +20,6 @@ bool is_crash(const Fault& fault)
 }
 
 bool has_only_crashes(const Schedule& schedule) { return std::ranges::all_of(schedule.faults, is_crash); }
-
-// The first four waiters look when the ttl is over. Those behind them do so only by look_again_after.
-bool may_kill_all_who_look(const Schedule& schedule) { return std::ranges::count_if(schedule.faults, is_crash) > 4; }
 
 Millis clock_steps(const Schedule& schedule)
 {
@@ -61,7 +61,7 @@ Nanos idle_limit(const Schedule& schedule, bool is_mixed)
   }
   const Millis missed = look_again_after + handover_confirmation + schedule.server_timeout;
   if (has_only_crashes(schedule)) {
-    return nanos(schedule.ttl + slack + (may_kill_all_who_look(schedule) ? look_again_after : Millis{0}));
+    return nanos(schedule.ttl + slack + (std::ssize(schedule.faults) > 4 ? killed_waiters_limit : Millis{0}));
   }
   return nanos(schedule.ttl + slack + missed);
 }
@@ -70,10 +70,11 @@ std::optional<Nanos> undisturbed_wait_limit(const Schedule& schedule, bool is_mi
 {
   const bool is_bounded = std::ranges::all_of(
       schedule.faults, [](const Fault& fault) { return is_crash(fault) || fault.kind == FaultKind::stop_both; });
-  if (!is_bounded || is_mixed || may_kill_all_who_look(schedule)) {
+  if (!is_bounded || is_mixed) {
     return std::nullopt;
   }
-  return nanos(schedule.ttl + silent_waiters_limit + slack_of(schedule, is_mixed));
+  const Millis held_by_dead = schedule.stops_only_waiters ? Millis{0} : schedule.ttl;
+  return nanos(held_by_dead + silent_waiters_limit + slack_of(schedule, is_mixed));
 }
 
 Nanos idle_counts_from(const Schedule& schedule)

@@ -117,7 +117,7 @@ class Maker {
   }
 
   // In some of the schedules without faults: a line whose machines, but those of the first client and of some others, stand
-  // still for longer than all that their silence may cost the others.
+  // still for longer than all that their silence may cost the others. In some of these the first client dies with the lock.
   void freeze_machines(Schedule& schedule) const
   {
     SeededRng rng(m_seed * 15'485'863 + 4);
@@ -129,6 +129,7 @@ class Maker {
       plan.starts = Millis{plan.number * 20};
       plan.job_lasts = plan.number == 0 ? frozen_at + Millis{rng.up_to(100)} : plan.job_lasts;
       plan.wait.reset();
+      plan.nests = false;  // a nested rlock that dies with its job would leave the lock to its ttl
       if (plan.number > 0 && !rng.one_in(3)) {
         schedule.faults.push_back({.kind = FaultKind::stop_both,
                                    .client = plan.number,
@@ -137,6 +138,17 @@ class Maker {
                                    .amount = Millis{0}});
       }
     }
+    if (rng.one_in(3)) {
+      schedule.faults.push_back({.kind = FaultKind::kill_both,
+                                 .client = 0,
+                                 .at = frozen_at - Millis{rng.up_to(400)},
+                                 .lasts = Millis{0},
+                                 .amount = Millis{0}});
+    }
+    // The job of the first client must not end before the machines stop: else a machine stops that has the lock.
+    schedule.stops_only_waiters =
+        schedule.clients.front().automatic && std::ranges::none_of(schedule.clients, &ClientPlan::cancels) &&
+        std::ranges::all_of(schedule.faults, [](const Fault& each) { return each.kind == FaultKind::stop_both; });
   }
 
   Fault force(int clients, Millis during, Millis ttl)

@@ -68,6 +68,7 @@ struct Schedule {
   std::vector<ClientPlan> clients;
   std::vector<Fault> faults;
   bool on_records = false;  // the clients run the scripts on the record of a store; else a Redis server runs them
+  bool stops_only_waiters = false;  // no fault ends or delays a release
 };
 
 Schedule schedule_of(std::uint64_t seed);

@@ -5,7 +5,7 @@
 
 using namespace rlock::test;
 
-TEST_CASE("rest_after: the first few follow the ttl one after the other, all others look every ten seconds")
+TEST_CASE("rest_after: the first twelve follow the ttl one after the other, all others look every ten seconds")
 {
   struct Row {
     const char* why;
@@ -18,7 +18,9 @@ TEST_CASE("rest_after: the first few follow the ttl one after the other, all oth
       {"the first, when the lock has expired", 2000ms, 0, 2001ms, 2003ms},
       {"the second gives it time to", 2000ms, 1, 2301ms, 2303ms},
       {"the fourth as well", 2000ms, 3, 2901ms, 2903ms},
-      {"who is further back does not count on the ttl", 2000ms, 4, 10s, 10s},
+      {"the fifth may be the first that listens", 2000ms, 4, 3201ms, 3203ms},
+      {"the next ones are close together", 2000ms, 11, 3341ms, 3343ms},
+      {"a waiter further back does not count on the ttl", 2000ms, 12, 10s, 10s},
       {"a long lease may end before its time", 30s, 0, 10s, 10s},
       {"a step back makes no rest longer", 9900ms, 3, 10s, 10s},
       {"no ttl", std::nullopt, 0, 10s, 10s},
@@ -36,32 +38,34 @@ TEST_CASE("rest_after: the first few follow the ttl one after the other, all oth
   }
 }
 
-TEST_CASE("lock candidate: far behind a holder that does not renew any more a waiter looks when the lock ends")
+TEST_CASE("rest_after: behind a holder that probably does not renew any more every waiter looks when the lock ends")
 {
   struct Row {
     const char* why;
     Millis ttl;
     Millis lease;
-    bool over;
+    bool automatic;
     std::uint64_t place;
     Millis least;
     Millis most;
   };
   const Row rows[] = {
-      {"ends", 500ms, 3s, false, 4, 1701ms, 1703ms},
-      {"further behind", 500ms, 3s, false, 14, 1901ms, 1903ms},
-      {"may still be renewed", 1600ms, 3s, false, 4, 10s, 10s},
-      {"ends later", 3s, 30s, false, 4, 10s, 10s},
-      {"only --min-hold keeps it", 2004ms, 3s, true, 4, 3205ms, 3207ms},
-      {"--min-hold keeps it longer than the lease", 8s, 3s, true, 4, 9201ms, 9203ms},
-      {"--min-hold keeps it for very long", 60s, 3s, true, 4, 10s, 10s},
+      {"it should have renewed", 500ms, 3s, true, 12, 1861ms, 1863ms},
+      {"the same with the usual lease", 8s, 30s, true, 12, 9361ms, 9363ms},
+      {"some place in line is the last that looks", 500ms, 3s, true, 35, 2321ms, 2323ms},
+      {"the next place looks as early as the fifth", 500ms, 3s, true, 36, 1701ms, 1703ms},
+      {"it may still renew", 1600ms, 3s, true, 12, 10s, 10s},
+      {"the same with the usual lease", 16s, 30s, true, 12, 10s, 10s},
+      {"no client renews a fixed lease, or a lock that --min-hold keeps", 2004ms, 3s, false, 12, 3365ms, 3367ms},
+      {"it lasts longer than a waiter rests", 60s, 3s, false, 12, 10s, 10s},
+      {"very far behind", 500ms, 3s, false, 100, 10s, 12s},
   };
   SystemRng rng;
   for (const Row& row : rows) {
     CAPTURE(row.why);
     HolderInfo info;
     info.lease = row.lease;
-    info.over = row.over;
+    info.automatic = row.automatic;
     const Busy busy{
         .ttl = row.ttl, .holder = Holder{.owner = Owner::of("o"), .info = info}, .waiters_ahead = row.place};
     const Millis rest = rest_after(busy, rng);

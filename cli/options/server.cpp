@@ -125,8 +125,16 @@ struct PasswordFile {
   std::string_view named_by;
 };
 
+// The password that the own tools of such a server read; empty: none. It is meant for no other kind of server.
+std::string_view password_of_tools(const Environment& environment, const Endpoint& endpoint)
+{
+  const std::string_view variable = engine_of(endpoint).password_variable;
+  return variable.empty() ? variable : environment.value(variable);
+}
+
 // The first of --password-file, RLOCK_PASSWORD_FILE, the config file, that no variable with a password comes before.
-std::optional<PasswordFile> password_file_of(const RawServer& raw, const Environment& environment)
+std::optional<PasswordFile> password_file_of(const RawServer& raw, const Environment& environment,
+                                             const Endpoint& endpoint)
 {
   if (raw.password_file) {
     return PasswordFile{*raw.password_file, "--password-file"};
@@ -138,15 +146,15 @@ std::optional<PasswordFile> password_file_of(const RawServer& raw, const Environ
     return PasswordFile{std::string(inherited), password_file_variable};
   }
   const Setting* configured = environment.setting("--password-file");
-  return configured != nullptr && environment.value("REDISCLI_AUTH").empty()
+  return configured != nullptr && password_of_tools(environment, endpoint).empty()
              ? std::optional(PasswordFile{configured->values.front(), "--password-file"})
              : std::nullopt;
 }
 
-std::string_view password_of(const Environment& environment)
+std::string_view password_of(const Environment& environment, const Endpoint& endpoint)
 {
   const std::string_view own = environment.value(password_variable);
-  return own.empty() ? environment.value("REDISCLI_AUTH") : own;
+  return own.empty() ? password_of_tools(environment, endpoint) : own;
 }
 
 // The absolute path of a file that can be read again later; empty: it is a pipe.
@@ -192,7 +200,7 @@ std::optional<Endpoint> find_same(const Endpoint& endpoint, const std::vector<st
 Result<Done> apply_password(const std::optional<PasswordFile>& file, const Environment& environment, Endpoint& endpoint)
 {
   Result<std::string> password =
-      file ? read_password_file(file->path, file->named_by) : std::string(password_of(environment));
+      file ? read_password_file(file->path, file->named_by) : std::string(password_of(environment, endpoint));
   if (!password) {
     return password.error();
   }
@@ -223,15 +231,15 @@ std::string value_of(const OptionText& raw, const Environment& environment, std:
   return inherited.empty() && configured != nullptr ? configured->values.front() : std::string(inherited);
 }
 
-// For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, REDISCLI_AUTH, the
-// config file's password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
+// For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, the variable of
+// the server's own tools, the config file's password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
 Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
-  const std::optional<PasswordFile> file = password_file_of(raw, environment);
   for (Endpoint& endpoint : server.endpoints) {
     if (!endpoint.password.empty() || endpoint.is_private()) {
       continue;
     }
+    const std::optional<PasswordFile> file = password_file_of(raw, environment, endpoint);
     if (const Result<Done> applied = apply_password(file, environment, endpoint); !applied) {
       return applied;
     }
@@ -353,7 +361,7 @@ constexpr std::array access_rows{
     OptionRow<RawServer>{{.names = "--password-file",
                           .value = "FILE",
                           .help = "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, "
-                                  "REDISCLI_AUTH)",
+                                  "the variable of the server's tools: REDISCLI_AUTH, PGPASSWORD)",
                           .has_variable = true},
                          set<&RawServer::password_file>},
     OptionRow<RawServer>{

@@ -64,6 +64,7 @@ constexpr Engine postgres_engine{
     .refuses_tls_files =
         "the URL of a PostgreSQL server names the files for TLS (try "
         "postgresql://host/database?sslrootcert=FILE, sslcert=, sslkey=)",
+    .password_variable = "PGPASSWORD",
     .rights = postgres::rights_sql,
 };
 
@@ -89,7 +90,7 @@ constexpr Engine with_scheme(Engine engine, std::string_view scheme)
 }
 
 constexpr std::array<Engine, 5> engines{
-    Engine{.scheme = "redis", .parse = parse_url, .open = open_redis},
+    Engine{.scheme = "redis", .parse = parse_url, .open = open_redis, .password_variable = "REDISCLI_AUTH"},
     postgres_engine,
     with_scheme(postgres_engine, "postgres"),
     mysql_engine,

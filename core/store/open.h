@@ -51,6 +51,8 @@ struct Engine {
   std::string_view refuses_sync = {};       // --sync
   std::string_view refuses_quorum = {};     // to be one of several servers
   std::string_view refuses_tls_files = {};  // --cacert, --cert, --tls-key
+  // The environment variable in which the server's own tools read a password; empty: none.
+  std::string_view password_variable = {};
   // What an administrator feeds to the server's own tool, so that `user` may keep locks there. nullptr: the rights are ACL rules
   // of Redis.
   std::string (*rights)(std::string_view user) = nullptr;

@@ -168,6 +168,38 @@ TEST_CASE("server: where the password comes from")
   CHECK(meant(with_url("local:"), variables).endpoints.front().password.empty());
 }
 
+TEST_CASE("server: the password that a server's own tools read is for no other kind of server")
+{
+  const TempFile file("from file\n");
+  const std::string redis = "redis://h";
+  const std::string postgres = "postgresql://h/app";
+  struct Row {
+    const char* why;
+    std::string url;
+    Variables variables;
+    std::string password;
+  };
+  const Row rows[] = {
+      {"of redis-cli", redis, {"REDISCLI_AUTH=theirs", "PGPASSWORD=other"}, "theirs"},
+      {"of psql", postgres, {"REDISCLI_AUTH=other", "PGPASSWORD=theirs"}, "theirs"},
+      {"of redis-cli alone", postgres, {"REDISCLI_AUTH=other"}, ""},
+      {"of psql alone", redis, {"PGPASSWORD=other"}, ""},
+      {"of rlock", postgres, {"RLOCK_PASSWORD=ours", "PGPASSWORD=theirs"}, "ours"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK(meant(with_url(row.url), row.variables).endpoints.front().password == row.password);
+  }
+
+  Environment configured({"REDISCLI_AUTH=theirs"});
+  configured.configure({{.option = "--password-file", .values = {file.path()}, .where = "/etc/rlock.toml:3"}});
+  for (const auto& [url, password] : {std::pair{redis, "theirs"}, std::pair{postgres, "from file"}}) {
+    const Result<ServerSpec> server = resolve_server(with_url(url), configured);
+    REQUIRE(server);
+    CHECK(server->endpoints.front().password == password);
+  }
+}
+
 TEST_CASE("server: what the job gets of user and password")
 {
   const TempFile file("from file\n");

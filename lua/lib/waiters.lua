@@ -14,7 +14,7 @@ end
 
 -- Sends a message to the first waiter that has a subscriber; false: there is none. Removes the waiters before that one: each is
 -- dead, or has just arrived and has not subscribed yet. A waiter of the second kind finds out when it has subscribed, and asks
--- again.
+-- again. The caller stays, because it asks at this moment; it counts as no subscriber before it has subscribed.
 local function notify_first(message)
   for _ = 1, 50 do
     local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
@@ -23,6 +23,8 @@ local function notify_first(message)
     end
     if notify(first, message) > 0 then
       return true
+    elseif first == OWNER then
+      return false
     end
     redis.call('ZREM', QUEUE, first)
     remove_waiter_record(first)

@@ -71,6 +71,18 @@ TEST_CASE("latest script: of those that wait with it only the newest stays, at t
   }
 }
 
+TEST_CASE("latest script: a newer waiter that does not listen yet stays in line, whoever was in front of it")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    LatestFixture lock(kind.kind);
+    CHECK(lock.latest("a") == "busy 0");
+    CHECK(lock.plain("dead") == "busy");
+    CHECK(lock.latest("b") == "busy 0");
+    CHECK(lock.line() == Words{"b"});
+  }
+}
+
 TEST_CASE("latest script: each request may be sent twice")
 {
   LatestFixture lock;

@@ -48,12 +48,13 @@ local function confirm(held)
 end
 
 local function granted_reply(held)
-  if extend(OWNER, TTL) then
-    extend_records(TTL)
-    log_confirmation()
+  local is_extended = extend(OWNER, TTL)  -- false: a claim that is as long as the lease, in the same millisecond
+  if is_extended or redis.call('PTTL', HOLDER) < 0 then
+    extend_records(TTL)  -- or else the record was lost, and this request has written it again
+  end
+  log_confirmation()
+  if is_extended then
     announce_next(TTL)  -- last, because the next waiter then prepares its job, which takes processor time from this owner
-  elseif redis.call('PTTL', HOLDER) < 0 then
-    extend_records(TTL)  -- the record was lost, and this request has written it again
   end
   local fence, agreed = fence_of(OWNER)
   return {'granted', fence, held, agreed}

@@ -62,6 +62,15 @@ TEST_CASE("schema: the entries that the scripts write")
                                 "T|released|a|owner|a|exit|0|fence|7|to|b|info|I|waited|N", "T|confirmed|b",
                                 "T|released|b|owner|b|outcome|unused"});
   }
+  SUBCASE("confirmation of a claim that lasts as long as the lease")
+  {
+    request(lock, "a", "try");
+    request(lock, "b", "wait");
+    release(lock, "a");
+    lock.server.command({"PEXPIRE", "k", "60000"});
+    request(lock, "b", "wait");
+    CHECK(log_of(lock).back() == "T|confirmed|b");
+  }
   SUBCASE("trouble")
   {
     request(lock, "a", "try");

@@ -106,10 +106,15 @@ struct ForceRequest {
   std::string by;
 };
 
+// A lease that an aggregate cannot be made without, so that no engine forgets it.
+struct GivenLease : LeaseTerm {
+  GivenLease(const LeaseTerm& lease) : LeaseTerm(lease) {}  // NOLINT(*-explicit-*)
+};
+
 struct Granted {
   std::uint64_t fence;  // grows with each new holder
   std::int64_t count;   // > 1 when nested
-  LeaseTerm lease;  // as the store gave it: it may be shorter than LockRequest::ttl, and count from an earlier moment
+  GivenLease lease;  // as the store gave it: it may be shorter than LockRequest::ttl, and count from an earlier moment
   bool agreed = false;  // several servers have agreed on `fence`
 };
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock

@@ -249,12 +249,13 @@ class WaitLoop {
       return std::nullopt;
     }
     const auto at = handed_over_at(*handover, candidate.asked_at, *candidate.last->at, m_clock.now());
-    return at ? std::optional(Taken{
-                    .which = candidate.which,
-                    .owner = m_requests.owner(),
-                    .grant = {.fence = handover->fence, .count = 1, .lease = {.from = *at, .length = handover->lease}},
-                    .is_claim = true,
-                    .listener = m_notifications.take_listener()})
+    return at ? std::optional(Taken{.which = candidate.which,
+                                    .owner = m_requests.owner(),
+                                    .grant = {.fence = handover->fence,
+                                              .count = 1,
+                                              .lease = LeaseTerm{.from = *at, .length = handover->lease}},
+                                    .is_claim = true,
+                                    .listener = m_notifications.take_listener()})
               : std::nullopt;
   }
 

@@ -24,6 +24,7 @@ struct Five {
   struct Marker {
     std::atomic<std::int64_t> age_ms = 3'600'000;
     std::atomic<std::int64_t> longest_ms = 0;
+    std::atomic<std::int64_t> told_ms = 0;
   };
   std::shared_ptr<Marker> markers = std::make_shared<Marker>();
 
@@ -36,7 +37,7 @@ struct Five {
     }
   }
 
-  // The first server has this age, and the second knows this longest ttl.
+  // The first server has this age; the second knows this longest ttl, and remembers the last one that it was told.
   [[nodiscard]] std::unique_ptr<QuorumStore> store(QuorumPolicy policy = {}, bool guarded = true) const
   {
     std::vector<QuorumServer> members;
@@ -48,7 +49,8 @@ struct Five {
       members[0].marker = [all = markers](const MarkerNews&, const CallLimits&) -> Result<DataAge> {
         return DataAge{.age = Millis{all->age_ms}, .longest_ttl = 0ms, .sure = all->age_ms >= 3'600'000};
       };
-      members[1].marker = [all = markers](const MarkerNews&, const CallLimits&) -> Result<DataAge> {
+      members[1].marker = [all = markers](const MarkerNews& news, const CallLimits&) -> Result<DataAge> {
+        all->told_ms = news.ttl > 0ms ? news.ttl.count() : all->told_ms.load();
         return DataAge{.age = std::chrono::hours{24}, .longest_ttl = Millis{all->longest_ms}, .sure = true};
       };
     }
@@ -287,6 +289,34 @@ TEST_CASE("quorum store: the longest ttl that any server knows decides, unless t
   CHECK(is_busy(five.store()->acquire(spec, alice, {}, five.within(5s))));
   CHECK(is_busy(five.store({.restart_guard = 1min})->acquire(spec, alice, {}, five.within(5s))));
   CHECK(granted(five.store({.restart_guard = 44s})->acquire(spec, bob, {}, five.within(5s))));
+}
+
+TEST_CASE("quorum store: the markers are told the leases that the servers gave, not the ttl that was asked for")
+{
+  const Five five;
+  const auto store = five.store();
+  const auto is_told = [&](Millis lease) {
+    wait_until([&] { return Millis{five.markers->told_ms} == lease; }, "the marker is told");
+  };
+  const auto give = [&](Millis more) {
+    for (const auto& server : five.servers) {
+      server->give_less(-more, 0s);
+    }
+  };
+  give(5s);
+  REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
+  is_told(15s);
+  REQUIRE(store->renew(spec, alice, {.only_checks = true}, five.within(5s)));
+  give(8s);
+  REQUIRE(store->renew(spec, alice, {}, five.within(5s)));
+  is_told(18s);
+  give(9s);
+  REQUIRE(store->reenter(spec, Hold(alice), five.within(5s)));
+  is_told(19s);
+  REQUIRE(store->release(spec, alice, {}, five.within(5s)));
+  give(-4s);
+  REQUIRE(granted(store->acquire(spec, bob, {}, five.within(5s))));
+  is_told(6s);
 }
 
 TEST_CASE("quorum store: where too many servers are away, young ones are not waited for")

@@ -118,9 +118,9 @@ Result<Attempt> QuorumStore::acquire(const LockRequest& spec, const Owner& owner
   const auto answers = counted_attempts(votes, needed);
   const auto* done = done_in(answers);
   const bool carried = decide_grant(final_tally(grants(answers)), quorum_of(spec)) == Decision::carried;
-  if (done == nullptr && carried) {
-    Granted granted = greatest_grant(answers, [](const Granted&) { return true; });
-    granted.lease = lease_of_quorum(answers, quorum_of(spec));
+  const auto lease = lease_of_quorum(answers, quorum_of(spec));
+  if (done == nullptr && carried && lease) {
+    const Granted granted = greatest_grant(answers, *lease, [](const Granted&) { return true; });
     const auto confirmed = confirm_grant(spec, owner, granted, counting_servers(votes, needed), limit);
     if (confirmed) {
       m_backoff->settled();
@@ -164,9 +164,9 @@ Result<Done> QuorumStore::confirm_grant(const LockRequest& spec, const Owner& ow
                                         const std::set<std::string>& counting, const CallLimits& limit)
 {
   const bool any_quorum_knows = quorum_of(spec) == size();
-  const auto request = [spec, owner, fence = granted.fence, any_quorum_knows, counting, &clock = m_clock](
-                           QuorumServer& server, const CallLimits& within) -> Result<bool> {
-    const auto told = tell_grant(server, spec.ttl, counting.contains(server.shown), clock, within);
+  const auto request = [spec, owner, fence = granted.fence, length = granted.lease.length, any_quorum_knows, counting,
+                        &clock = m_clock](QuorumServer& server, const CallLimits& within) -> Result<bool> {
+    const auto told = tell_grant(server, length, counting.contains(server.shown), clock, within);
     if (!told) {
       return told.error();
     }

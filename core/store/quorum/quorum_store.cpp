@@ -44,10 +44,10 @@ namespace {
 
 // The outer hold's number is the one that a quorum agreed on, if any server knows it. A server that was late to grant
 // may have granted a greater one.
-Granted outer_grant(const Answers<ReentryResult>& answers)
+Granted outer_grant(const Answers<ReentryResult>& answers, const LeaseTerm& lease)
 {
-  const Granted agreed = greatest_grant(answers, [](const Granted& granted) { return granted.agreed; });
-  return agreed.fence > 0 ? agreed : greatest_grant(answers, [](const Granted&) { return true; });
+  const Granted agreed = greatest_grant(answers, lease, [](const Granted& granted) { return granted.agreed; });
+  return agreed.fence > 0 ? agreed : greatest_grant(answers, lease, [](const Granted&) { return true; });
 }
 
 // There is a refusal. AlreadyDone goes before NotHeld.
@@ -83,8 +83,7 @@ Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_
   if (!is_kept) {
     return lost;
   }
-  const LeaseTerm lease = lease_of_quorum(answers, quorum);
-  kept.lease = lease.length > Millis{0} ? std::optional(lease) : std::nullopt;  // none: the servers were only asked
+  kept.lease = lease_of_quorum(answers, quorum);  // nullopt: the servers were only asked
   return kept;
 }
 
@@ -101,12 +100,6 @@ Release merged_release(const Answers<Release>& answers, bool is_released)
     }
   }
   return *merged;
-}
-
-// A check uses no ttl.
-Millis told_ttl(const LockRequest& spec, const RenewOptions& options)
-{
-  return options.only_checks ? Millis{0} : spec.ttl;
 }
 
 using ListenerPtr = std::unique_ptr<Listener>;
@@ -183,7 +176,7 @@ Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& 
   const auto [answers, decision] = prove<ReentryResult>(
       Subject{topic_of(spec.name, hold)}, quorum, limit,
       [spec, hold, &clock = m_clock](QuorumServer& server, const CallLimits& until) {
-        return with_told_ttl(server.store->reenter(spec, hold, until), server, spec.ttl, clock, until);
+        return with_told_lease(server.store->reenter(spec, hold, until), server, clock, until);
       },
       [](const ReentryResult& entry) { return std::holds_alternative<Granted>(entry); });
   if (decision == Decision::unknown) {
@@ -196,8 +189,7 @@ Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& 
     work_without_threads({.deadline = m_clock.now() + within, .stop = StopToken::never()});
     return refusal_in(answers);
   }
-  Granted granted = outer_grant(answers);
-  granted.lease = lease_of_quorum(answers, quorum);
+  const Granted granted = outer_grant(answers, lease_of_quorum(answers, quorum).value());
   const auto raised = quorum == size() ? Result(true) : raise_fence(spec, hold.owner, granted.fence, limit);
   if (!raised) {
     return raised.error();
@@ -223,8 +215,7 @@ Result<Renewal> QuorumStore::renew(const LockRequest& spec, const Owner& owner, 
                                    const CallLimits& limit)
 {
   const auto request = [spec, owner, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
-    return with_told_ttl(server.store->renew(spec, owner, options, within), server, told_ttl(spec, options), clock,
-                         within);
+    return with_told_lease(server.store->renew(spec, owner, options, within), server, clock, within);
   };
   return renew_by(request, spec, owner, limit);
 }
@@ -233,8 +224,7 @@ Result<Renewal> QuorumStore::renew_hold(const LockRequest& spec, const Hold& hol
                                         const CallLimits& limit)
 {
   const auto request = [spec, hold, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
-    return with_told_ttl(server.store->renew_hold(spec, hold, options, within), server, told_ttl(spec, options), clock,
-                         within);
+    return with_told_lease(server.store->renew_hold(spec, hold, options, within), server, clock, within);
   };
   return renew_by(request, spec, hold, limit);
 }

@@ -185,11 +185,11 @@ inline Subject repeated(const LockName& name, const Hold& hold)
   return {topic_of(name, hold), ServerWorker::PostMode::repeat};
 }
 
-// The greatest number and count of the grants for which `counts(grant)` is true.
+// The greatest number and count of the grants for which `counts(grant)` is true, under `lease`.
 template <typename T, typename Counts>
-Granted greatest_grant(const Answers<T>& answers, Counts counts)
+Granted greatest_grant(const Answers<T>& answers, const LeaseTerm& lease, Counts counts)
 {
-  Granted greatest{.fence = 0, .count = 1, .lease = {}};
+  Granted greatest{.fence = 0, .count = 1, .lease = lease};
   for (const auto& answer : answers) {
     const auto* granted = answer && *answer ? std::get_if<Granted>(&**answer) : nullptr;
     if (granted != nullptr && counts(*granted)) {
@@ -200,25 +200,9 @@ Granted greatest_grant(const Answers<T>& answers, Counts counts)
   return greatest;
 }
 
-inline const LeaseTerm* lease_in(const Attempt& attempt)
-{
-  const auto* granted = std::get_if<Granted>(&attempt);
-  return granted != nullptr ? &granted->lease : nullptr;
-}
-inline const LeaseTerm* lease_in(const ReentryResult& entry)
-{
-  const auto* granted = std::get_if<Granted>(&entry);
-  return granted != nullptr ? &granted->lease : nullptr;
-}
-inline const LeaseTerm* lease_in(const Renewal& renewal)
-{
-  const auto* renewed = std::get_if<Renewed>(&renewal);
-  return renewed != nullptr && renewed->lease ? &*renewed->lease : nullptr;
-}
-
-// A quorum of the servers gave leases that last as long as this one, or longer. Fewer leases: none.
+// A quorum of the servers gave leases that last as long as this one, or longer. nullopt: fewer gave a lease.
 template <typename T>
-LeaseTerm lease_of_quorum(const Answers<T>& answers, std::size_t quorum)
+std::optional<LeaseTerm> lease_of_quorum(const Answers<T>& answers, std::size_t quorum)
 {
   std::vector<LeaseTerm> leases;
   for (const auto& answer : answers) {
@@ -228,7 +212,7 @@ LeaseTerm lease_of_quorum(const Answers<T>& answers, std::size_t quorum)
     }
   }
   if (leases.size() < quorum) {
-    return {};
+    return std::nullopt;
   }
   std::ranges::sort(leases, std::ranges::greater{},
                     [](const LeaseTerm& lease) { return LeaseBudget(lease).valid_until(); });

@@ -68,21 +68,38 @@ inline Result<Done> tell_grant(QuorumServer& server, Millis ttl, bool counts, co
   return Done{};
 }
 
-// Tells the marker of a server about a renewal, and returns the server's `answer` to the renewal. The marker is told at the first
-// renewal, when the ttl is longer than the one that it knows, and every `told_for`. Returns an Error if the marker cannot be
-// told.
-template <typename T>
-Result<T> with_told_ttl(Result<T> answer, QuorumServer& server, Millis ttl, const Clock& clock, const CallLimits& limit)
+// The lease in an answer; nullptr: none.
+inline const LeaseTerm* lease_in(const Attempt& attempt)
 {
-  const bool is_told = !server.marker || (ttl <= server.told_ttl && clock.now() < server.tell_again_at);
-  if (!answer || is_told) {
+  const auto* granted = std::get_if<Granted>(&attempt);
+  return granted != nullptr ? &granted->lease : nullptr;
+}
+inline const LeaseTerm* lease_in(const ReentryResult& entry)
+{
+  const auto* granted = std::get_if<Granted>(&entry);
+  return granted != nullptr ? &granted->lease : nullptr;
+}
+inline const LeaseTerm* lease_in(const Renewal& renewal)
+{
+  const auto* renewed = std::get_if<Renewed>(&renewal);
+  return renewed != nullptr && renewed->lease ? &*renewed->lease : nullptr;
+}
+
+// Tells the marker of a server about the lease in the server's `answer` to a renewal or a re-entry, and returns the answer. The
+// marker is told at the first renewal, when the lease is longer than the longest that it knows, and every `told_for`. Returns an
+// Error if the marker cannot be told. A check gives no lease.
+template <typename T>
+Result<T> with_told_lease(Result<T> answer, QuorumServer& server, const Clock& clock, const CallLimits& limit)
+{
+  const LeaseTerm* const lease = answer && server.marker ? lease_in(*answer) : nullptr;
+  if (lease == nullptr || (lease->length <= server.told_ttl && clock.now() < server.tell_again_at)) {
     return answer;
   }
-  const auto told = server.marker({.ttl = ttl}, limit);
+  const auto told = server.marker({.ttl = lease->length}, limit);
   if (!told) {
     return told.error();
   }
-  note_told(server, ttl, clock);
+  note_told(server, lease->length, clock);
   return answer;
 }
 

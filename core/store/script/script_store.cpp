@@ -46,7 +46,7 @@ Granted granted_in(const ScriptReply& answer, Instant sent_at, Millis ttl)
 {
   return {.fence = answer.number(1),
           .count = answer.integer(2),
-          .lease = {.from = sent_at, .length = ttl},
+          .lease = LeaseTerm{.from = sent_at, .length = ttl},
           .agreed = answer.integer(3) == 1};
 }
 

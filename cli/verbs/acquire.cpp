@@ -185,8 +185,7 @@ std::string shown(const RawAcquire& raw, const AcquireRequest& request, const He
     return lease_json(lock.name, lock.hold, grant.fence, grant.lease.length, lock.shard);
   }
   if (raw.exports) {
-    return export_lines({.held = {lock}, .lease = grant.lease.length, .server = request.server.for_job()}, grant.fence,
-                        environment);
+    return export_lines({.held = {lock}, .server = request.server.for_job()}, grant.fence, environment);
   }
   return lock.hold.token() + "\n";
 }

@@ -190,9 +190,7 @@ class AcquiredLock {
          .server_timeout = m_request.server.timeout,
          .notify = m_request.notify,
          .environment_for_notify = notify_environment(
-             m_request.environment,
-             {.held = {held_lock()}, .lease = m_taken.grant.lease.length, .server = m_request.server.for_job()},
-             m_taken.grant.fence),
+             m_request.environment, {.held = {held_lock()}, .server = m_request.server.for_job()}, m_taken.grant.fence),
          .clock = m_context.clock,
          .signals = m_context.signals});
     if (!keeper) {
@@ -222,6 +220,7 @@ class AcquiredLock {
   {
     return {.name = m_spec.name,
             .hold = m_hold,
+            .lease = m_taken.grant.lease.length,
             .shard = m_request.shards.empty() ? std::nullopt : std::optional{m_taken.which}};
   }
 

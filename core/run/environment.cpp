@@ -76,7 +76,7 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
   unset_variable(inherited, shard_variable);  // each variable but RLOCK_HELD is about the innermost lock only
   set_variable(inherited, key_variable, locks.held.front().name.text());
   set_variable(inherited, token_variable, locks.held.front().hold.token());
-  set_variable(inherited, lease_variable, std::to_string(locks.lease.count()));
+  set_variable(inherited, lease_variable, std::to_string(locks.held.front().lease.count()));
   set_server(inherited, locks.server);
   set_variable(inherited, held_locks_variable, held);
   if (const auto shard = locks.held.front().shard) {

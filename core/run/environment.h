@@ -21,13 +21,13 @@ namespace rlock {
 
 struct HeldLock {
   LockName name;
-  Hold hold;                                        // RLOCK_TOKEN and RLOCK_HELD contain its token
+  Hold hold;     // RLOCK_TOKEN and RLOCK_HELD contain its token
+  Millis lease;  // its length as the store gave it; before the grant, and after a claim, the ttl that is asked for
   std::optional<std::size_t> shard = std::nullopt;  // the number of the shard; nullopt: the lock is no shard
 };
 
 struct JobLocks {
-  std::vector<HeldLock> held;  // at least one; RLOCK_KEY and RLOCK_TOKEN name the first
-  Millis lease;
+  std::vector<HeldLock> held;  // at least one; RLOCK_KEY, RLOCK_TOKEN and RLOCK_LEASE_MS are about the first
   JobServer server;
 };
 

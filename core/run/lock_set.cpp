@@ -195,7 +195,7 @@ std::vector<HeldLock> LockSet::held_locks() const
 {
   std::vector<HeldLock> locks;
   for (const LockSession& session : sessions) {
-    locks.push_back({.name = session.name(), .hold = session.hold(), .shard = session.shard()});
+    locks.push_back(session.held());
   }
   return locks;
 }
@@ -207,7 +207,11 @@ const LockSession& LockSet::first_to_expire() const
 
 LockSession::LockSession(const RunRequest& request, const RunContext& context, std::vector<LockRequest> any_of,
                          Owner owner)
-    : m_request(request), m_context(context), m_any_of(std::move(any_of)), m_hold(std::move(owner))
+    : m_request(request),
+      m_context(context),
+      m_any_of(std::move(any_of)),
+      m_hold(std::move(owner)),
+      m_lease_length(request.ttl)
 {
 }
 
@@ -219,6 +223,11 @@ std::string LockSession::display_name() const
 std::optional<std::size_t> LockSession::shard() const
 {
   return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
+}
+
+HeldLock LockSession::held() const
+{
+  return {.name = name(), .hold = m_hold, .lease = m_lease_length, .shard = shard()};
 }
 
 Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
@@ -272,7 +281,11 @@ void LockSession::begin(Entered entered)
 {
   m_hold = std::move(entered.hold);
   m_which = entered.taken.which;
-  m_grant = entered.taken.grant;
+  m_fence = entered.taken.grant.fence;
+  m_depth = std::max<std::int64_t>(entered.taken.grant.count, 1);
+  if (!entered.taken.is_claim) {
+    m_lease_length = entered.taken.grant.lease.length;
+  }
   m_lease = std::make_unique<Lease>(*m_store,
                                     GrantedLock{.spec = spec(),
                                                 .owner = m_hold.owner,
@@ -282,7 +295,7 @@ void LockSession::begin(Entered entered)
                                     m_request.kill_after, m_context.clock, m_context.log);
   if (m_hold.is_nested()) {
     m_context.log.detail(
-        "re-entered " + printable(name().text()) + ", which is now held " + std::to_string(m_grant.count) + " times",
+        "re-entered " + printable(name().text()) + ", which is now held " + std::to_string(m_depth) + " times",
         {.event = "reentered", .key = name().text()});
   }
 }
@@ -342,7 +355,7 @@ constexpr StopTimes already_over{};  // no job starts with this deadline
 
 bool are_same(const HeldLock& one, const HeldLock& other)
 {
-  return one.name == other.name && one.hold.token() == other.hold.token();
+  return one.name == other.name && one.hold.token() == other.hold.token() && one.lease == other.lease;
 }
 
 }  // namespace
@@ -367,8 +380,7 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant ea
   const JobSpec spec{
       .path = m_path,
       .argv = m_request.argv,
-      .environment = job_environment(m_request.environment,
-                                     {.held = locks, .lease = m_request.ttl, .server = m_request.server.for_job()}),
+      .environment = job_environment(m_request.environment, {.held = locks, .server = m_request.server.for_job()}),
       .late_variable = std::string(fence_variable),
       .stop_signal = m_request.stop_signal,
       .kill_after = m_request.kill_after,

@@ -39,15 +39,17 @@ class LockSession {
   // The name for messages while the session waits: "stock", "stock (5 shards)".
   [[nodiscard]] std::string display_name() const;
 
+  [[nodiscard]] HeldLock held() const;  // before the grant: the lock that is asked for first
+
   // Call the following functions when the lock is held.
   [[nodiscard]] const LockName& name() const { return spec().name; }
   [[nodiscard]] std::optional<std::size_t> shard() const;  // the number of the shard; nullopt: the lock is no shard
   [[nodiscard]] const Hold& hold() const { return m_hold; }
   [[nodiscard]] const LockRequest& spec() const { return m_any_of[m_which]; }
-  [[nodiscard]] std::uint64_t fence() const { return m_grant.fence; }
+  [[nodiscard]] std::uint64_t fence() const { return m_fence; }
   // The guardian calls this, because it was forked before the lock was granted.
-  void set_fence(std::uint64_t fence) { m_grant.fence = fence; }
-  [[nodiscard]] std::int64_t depth() const { return std::max<std::int64_t>(m_grant.count, 1); }  // 1: not nested
+  void set_fence(std::uint64_t fence) { m_fence = fence; }
+  [[nodiscard]] std::int64_t depth() const { return m_depth; }  // 1: not nested
   [[nodiscard]] Lease& lease() { return *m_lease; }
   [[nodiscard]] const Lease& lease() const { return *m_lease; }
 
@@ -71,7 +73,9 @@ class LockSession {
   std::vector<LockRequest> m_any_of;
   std::size_t m_which = 0;
   Hold m_hold;
-  Granted m_grant{};
+  std::uint64_t m_fence = 0;
+  std::int64_t m_depth = 1;
+  Millis m_lease_length;  // HeldLock::lease
   std::unique_ptr<LockStore> m_store;
   std::unique_ptr<Lease> m_lease;  // uses m_store; nullptr until the lock is held
 };
@@ -99,7 +103,8 @@ class PreparedJob {
   void request_refused();
 
   // Starts the job with the times of the last move_deadline(). Forks the job again if it was prepared under other locks, because
-  // an attempt to acquire was released since. ErrorCode::os: the job could not be forked.
+  // an attempt to acquire was released since, or for another lease than the one that was granted. ErrorCode::os: the job could
+  // not be forked.
   Result<Job> start(const std::vector<HeldLock>& locks, std::uint64_t fence);
 
   // Thread-safe.

@@ -410,8 +410,7 @@ void notify_of(const RunRequest& request, const RunContext& context, const LockS
   }
   auto environment =
       held != nullptr
-          ? notify_environment(request.environment,
-                               {.held = held->held_locks(), .lease = request.ttl, .server = request.server.for_job()},
+          ? notify_environment(request.environment, {.held = held->held_locks(), .server = request.server.for_job()},
                                held->sessions.front().fence())
           : notify_environment(request.environment, *request.names.begin(), request.server.for_job());
   notify(request.notify, std::move(environment),

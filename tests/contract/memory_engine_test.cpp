@@ -182,6 +182,18 @@ TEST_CASE(
   CHECK(took > 2s);
 }
 
+TEST_CASE("memory engine with sessions: the job is told the lease that was granted, not the one that was asked for")
+{
+  add_memory_engine();
+  for (const std::string option : {"--lease", "--ttl"}) {
+    const ChildEnd end =
+        rlock_in_a_child({"run", "-k", "k", option, "8s", "--", "sh", "-c", "echo $RLOCK_LEASE_MS"}, sessions_url);
+    CHECK(end.code == 0);
+    CHECK(end.out == "6000\n");
+    CHECK(end.err.empty());
+  }
+}
+
 TEST_CASE("memory engine with sessions: what needs a lock without a process ends with 78 and says why")
 {
   add_memory_engine();

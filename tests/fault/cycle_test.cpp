@@ -101,8 +101,7 @@ class Cycle {
 
   [[nodiscard]] std::vector<std::string> environment(const std::optional<Client>& outer) const
   {
-    return outer ? job_environment({}, {.held = outer->held_locks(), .lease = m_row.times.ttl, .server = {}})
-                 : std::vector<std::string>{};
+    return outer ? job_environment({}, {.held = outer->held_locks(), .server = {}}) : std::vector<std::string>{};
   }
 
   static bool acquired(const Result<AcquireAllResult>& result)

@@ -71,7 +71,7 @@ void fuzz_environment(std::string_view bytes)
     return;
   }
   const std::string lines =
-      cli::export_lines({.held = {{*name, hold}}, .lease = Millis{30'000}, .server = {"redis://db1"}}, 7, environment);
+      cli::export_lines({.held = {{*name, hold, Millis{30'000}}}, .server = {"redis://db1"}}, 7, environment);
   const auto variables = evaluated(lines);
   promise(environment_value(variables, key_variable) == name->text(), "export: the key", lines);
   promise(environment_value(variables, token_variable) == hold.token(), "export: the token", lines);

@@ -4,6 +4,7 @@
 #include "cli/options/parse_words.h"
 #include "cli/output/output.h"
 #include "cli/verbs/token_lock.h"
+#include "server/url.h"
 
 #include <doctest/doctest.h>
 
@@ -158,7 +159,7 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
   const LockName name = *LockName::parse("it's");
   const Owner owner = Owner::of("o:1");
   const JobServer server{.urls = parse_url("redis://u:secret@h:1")->without_passwords()};
-  const JobLocks lock{.held = {{name, owner}}, .lease = Millis{30'000}, .server = server};
+  const JobLocks lock{.held = {{name, owner, Millis{30'000}}}, .server = server};
   CHECK(export_lines(lock, 7, Environment({"RLOCK_HELD=x:1 it's\ny:1 b", "RLOCK_SERVER=redis://other"})) ==
         "export RLOCK_KEY='it'\\''s'\n"
         "export RLOCK_TOKEN='o:1'\n"
@@ -176,7 +177,7 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
 
 TEST_CASE("export: the file of the password, and nothing that comes before it")
 {
-  JobLocks lock{.held = {{*LockName::parse("k"), Owner::of("o:1")}}, .lease = Millis{1}, .server = {"redis://h:1"}};
+  JobLocks lock{.held = {{*LockName::parse("k"), Owner::of("o:1"), Millis{1}}}, .server = {"redis://h:1"}};
   const auto tail = [&](const std::vector<std::string>& known) {
     const std::string lines = export_lines(lock, 7, Environment(known));
     return lines.substr(lines.find("o:1 k'\n") + 7);
@@ -193,8 +194,7 @@ TEST_CASE("export: a nested lock leaves the outer one where it is")
 {
   const JobServer server{.urls = "redis://h:1"};
   const std::string token = "o:1/8743c9c0-0795-4907-87fd-6c719a6b4586:1";
-  const JobLocks lock{
-      .held = {{*LockName::parse("k"), Hold::of_token(token)}}, .lease = Millis{30'000}, .server = server};
+  const JobLocks lock{.held = {{*LockName::parse("k"), Hold::of_token(token), Millis{30'000}}}, .server = server};
   const std::string lines = export_lines(lock, 7, Environment({"RLOCK_HELD=o:1 k"}));
   CHECK(lines.find("export RLOCK_TOKEN='" + token + "'\n") != std::string::npos);
   CHECK(lines.find("export RLOCK_HELD='o:1 k\n" + token + " k'\n") != std::string::npos);

@@ -19,7 +19,7 @@ TEST_CASE("job environment: the lock, its ancestors, and no password")
   const Owner owner = Owner::of("o2:2");
   const auto environment = job_environment(
       {"PATH=/bin", "RLOCK_KEY=a", "RLOCK_FENCE=41", "RLOCK_HELD=o1:1 a", "RLOCK_SHARD=3", "RLOCK_KEYS=mine"},
-      {.held = {{name, owner}}, .lease = Millis{30'000}, .server = server.for_job()});
+      {.held = {{name, owner, Millis{30'000}}}, .server = server.for_job()});
 
   CHECK(environment_value(environment, "PATH") == "/bin");
   CHECK(environment_value(environment, "RLOCK_KEYS") == "mine");
@@ -39,8 +39,8 @@ TEST_CASE("job environment: the file of the password, in the place of another pa
 {
   const std::vector<std::string> inherited{"RLOCK_PASSWORD=x", "RLOCK_PASSWORD_FILE=/old", "REDISCLI_AUTH=y"};
   const auto with = [&](const std::optional<std::string>& file) {
-    const HeldLock lock{.name = *LockName::parse("k"), .hold = Owner::of("o:1")};
-    return job_environment(inherited, {.held = {lock}, .lease = Millis{1}, .server = {"redis://h", file}});
+    const HeldLock lock{.name = *LockName::parse("k"), .hold = Owner::of("o:1"), .lease = Millis{1}};
+    return job_environment(inherited, {.held = {lock}, .server = {"redis://h", file}});
   };
   CHECK(environment_value(with(std::nullopt), "RLOCK_PASSWORD") == "x");
   CHECK(environment_value(with(std::nullopt), "RLOCK_PASSWORD_FILE") == "/old");
@@ -56,17 +56,19 @@ TEST_CASE("job environment: of several locks the first is the lock, and each has
   const LockName b = *LockName::parse("b");
   const Owner ours = Owner::of("o2:2");
   const Owner ancestors = Owner::of("o1:1");
-  const auto environment = job_environment(
-      {"RLOCK_HELD=o1:1 b"}, {.held = {{a, ours}, {b, ancestors}}, .lease = Millis{30'000}, .server = {"redis://h:1"}});
+  const auto environment =
+      job_environment({"RLOCK_HELD=o1:1 b"},
+                      {.held = {{a, ours, Millis{20'000}}, {b, ancestors, Millis{30'000}}}, .server = {"redis://h:1"}});
   CHECK(environment_value(environment, "RLOCK_KEY") == "a");
   CHECK(environment_value(environment, "RLOCK_TOKEN") == "o2:2");
+  CHECK(environment_value(environment, "RLOCK_LEASE_MS") == "20000");
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 b\no2:2 a\no1:1 b");
 }
 
 TEST_CASE("job environment: the number of the shard")
 {
-  const HeldLock lock{.name = *LockName::parse("stock:0"), .hold = Owner::of("o:1"), .shard = 0};
-  const auto environment = job_environment({}, {.held = {lock}, .lease = Millis{1}, .server = {"unix:///s"}});
+  const HeldLock lock{.name = *LockName::parse("stock:0"), .hold = Owner::of("o:1"), .lease = Millis{1}, .shard = 0};
+  const auto environment = job_environment({}, {.held = {lock}, .server = {"unix:///s"}});
   CHECK(environment_value(environment, "RLOCK_SHARD") == "0");
   CHECK(environment_value(environment, "RLOCK_KEY") == "stock:0");
 }

@@ -11,6 +11,7 @@
 #include "doctor/probe.h"
 #include "doctor/rules.h"
 #include "lock/abilities.h"
+#include "store/redis_transport.h"
 
 #include <algorithm>
 #include <array>

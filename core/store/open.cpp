@@ -10,6 +10,7 @@
 #include "store/record/record_host.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/scan.h"
+#include "store/redis_transport.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 
 #include "base/defaults.h"
 #include "lock/store.h"
-#include "server/transport.h"
+#include "net/endpoint.h"
 #include "store/quorum/quorum.h"
 
 #include <memory>
@@ -73,10 +73,5 @@ Result<Endpoint> parse_server(std::string_view url);
 // Threads: a store on several servers has a thread for each of them.
 // Errors: those of the engine's `open`; ErrorCode::os: no thread or descriptor is left.
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop);
-
-// Opens a connection to one Redis server of `server`, for requests that no store sends. Errors: those of open_store;
-// ErrorCode::config: the endpoint belongs to another engine.
-Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, const Endpoint& endpoint,
-                                                  const Clock& clock, StopToken stop);
 
 }  // namespace rlock

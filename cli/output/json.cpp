@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace rlock::cli {
@@ -213,6 +214,18 @@ Json run_object(const LockName& name, const PastRun& run)
 
 Json ttl_of(const LockState& state) { return state.held() ? or_null(state.ttl) : Json(0); }
 
+std::string_view format_of(const LockKind& kind)
+{
+  return std::holds_alternative<StringLock>(kind) ? "string" : "redisson";
+}
+
+std::string_view mode_of(const LockKind& kind)
+{
+  constexpr std::array<std::string_view, std::variant_size_v<LockKind>> modes{"plain", "shared", "exclusive", "permits",
+                                                                              "plain"};
+  return modes[kind.index()];
+}
+
 Json limit_of(const LockState& state)
 {
   const auto* permits = std::get_if<Permits>(&state.kind);
@@ -228,9 +241,9 @@ constexpr Fields<LockState, 11> lock_fields{{
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
     {{"format", "string", "layout on the server: redisson or string"},
-     [](const LockState& state) -> Json { return kind_of(state.kind).json_format; }},
+     [](const LockState& state) -> Json { return format_of(state.kind); }},
     {{"mode", "string", "how it is held: plain, shared, exclusive or permits"},
-     [](const LockState& state) -> Json { return kind_of(state.kind).json_mode; }},
+     [](const LockState& state) -> Json { return mode_of(state.kind); }},
     {{"limit", "integer or null", "number of permits; null in other modes, or when the server does not know it"},
      limit_of},
     {ttl_documented, ttl_of},

@@ -9,16 +9,16 @@
 
 namespace rlock {
 
-struct Plain {};   // one holder: Redisson's RLock
+struct Plain {};   // one holder
 struct Reader {};  // holds a read-write lock together with other readers
 struct Writer {};  // holds a read-write lock alone
 struct Permits {
-  unsigned limit;  // holders at a time: Redisson's RPermitExpirableSemaphore. 0: not known
+  unsigned limit;  // holders at a time. 0: not known
 };
-struct StringLock {};  // one holder, SET KEY owner NX PX: the layout of clients that poll
+struct StringLock {};  // one holder, in a layout whose foreign clients poll
 using LockKind = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
-// The modes of a read-write lock, as Redisson names them, in requests and in the event log.
+// The modes of a read-write lock in requests and in the event log.
 inline constexpr std::string_view reader_mode{"read"};
 inline constexpr std::string_view writer_mode{"write"};
 
@@ -27,8 +27,6 @@ struct KindDescriptor {
   std::string_view with_article;  // the same with its article, for a sentence
   std::string_view advice;        // what a caller that asked for another kind can do
   LockKind inspect_as;            // the mode for inspecting a lock of which only `key_content` is known
-  std::string_view json_mode;
-  std::string_view json_format;
   std::string_view status_label;  // the text after "held"
   bool is_shared;                 // other owners may hold the lock beside the caller
   bool is_always_exclusive;       // no mode of this kind is shared
@@ -43,8 +41,6 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<LockKind>> kind_
      .with_article = "a lock",
      .advice = "leave out -s, -x, --permits and --format",
      .inspect_as = Plain{},
-     .json_mode = "plain",
-     .json_format = "redisson",
      .status_label = "",
      .is_shared = false,
      .is_always_exclusive = true,
@@ -53,8 +49,6 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<LockKind>> kind_
      .with_article = "a read-write lock",
      .advice = read_write_advice,
      .inspect_as = Writer{},
-     .json_mode = "shared",
-     .json_format = "redisson",
      .status_label = ", shared",
      .is_shared = true,
      .is_always_exclusive = false,
@@ -63,8 +57,6 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<LockKind>> kind_
      .with_article = "a read-write lock",
      .advice = read_write_advice,
      .inspect_as = Writer{},
-     .json_mode = "exclusive",
-     .json_format = "redisson",
      .status_label = ", exclusive (read-write lock)",
      .is_shared = false,
      .is_always_exclusive = false,
@@ -73,8 +65,6 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<LockKind>> kind_
      .with_article = "permits",
      .advice = "take one with --permits N",
      .inspect_as = Permits{0},
-     .json_mode = "permits",
-     .json_format = "redisson",
      .status_label = ", permits",
      .is_shared = true,
      .is_always_exclusive = false,
@@ -83,8 +73,6 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<LockKind>> kind_
      .with_article = "a string",
      .advice = "if it is a lock, take it with --format string",
      .inspect_as = StringLock{},
-     .json_mode = "plain",
-     .json_format = "string",
      .status_label = " (format string)",
      .is_shared = false,
      .is_always_exclusive = true,
@@ -95,7 +83,7 @@ constexpr const KindDescriptor& kind_of(const LockKind& kind) { return kind_tabl
 
 static_assert(kind_of(Reader{}).is_shared && !kind_of(Writer{}).is_shared && kind_of(Permits{0}).is_shared &&
                   kind_of(Plain{}).announces_release && !kind_of(StringLock{}).announces_release,
-              "the rows are in the order of Mode's alternatives");
+              "the rows are in the order of LockKind's alternatives");
 
 // The row for what a key holds; nullptr: the key holds no lock.
 constexpr const KindDescriptor* kind_in_key(std::string_view key_content)

@@ -81,6 +81,7 @@ constexpr Engine mysql_engine{
     .refuses_tls_files =
         "the URL of a MySQL server names the files for TLS (try mysql://host/database?ssl-ca=FILE, ssl-cert=, "
         "ssl-key=)",
+    .password_variable = "MYSQL_PWD",
     .rights = mysql::rights_sql,
 };
 

@@ -112,6 +112,9 @@ Millis turn_of(std::uint64_t place)
          step_behind * static_cast<std::int64_t>(behind);
 }
 
+constexpr std::uint64_t listening_waiters = 8;  // that many waiters in front keep their connections
+constexpr Millis observation{5'000};            // after which a waiter knows how fast its line moves
+
 Millis up_to(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::uint64_t>(most.count()) + 1)}; }
 
 }  // namespace
@@ -125,7 +128,10 @@ void LockCandidate::refused(const Busy& busy, const AcquireOptions& options, Ins
   if (!options.queues) {
     return;
   }
-  queued = true;
+  if (!std::exchange(queued, true)) {
+    queued_at = sent_at;
+    first_place = busy.waiters_ahead;
+  }
   needs_release = true;
   ticket = busy.ticket;
   must_hear_releases = is_first() && busy.holder && !busy.holder->info;
@@ -133,6 +139,18 @@ void LockCandidate::refused(const Busy& busy, const AcquireOptions& options, Ins
   if (barging.must_poll(sent_at, must_hear_releases, std::exchange(was_notified, false))) {
     ask_at = sent_at + Millis{1};
   }
+}
+
+// A waiter that listens to nothing asks at the latest every look_again_after, and a little later in a crowd. It must not come among
+// the first within two such times.
+bool LockCandidate::is_far_back() const
+{
+  if (!queued || spec.once || last->waiters_ahead < listening_waiters || asked_at - queued_at < observation) {
+    return false;
+  }
+  const auto moved = static_cast<std::int64_t>(first_place - std::min(first_place, last->waiters_ahead));
+  const auto still_to_go = static_cast<std::int64_t>(last->waiters_ahead - listening_waiters + 1);
+  return (asked_at - queued_at) * still_to_go > 2 * look_again_after * moved;
 }
 
 void LockCandidate::notified(const Hint& hint, Instant now)

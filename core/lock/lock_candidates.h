@@ -34,7 +34,9 @@ struct LockCandidate {
   bool queue_checked = false;           // the waiter has listened without a gap since the last answer
   bool must_hear_releases = false;      // the waiter is first behind a foreign holder, which hands over to no waiter
   bool hears_releases = false;
-  bool was_notified = false;  // a message has come since the last request
+  bool was_notified = false;      // a message has come since the last request
+  Instant queued_at{};            // when the waiter asked for the first time since it is in the queue
+  std::uint64_t first_place = 0;  // the place it got then
   ForeignUnlockPolling barging;
 
   // Takes the answer to a request with `options` that was sent at `sent_at`.
@@ -46,6 +48,8 @@ struct LockCandidate {
   void ask_by(Instant when) { ask_at = std::min(ask_at, when); }
   [[nodiscard]] bool only_probed() const { return last && !queued; }
   [[nodiscard]] bool is_first() const { return queued && last->waiters_ahead == 0; }
+  // Whether the line in front is so long, and has moved so slowly, that the waiter need hear no message until it asks again.
+  [[nodiscard]] bool is_far_back() const;
 };
 
 // How long a waiter that gets no message rests after this answer. The store publishes nothing when a lock expires. So the first

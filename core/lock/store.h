@@ -128,6 +128,9 @@ class LockStore {
   // Ends the store's threads until the next request, so that the process can fork.
   virtual void stop_threads() {}
 
+  // Whether the store serves so few connections at once that waiters far back in a queue must close theirs.
+  [[nodiscard]] virtual bool spares_connections() const { return false; }
+
   // Optional abilities: false or nullptr where the engine does not offer one.
   // Whether a released lock can stay taken for a while (ReleaseOptions::keep), though no process holds it.
   [[nodiscard]] virtual bool keeps_after_release() const { return false; }

@@ -154,6 +154,7 @@ class WaitLoop {
         m_pauses(rng),
         m_requests(store, owner, policy, clock, rng, stop),
         m_candidates(specs, rng),
+        m_spares_connections(store.spares_connections()),
         m_to_probe(policy.waits && specs.size() == 1 ? 0 : specs.size()),
         m_notifications(store, specs, m_requests.owner(), m_candidates, clock),
         m_rest(policy, clock, stop, observer, m_candidates, m_notifications)
@@ -340,7 +341,10 @@ class WaitLoop {
   void listen_after(const LockCandidate& asked)
   {
     const bool rests = asked.only_probed() || m_clock.now() < asked.due_at();
-    if (m_pauses.failures() == 0 && m_to_probe == 0 && rests) {
+    if (m_spares_connections && rests && std::ranges::all_of(m_candidates, &LockCandidate::is_far_back)) {
+      m_notifications.close();
+      m_requests.drop_connection();
+    } else if (m_pauses.failures() == 0 && m_to_probe == 0 && rests) {
       m_notifications.open(m_requests.limit());
     }
   }
@@ -370,6 +374,7 @@ class WaitLoop {
 
   WaiterRequests m_requests;
   LockCandidates m_candidates;
+  const bool m_spares_connections;
   std::size_t m_to_probe;  // candidates that are still to be asked for without queueing
   WaitNotifications m_notifications;
   WaiterRest m_rest;

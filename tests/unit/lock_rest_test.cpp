@@ -103,3 +103,37 @@ TEST_CASE(
   candidate.refused({.ttl = 30s, .holder = {}, .waiters_ahead = 0}, {.queues = true, .ticket = 0}, now + 2s, rng);
   CHECK((candidate.due_at() == now + 12s));
 }
+
+TEST_CASE("lock candidate: far back in a slow line a waiter need not listen until it asks again")
+{
+  struct Row {
+    const char* why;
+    std::uint64_t first_place;
+    std::uint64_t place;
+    Millis waited;
+    bool is_far;
+  };
+  const Row rows[] = {
+      {"one of the first eight", 7, 7, 60s, false},
+      {"has only just come", 100, 100, 0s, false},
+      {"does not know the speed of the line yet", 100, 100, 4s, false},
+      {"the line does not move", 8, 8, 10s, true},
+      {"one place in ten seconds, more than twenty seconds to go", 11, 10, 10s, true},
+      {"one place in ten seconds, less than twenty seconds to go", 10, 9, 10s, false},
+      {"a long line that moves fast", 300, 150, 10s, false},
+      {"a long line that moves slowly", 300, 280, 10s, true},
+      {"others came back to their places before it", 20, 25, 10s, true},
+  };
+  SystemRng rng;
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const LockRequest spec{.name = *LockName::parse("k"), .kind = {}, .ttl = 30s, .who = {}, .once = {}};
+    LockCandidate candidate{.spec = spec, .which = 0};
+    const Instant start = BootClock().now();
+    candidate.refused({.ttl = 30s, .holder = {}, .waiters_ahead = row.first_place}, {.queues = true}, start, rng);
+    CHECK_FALSE(candidate.is_far_back());
+    candidate.refused({.ttl = 30s, .holder = {}, .waiters_ahead = row.place}, {.queues = true}, start + row.waited,
+                      rng);
+    CHECK(candidate.is_far_back() == row.is_far);
+  }
+}

@@ -48,6 +48,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
   StoreChecks* store_checks() override { return this; }
+  [[nodiscard]] bool spares_connections() const override { return true; }
   void drop_connection() override;
 
  private:

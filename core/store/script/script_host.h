@@ -113,6 +113,8 @@ class ScriptHost {
   [[nodiscard]] virtual bool is_cluster() const { return false; }
   // Whether another server may take over. Then requests may go without an answer for longer than a short lease lasts.
   [[nodiscard]] virtual bool may_fail_over() const { return false; }
+  // LockStore::spares_connections.
+  [[nodiscard]] virtual bool spares_connections() const { return false; }
   // Whether an acquire must ask first whether the user may also renew, release and hand over (acl_check_cmd of Redis).
   [[nodiscard]] virtual bool checks_rights() const { return false; }
   // Whether the store can be one of several servers of which a quorum must agree.

@@ -45,6 +45,7 @@ class ScriptStore : public LockStore,
   Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
                                            const CallLimits& limit) override;
   void drop_connection() override { m_host->drop_connection(); }
+  [[nodiscard]] bool spares_connections() const override { return m_host->spares_connections(); }
   [[nodiscard]] bool keeps_after_release() const override { return true; }
   [[nodiscard]] bool has_token_leases() const override { return true; }
 

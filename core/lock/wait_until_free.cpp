@@ -14,6 +14,8 @@ namespace {
 
 constexpr Millis after_failure{500};
 constexpr Millis hand_over_pause{50};  // while a free lock has waiters
+constexpr Millis foreign_pause{
+    1000};  // a foreign holder may announce no release, as a fair lock of Redisson or ShedLock
 
 // A lock that is handed from waiter to waiter is not free in between.
 bool is_free(const LockState& state) { return state.has_room() && state.waiting.empty(); }
@@ -24,7 +26,9 @@ Millis rest_after(const LockState& state)
   if (state.has_room()) {
     return hand_over_pause;
   }
-  return state.ttl ? std::min(look_again_after, *state.ttl + Millis{1}) : look_again_after;
+  const bool is_foreign = std::ranges::any_of(state.holders, [](const Holder& holder) { return !holder.info; });
+  const Millis longest = is_foreign ? foreign_pause : look_again_after;
+  return state.ttl ? std::min(longest, *state.ttl + Millis{1}) : longest;
 }
 
 struct FreeWatch {

@@ -30,6 +30,14 @@ namespace rlock::record {
 // each write, or a revision on which all servers agree; never a counter of one server.
 using Version = std::string;
 
+// Who holds the lock, for `list` and for people who look at the store. Written with the record. Where another program shares the table
+// of locks, the face is all that it knows.
+struct Face {
+  std::string holder;          // empty: free
+  std::int64_t until_us = 0;   // by the store's clock; 0: free, or the hold does not end by time
+  std::int64_t forget_us = 0;  // from then on the record is of no use and may be deleted; 0: never
+};
+
 struct Snapshot {
   Version version;
   std::string bytes;  // of the record; empty: there is none
@@ -40,13 +48,8 @@ struct Snapshot {
   // The channels of this lock to which a living client listens, in the same state as the record. Sorted. Whoever begins to listen
   // changes the version.
   std::vector<std::string> listeners;
-};
-
-// Who holds the lock, for `list` and for people who look at the store. Written with the record.
-struct Face {
-  std::string holder;          // empty: free
-  std::int64_t until_us = 0;   // by the store's clock; 0: free, or the hold does not end by time
-  std::int64_t forget_us = 0;  // from then on the record is of no use and may be deleted; 0: never
+  // As the store shows it, where another program may have written it; nullopt: none can.
+  std::optional<Face> face = std::nullopt;
 };
 
 // An entry of the event log of a lock. Ids rise by 1.
@@ -110,6 +113,8 @@ class Backend {
   }
   // StoreChecks::check_server.
   virtual Result<std::vector<Finding>> check_server(const CallLimits&) { return std::vector<Finding>(); }
+  // Whether another program shares the table of locks. A version is then one of the record and of the face.
+  [[nodiscard]] virtual bool is_shared() const { return false; }
   virtual void drop_connection() = 0;
 };
 

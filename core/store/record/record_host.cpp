@@ -6,6 +6,7 @@
 #include <utility>
 #include "base/text.h"
 #include "base/wait.h"
+#include "store/record/foreign_face.h"
 #include "store/script/lock_keys.h"
 
 namespace rlock::record {
@@ -48,6 +49,9 @@ Reply reply_of(const Value& value)
   return reply;
 }
 
+// Another program knows exclusive locks only.
+bool is_of_other_kind(std::string_view script) { return script.ends_with("_acquire") && !script.starts_with("plain_"); }
+
 // A script fails on data that it does not expect, or by a defect.
 Error script_failed(std::string_view lock, const std::string& text)
 {
@@ -60,51 +64,6 @@ Error busy_record(std::string_view lock)
 {
   return {ErrorCode::server_not_ready, "the lock " + printable(lock) + " is changed by so many clients at once that " +
                                            "no change of this one got through (raise --server-timeout)"};
-}
-
-// The end of the last key, or that of a key without an end.
-std::int64_t forget_time(const KeySpace::Keys& keys)
-{
-  std::int64_t last = 1;
-  for (const auto& [key, entry] : keys) {
-    if (!entry.expires) {
-      return 0;
-    }
-    last = std::max(last, *entry.expires * 1000);
-  }
-  return last;
-}
-
-// The first owner in the lock's own key, in the layouts of all kinds.
-std::string first_holder(const Entry& lock)
-{
-  if (const auto* hash = std::get_if<Hash>(&lock.data)) {
-    const auto owner = std::ranges::find_if(*hash, [](const auto& field) { return field.first != "mode"; });
-    return owner == hash->end() ? "?" : owner->first;
-  }
-  const auto* text = std::get_if<std::string>(&lock.data);
-  return text != nullptr ? *text : "?";
-}
-
-// Permits have their holders in a key of their own. The lock's own key is the number of free ones.
-bool has_permit_holders(const KeySpace::Keys& keys, const LockKeys& names)
-{
-  const auto owners = keys.find(names.second);
-  const auto* set = owners == keys.end() ? nullptr : std::get_if<SortedSet>(&owners->second.data);
-  return set != nullptr && !set->order.empty();
-}
-
-Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
-{
-  Face face{.holder = {}, .until_us = 0, .forget_us = forget_time(keys)};
-  const auto lock = keys.find(names.lock);
-  if (has_permit_holders(keys, names)) {
-    face.holder = "a permit";
-  } else if (lock != keys.end() && !keys.contains(names.own_number)) {
-    face.holder = printable(first_holder(lock->second));
-    face.until_us = lock->second.expires.value_or(0) * 1000;
-  }
-  return face;
 }
 
 // The part of the event log that is in the record.
@@ -208,6 +167,13 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
   }
   m_remembered.reset();
   auto read = m_backend->read(work.lock.text(), limit);
+  if (read && read->face) {
+    auto bytes = with_face(read->bytes, *read->face, LockKeys(work.lock), read->time_us);
+    if (!bytes) {
+      return bytes.error();
+    }
+    read->bytes = *std::move(bytes);
+  }
   if (read) {
     // The store's clock has moved on by at least what passes from now on.
     m_remembered = Remembered{.lock = work.lock.text(), .state = *read, .at = m_clock.now()};
@@ -331,6 +297,12 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
   const auto lock = LockName::parse(request.keys.front());
   if (!lock) {
     return lock.error();
+  }
+  if (m_backend->is_shared() && is_of_other_kind(request.script.name)) {
+    return Error{
+        ErrorCode::config,
+        "a table that ShedLock shares has exclusive locks only (leave out --shared, --exclusive, --permits and "
+        "--format)"};
   }
   return execute({.lock = *lock,
                   .script = &request.script,

@@ -76,13 +76,13 @@ Result<Done> read_user(const Given& given, RawAcl& raw)
 }
 
 // A database gives rights on whole tables.
-Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Engine& engine)
+Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Endpoint& endpoint)
 {
   if (raw.cluster || !raw.keys.keys.empty() || !call.operands.empty()) {
     return usage(std::string(raw.cluster ? "--cluster: " : "a key: ") +
                  "the rights of a database are for all its locks (leave it out)");
   }
-  const std::string sql = engine.rights(raw.user);
+  const std::string sql = engine_of(endpoint).rights(endpoint, raw.user);
   print(raw.json ? rights_json(raw.user, sql) : sql);
   return ended(ExitCode::ok);
 }
@@ -94,9 +94,9 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
   if (!named) {
     return named.error();
   }
-  const Engine& engine = engine_of(named->endpoints.front());
-  if (engine.rights != nullptr) {
-    return print_rights(raw, call, engine);
+  const Endpoint& endpoint = named->endpoints.front();
+  if (engine_of(endpoint).rights != nullptr) {
+    return print_rights(raw, call, endpoint);
   }
   std::vector<std::string> globs;
   for (const auto& list : {raw.keys.keys, call.operands}) {

@@ -51,6 +51,13 @@ Result<std::unique_ptr<LockStore>> open_mysql(const ServerSpec&, const Endpoint&
   return store_on(mysql::open_backend(mysql::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
 }
 
+std::string mysql_rights(const Endpoint&, std::string_view user) { return mysql::rights_sql(user); }
+
+std::string postgres_rights(const Endpoint& endpoint, std::string_view user)
+{
+  return postgres::rights_sql(postgres::tables_for(postgres::connection_spec(endpoint).table), user);
+}
+
 // The first row also gets what no other row is for.
 constexpr Engine postgres_engine{
     .scheme = postgres::scheme,
@@ -66,7 +73,7 @@ constexpr Engine postgres_engine{
         "the URL of a PostgreSQL server names the files for TLS (try "
         "postgresql://host/database?sslrootcert=FILE, sslcert=, sslkey=)",
     .password_variable = "PGPASSWORD",
-    .rights = postgres::rights_sql,
+    .rights = postgres_rights,
 };
 
 constexpr Engine mysql_engine{
@@ -82,7 +89,7 @@ constexpr Engine mysql_engine{
         "the URL of a MySQL server names the files for TLS (try mysql://host/database?ssl-ca=FILE, ssl-cert=, "
         "ssl-key=)",
     .password_variable = "MYSQL_PWD",
-    .rights = mysql::rights_sql,
+    .rights = mysql_rights,
 };
 
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)

@@ -55,7 +55,7 @@ struct Engine {
   std::string_view password_variable = {};
   // What an administrator feeds to the server's own tool, so that `user` may keep locks there. nullptr: the rights are ACL rules
   // of Redis.
-  std::string (*rights)(std::string_view user) = nullptr;
+  std::string (*rights)(const Endpoint& endpoint, std::string_view user) = nullptr;
 };
 
 // The row of the endpoint's engine.

@@ -30,21 +30,26 @@ std::vector<pid_t> children_of(pid_t pid)
 
 }  // namespace
 
-DatabaseServer::DatabaseServer(std::string_view purpose, std::string user)
-    : m_dir(make_temp_dir(purpose)), m_user(std::move(user))
+void give_to_user(const fs::path& path, const std::string& user)
 {
   if (::geteuid() != 0) {
     return;
   }
-  const passwd* const account = ::getpwnam(m_user.c_str());
-  REQUIRE_MESSAGE(account != nullptr, m_user);
-  REQUIRE(::chown(m_dir.c_str(), account->pw_uid, account->pw_gid) == 0);
+  const passwd* const account = ::getpwnam(user.c_str());
+  REQUIRE_MESSAGE(account != nullptr, user);
+  REQUIRE(::chown(path.c_str(), account->pw_uid, account->pw_gid) == 0);
   const fs::path all_temp_dirs = fs::temp_directory_path();
-  for (fs::path above = m_dir.parent_path(); above != all_temp_dirs && above != above.parent_path();
+  for (fs::path above = path.parent_path(); above != all_temp_dirs && above != above.parent_path();
        above = above.parent_path()) {  // the directory of the test case, which others may enter then, and no more
     std::error_code refused;
     fs::permissions(above, fs::perms::others_exec, fs::perm_options::add, refused);
   }
+}
+
+DatabaseServer::DatabaseServer(std::string_view purpose, std::string user)
+    : m_dir(make_temp_dir(purpose)), m_user(std::move(user))
+{
+  give_to_user(m_dir, m_user);
 }
 
 DatabaseServer::~DatabaseServer() { signal_all(SIGKILL); }

@@ -49,6 +49,9 @@ class DatabaseServer {
   std::unique_ptr<Process> m_server;
 };
 
+// As root, makes the user of the package the owner of a file or directory.
+void give_to_user(const std::filesystem::path& path, const std::string& user);
+
 // Runs a program that prepares a server.
 void run_to_end(Words argv);
 

@@ -3,10 +3,13 @@
 
 #include "store/postgres/postgres_backend.h"
 #include "support/skip.h"
+#include "support/sockets.h"
+#include "support/temp_dir.h"
 #include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include <doctest/doctest.h>
 
@@ -29,21 +32,38 @@ fs::path program_directory()
   return found.empty() ? fs::path() : found.back();
 }
 
-std::string user_of_package()
+constexpr const char* user_of_package = "postgres";
+
+std::string required_user()
 {
   if (!has_postgres()) {
     skip("no PostgreSQL server (install postgresql)");
   }
-  return "postgres";
+  return user_of_package;
 }
 
 }  // namespace
 
 bool has_postgres() { return !program_directory().empty(); }
 
-PostgresServer::PostgresServer(const std::vector<std::string>& settings)
-    : DatabaseServer("pg", user_of_package()), m_settings(settings)
+std::string file_for_postgres(const std::string& text)
 {
+  const fs::path dir = make_temp_dir("pgfile");
+  const fs::path file = dir / "file";
+  std::ofstream(file) << text;
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  give_to_user(file, user_of_package);
+  give_to_user(dir, user_of_package);
+  return file.string();
+}
+
+PostgresServer::PostgresServer(const std::vector<std::string>& settings, bool on_tcp)
+    : DatabaseServer("pg", required_user()), m_settings(settings)
+{
+  if (on_tcp) {
+    const Fd free_port = tcp_listener(m_port);
+    m_settings.insert(m_settings.end(), {"listen_addresses=127.0.0.1", "port=" + std::to_string(m_port)});
+  }
   run_to_end(as_server_user({(program_directory() / "initdb").string(), "--no-sync", "-A", "trust", "-U", "postgres",
                              "-E", "UTF8", "--locale=C", "-D", (dir() / "data").string()}));
   PostgresServer::start();
@@ -66,7 +86,7 @@ void PostgresServer::wait_until_it_answers()
   const std::string program = (program_directory() / "pg_isready").string();
   wait_until(
       [&] {
-        Process ready({program, "-q", "-h", dir().string(), "-U", "postgres"}, {.cwd = "/"});
+        Process ready({program, "-q", "-d", url()}, {.cwd = "/"});
         return ready.wait() == success;
       },
       "PostgreSQL answers");
@@ -76,14 +96,24 @@ void PostgresServer::wait_until_it_answers()
 std::string PostgresServer::url(const std::string& user, const std::string& parameters) const
 {
   return "postgresql:///postgres?host=" + dir().string() + "&user=" + user +
-         (parameters.empty() ? "" : "&" + parameters);
+         (m_port == 0 ? "" : "&port=" + std::to_string(m_port)) + (parameters.empty() ? "" : "&" + parameters);
+}
+
+std::string PostgresServer::tcp_url(const std::string& user, const std::string& parameters) const
+{
+  return "postgresql://127.0.0.1:" + std::to_string(m_port) + "/postgres?user=" + user + "&" + parameters;
+}
+
+Process PostgresServer::start_sql(const std::string& text) const
+{
+  return Process(
+      {(program_directory() / "psql").string(), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, url()},
+      {.cwd = "/"});
 }
 
 std::string PostgresServer::sql(const std::string& text) const
 {
-  Process psql(
-      {(program_directory() / "psql").string(), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, url()},
-      {.cwd = "/"});
+  Process psql = start_sql(text);
   const Exit end = psql.wait();
   REQUIRE_MESSAGE(end == success, psql.err());
   return psql.out();
@@ -102,6 +132,8 @@ std::vector<std::string> PostgresServer::lock_names() const
 }
 
 void PostgresServer::delete_locks() const { (void)sql("delete from rlock_lock; delete from rlock_event"); }
+
+void PostgresServer::make_standby() { std::ofstream(dir() / "data/standby.signal").flush(); }
 
 void PostgresServer::end_connections() const
 {

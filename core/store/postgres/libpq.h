@@ -16,7 +16,7 @@ namespace rlock::postgres {
           use(PQconnectionUsedPassword) use(PQsendQueryParams) use(PQsendQuery) use(PQflush) use(PQisBusy)          \
               use(PQconsumeInput) use(PQgetResult) use(PQclear) use(PQresultStatus) use(PQresultErrorField)         \
                   use(PQntuples) use(PQgetisnull) use(PQgetvalue) use(PQgetlength) use(PQnotifies) use(PQfreemem)   \
-                      use(PQserverVersion)
+                      use(PQserverVersion) use(PQbackendPID) use(PQnfields) use(PQsetNoticeReceiver)
 
 struct Libpq {
   RLOCK_LIBPQ_FUNCTIONS(RLOCK_FUNCTION_MEMBER)

@@ -8,8 +8,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "base/text.h"
 #include "store/postgres/postgres_checks.h"
 #include "store/postgres/postgres_connection.h"
+#include "store/postgres/postgres_listener.h"
 #include "store/postgres/postgres_schema.h"
 
 namespace rlock::postgres {
@@ -23,69 +25,19 @@ using record::Conflict;
 using record::Snapshot;
 using record::Version;
 
-// statement_timestamp() is the time at which the server got the statement: not before the sending, and not after the snapshot.
-// The server hides backend_start of other users from users without rights; their listeners count as alive.
-constexpr const char* read_sql = R"(
-select (extract(epoch from statement_timestamp()) * 1000000)::bigint, r.version, r.record,
-  (select string_agg(l.channel, E'\n' order by l.channel collate "C") from rlock_listener l where l.name = $1
-     and exists (select from pg_stat_get_activity(l.pid) a
-                 where a.backend_start = l.started or a.backend_start is null))
-from (select 1) one left join rlock_lock r on r.name = $1)";
-
-constexpr const char* insert_sql = R"(
-with w as (insert into rlock_lock (name, version, record, locked_by, lock_until, forget_at)
-  values ($1, $2::bigint, $3, $4, to_timestamp($5::float8), to_timestamp($6::float8))
-  on conflict (name) do nothing returning name))";
-
-constexpr const char* update_sql = R"(
-with w as (update rlock_lock set version = $2::bigint, record = $3, locked_by = $4, lock_until = to_timestamp($5::float8),
-  forget_at = to_timestamp($6::float8) where name = $1 and version = $7::bigint returning name))";
-
 // A commit that a crash of the server may lose would let two jobs run.
 constexpr const char* durable_sql = R"(
 select case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', true) end from w)";
 
-constexpr const char* listen_sql = R"(
-with me as (select pid, backend_start from pg_stat_get_activity(pg_backend_pid())),
-  wanted as (select * from unnest($1::text[], $2::text[], $3::bigint[]) as t(name, channel, version)),
-  dead as (delete from rlock_listener l using (select distinct name from wanted) w where l.name = w.name
-    and l.pid <> pg_backend_pid() and not exists (select from pg_stat_get_activity(l.pid) a
-      where a.backend_start = l.started or a.backend_start is null)),
-  mine as (insert into rlock_listener select w.name, w.channel, me.pid, me.backend_start from me, wanted w
-    on conflict (name, channel, pid) do update set started = excluded.started)
-insert into rlock_lock (name, version, record) select name, max(version), '' from wanted group by name order by name
-on conflict (name) do update set version = excluded.version)";
+constexpr const char* events_sql = "select entry from {event} where name = $1 order by id";
+constexpr const char* with_events_sql = "select distinct name from {event} order by name";
 
-constexpr const char* held_sql = R"(
-select name from rlock_lock where locked_by is not null and (lock_until is null or lock_until > statement_timestamp())
-  order by name)";
-constexpr const char* with_events_sql = "select distinct name from rlock_event order by name";
-
-// Rows that are of no use any more are deleted by now and then one commit, with the events of their locks.
-constexpr const char* forget_sql = R"(
-with dead as (delete from rlock_listener l where not exists (select from pg_stat_get_activity(l.pid) a
-    where a.backend_start = l.started or a.backend_start is null)),
-  gone as (delete from rlock_lock where name in (select name from rlock_lock
-  where forget_at < statement_timestamp() - interval '1 hour' limit 100 for update skip locked) returning name)
-delete from rlock_event e using gone where e.name = gone.name)";
 constexpr const char* erase_sql = R"(
-with l as (delete from rlock_listener where name = $1), e as (delete from rlock_event where name = $1)
-delete from rlock_lock where name = $1)";
-constexpr std::uint64_t commits_per_cleaning = 128;
+with l as (delete from {listener} where name = $1), e as (delete from {event} where name = $1)
+delete from {lock} where name = $1)";
 
-// A channel of PostgreSQL has at most 63 bytes, so its name is a hash (FNV-1a), and the message begins with the channel.
-std::string notify_channel(std::string_view channel)
-{
-  std::uint64_t hash = 1469598103934665603U;
-  for (const char byte : channel) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-  }
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    digits += "0123456789abcdef"[hash >> shift & 0xFU];
-  }
-  return "rlock_" + digits;
-}
+// Rows that are of no use any more are deleted by now and then one commit.
+constexpr std::uint64_t commits_per_cleaning = 128;
 
 // The text form of an array.
 std::string array_of(const std::vector<std::string>& texts)
@@ -102,17 +54,6 @@ std::string array_of(const std::vector<std::string>& texts)
     all += '"';
   }
   return all + "}";
-}
-
-std::string hex_of(std::string_view bytes)
-{
-  std::string text = "\\x";
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += "0123456789abcdef"[value >> 4U];
-    text += "0123456789abcdef"[value & 0xFU];
-  }
-  return text;
 }
 
 // Seconds since 1970, for to_timestamp; NULL for 0.
@@ -158,11 +99,11 @@ void add_log(Statement& statement, const record::LogChange& log)
     }
     const std::string id_list = statement.add(array_of(ids));
     const std::string entry_list = statement.add(array_of(entries));
-    statement.sql += ", e as (insert into rlock_event select w.name, t.id, t.entry from w, unnest(" + id_list +
+    statement.sql += ", e as (insert into {event} select w.name, t.id, t.entry from w, unnest(" + id_list +
                      "::bigint[], " + entry_list +
                      "::bytea[]) as t(id, entry) on conflict (name, id) do update set entry = excluded.entry)";
   }
-  const std::string delete_of_lock = " as (delete from rlock_event using w where rlock_event.name = w.name and id ";
+  const std::string delete_of_lock = " as (delete from {event} x using w where x.name = w.name and x.id ";
   if (log.first_kept) {
     statement.sql += ", p" + delete_of_lock + "< " + statement.add(std::to_string(*log.first_kept)) + "::bigint)";
   }
@@ -171,109 +112,74 @@ void add_log(Statement& statement, const record::LogChange& log)
   }
 }
 
+// To the connections that listen, and into the inboxes of listeners that poll.
 void add_messages(Statement& statement, std::span<const Message> messages)
 {
   std::vector<std::string> channels;
+  std::vector<std::string> notified;
   std::vector<std::string> texts;
   for (const Message& each : messages) {
-    channels.push_back(notify_channel(each.channel));
+    channels.push_back(each.channel);
+    notified.push_back(notify_channel(each.channel));
     texts.push_back(each.channel + "\n" + each.text);
   }
   const std::string channel_list = statement.add(array_of(channels));
+  const std::string notified_list = statement.add(array_of(notified));
   const std::string text_list = statement.add(array_of(texts));
-  statement.sql += ", n as materialized (select pg_notify(m.channel, m.text) from w, unnest(" + channel_list +
-                   "::text[], " + text_list + "::text[]) with ordinality as m(channel, text, at))";
+  statement.sql += ", m as (select t.*, w.name from w, unnest(" + channel_list + "::text[], " + notified_list +
+                   "::text[], " + text_list +
+                   "::text[]) with ordinality as t(channel, notified, text, at)), "
+                   "n as materialized (select pg_notify(m.notified, m.text) from m order by m.at), "
+                   "i as (update {listener} l set inbox = l.inbox || s.texts from "
+                   "(select name, channel, array_agg(text order by at) as texts from m group by name, channel) s "
+                   "where l.name = s.name and l.channel = s.channel and l.until is not null)";
 }
-
-class NotifiedSource final : public MessageSource {
- public:
-  NotifiedSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng)
-      : m_connection(spec, clock), m_rng(std::move(rng))
-  {
-  }
-
-  Result<Done> listen(std::span<const LockChannel> channels, const CallLimits& limit)
-  {
-    std::string sql;
-    std::vector<std::string> names;
-    std::vector<std::string> heard;
-    std::vector<std::string> versions;
-    for (const LockChannel& each : channels) {
-      sql += "listen " + notify_channel(each.channel) + ";";
-      names.emplace_back(each.lock);
-      heard.emplace_back(each.channel);
-      versions.push_back(std::to_string(static_cast<std::int64_t>(m_rng->next())));
-    }
-    if (const auto listening = m_connection.run(sql, limit); !listening) {
-      return listening.error();
-    }
-    const std::array parameters{Parameter{array_of(names)}, Parameter{array_of(heard)}, Parameter{array_of(versions)}};
-    const auto noted = m_connection.ask(listen_sql, parameters, limit);
-    return noted ? Result(Done{}) : Result<Done>(noted.error());
-  }
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
-  {
-    return listen({&channel, 1}, limit);
-  }
-
-  Result<std::optional<Message>> next(const CallLimits& limit) override
-  {
-    auto text = m_connection.next_notification(limit);
-    if (!text) {
-      return text.error();
-    }
-    if (!*text) {
-      return std::optional<Message>{};
-    }
-    const auto end = std::min((*text)->find('\n'), (*text)->size());
-    return std::optional(Message{(*text)->substr(0, end), (*text)->substr(std::min(end + 1, (*text)->size()))});
-  }
-  [[nodiscard]] int fd() const override { return m_connection.fd(); }
-
- private:
-  Connection m_connection;
-  std::unique_ptr<Rng> m_rng;
-};
 
 class PostgresBackend final : public Backend {
  public:
   PostgresBackend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
-      : m_spec(std::move(spec)), m_clock(clock), m_rng(std::move(rng)), m_connection(m_spec, clock)
+      : m_spec(std::move(spec)),
+        m_clock(clock),
+        m_rng(std::move(rng)),
+        m_tables(tables_for(m_spec.table)),
+        m_read(read_sql(m_tables)),
+        m_insert(insert_sql(m_tables)),
+        m_update(update_sql(m_tables)),
+        m_shared(std::make_shared<Connection>(m_spec, clock)),
+        m_connection(*m_shared),
+        m_listeners(m_shared, m_spec, m_tables, clock)
   {
   }
 
   Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
   {
     const std::array parameters{Parameter{std::string(name)}};
-    const auto rows = ask(read_sql, parameters, limit);
+    const auto rows = ask(m_read, parameters, limit);
     if (!rows) {
       return rows.error();
     }
-    if (rows->count() != 1) {
-      return Error{ErrorCode::internal, m_connection.where() + " answered a read with no row"};
+    if (rows->count() != 1 || rows->columns() != (m_tables.are_shared ? read_end_type + 1 : read_channels + 1)) {
+      m_connection.drop();
+      return Error{ErrorCode::internal, m_connection.where() + " answered nonsense (is it PostgreSQL?)"};
     }
-    Snapshot state{.version = {}, .bytes = {}, .time_us = rows->number(0, 0), .listeners = {}};
-    if (!rows->is_null(0, 1)) {
-      state.version = std::to_string(rows->number(0, 1));
-      state.bytes = rows->text(0, 2);
-    }
-    state.listeners = lines_of(rows->text(0, 3));
-    return state;
+    return m_tables.are_shared ? shared_snapshot(*rows) : own_snapshot(*rows);
   }
 
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
                           const CallLimits& limit) override
   {
     const std::string next = std::to_string(static_cast<std::int64_t>(m_rng->next()));
-    Statement statement{.sql = version.empty() ? insert_sql : update_sql,
+    Statement statement{.sql = version.empty() ? m_insert : m_update,
                         .parameters = {{.text = std::string(name)},
                                        {.text = next},
                                        {.text = std::string(change.bytes), .is_binary = true},
                                        {.text = change.face.holder, .is_null = change.face.holder.empty()},
-                                       time_parameter(change.face.until_us),
-                                       time_parameter(change.face.forget_us)}};
+                                       time_parameter(change.face.until_us)}};
+    if (!m_tables.are_shared) {
+      statement.parameters.push_back(time_parameter(change.face.forget_us));
+    }
     if (!version.empty()) {
-      statement.add(version);
+      add_version(statement, version);
     }
     add_log(statement, change.log);
     if (!change.messages.empty()) {
@@ -282,7 +188,7 @@ class PostgresBackend final : public Backend {
     } else {
       statement.sql += durable_sql;
     }
-    const auto rows = m_connection.ask(statement.sql, statement.parameters, limit);
+    const auto rows = ask(on_tables(statement.sql, m_tables), statement.parameters, limit);
     if (!rows) {
       return m_connection.refusal() == Refusal::conflict ? Result<Commit>(Conflict{}) : rows.error();
     }
@@ -290,28 +196,24 @@ class PostgresBackend final : public Backend {
       return Commit{Conflict{}};
     }
     clean_now_and_then(limit);
-    return Commit{Committed{next}};
+    return Commit{Committed{m_tables.are_shared ? version_of(next, change.face) : next}};
   }
 
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
-    auto source = std::make_unique<NotifiedSource>(m_spec, m_clock, std::make_unique<SystemRng>());
-    const auto listening = source->listen(channels, limit);
-    if (!listening) {
-      return listening.error();
-    }
-    return std::unique_ptr<MessageSource>(std::move(source));
+    return m_listeners.open(channels, limit);
   }
 
   Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
   {
     const std::array parameters{Parameter{std::string(name)}};
-    return column(ask("select entry from rlock_event where name = $1 order by id", parameters, limit));
+    return column(ask(on_tables(events_sql, m_tables), parameters, limit));
   }
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
   {
-    auto names = column(ask(which == Which::held ? held_sql : with_events_sql, {}, limit));
+    auto names =
+        column(ask(which == Which::held ? held_sql(m_tables) : on_tables(with_events_sql, m_tables), {}, limit));
     if (names) {
       const std::string pattern(glob);
       std::erase_if(*names, [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0; });
@@ -322,36 +224,98 @@ class PostgresBackend final : public Backend {
   Result<Done> erase(std::string_view name, const CallLimits& limit) override
   {
     const std::array parameters{Parameter{std::string(name)}};
-    const auto erased = m_connection.ask(erase_sql, parameters, limit);
+    const auto erased = m_connection.ask(on_tables(erase_sql, m_tables), parameters, limit);
     return erased ? Result(Done{}) : Result<Done>(erased.error());
   }
 
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override
   {
-    return postgres::check_server(m_connection, m_spec, m_clock, limit);
+    return postgres::check_server(m_connection, m_spec, m_tables, m_clock, limit);
   }
 
+  [[nodiscard]] bool is_shared() const override { return m_tables.are_shared; }
   void drop_connection() override { m_connection.drop(); }
 
  private:
+  enum ReadColumn { read_time, read_version, read_record, read_channels, read_end, read_holder, read_end_type };
+
+  static Snapshot own_snapshot(const Rows& rows)
+  {
+    Snapshot state{.version = {}, .bytes = {}, .time_us = rows.number(0, read_time), .listeners = {}};
+    if (!rows.is_null(0, read_version)) {
+      state.version = std::to_string(rows.number(0, read_version));
+      state.bytes = rows.text(0, read_record);
+    }
+    state.listeners = lines_of(rows.text(0, read_channels));
+    return state;
+  }
+
+  // The version of a shared row is also its face, because the other program changes that alone.
+  [[nodiscard]] Result<Snapshot> shared_snapshot(const Rows& rows) const
+  {
+    Snapshot state = own_snapshot(rows);
+    if (!state.version.empty()) {
+      if (rows.text(0, read_end_type) != "timestamp without time zone") {
+        return Error{ErrorCode::config, m_connection.where() + ": lock_until is a " +
+                                            printable(rows.text(0, read_end_type)) + " (it must be a timestamp)"};
+      }
+      state.face = record::Face{.holder = rows.text(0, read_holder), .until_us = rows.number(0, read_end)};
+      state.version = version_of(state.version, *state.face);
+    }
+    return state;
+  }
+  static std::string version_of(const std::string& number, const record::Face& face)
+  {
+    return number + " " + std::to_string(face.until_us) + " " + face.holder;
+  }
+  void add_version(Statement& statement, std::string_view version) const
+  {
+    if (!m_tables.are_shared) {
+      statement.add(std::string(version));
+      return;
+    }
+    const auto first = version.find(' ');
+    const auto second = version.find(' ', first + 1);
+    statement.add(std::string(version.substr(0, first)));
+    statement.add(std::string(version.substr(first + 1, second - first - 1)));
+    statement.add(std::string(version.substr(second + 1)));
+  }
+
   // Makes the tables where there are none. Two clients may do that at once; the one that fails asks again.
   Result<Rows> ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit)
   {
     constexpr int most_tries = 3;
     auto rows = m_connection.ask(sql, parameters, limit);
-    for (int tries = 0; !rows && m_connection.refusal() == Refusal::no_such_table && tries < most_tries; ++tries) {
+    for (int tries = 0; !rows && is_something_missing() && tries < most_tries; ++tries) {
       if (!m_spec.creates_tables) {
-        return Error{ErrorCode::config, m_connection.where() +
-                                            " has no table rlock_lock (leave out create=no once, or "
-                                            "make the tables that rlock acl prints)"};
+        return missing();
       }
-      const auto made = m_connection.run(std::string(create_tables_sql), limit);
+      const auto made = m_connection.run(create_sql(m_tables), limit);
       if (!made && made.error().code == ErrorCode::refused) {
         return made.error();
       }
       rows = m_connection.ask(sql, parameters, limit);
     }
     return rows;
+  }
+
+  // A column of rlock may be missing in the table of another program; in rlock's own table it means that the table is another.
+  [[nodiscard]] bool is_something_missing() const
+  {
+    return m_connection.refusal() == Refusal::no_such_table ||
+           (m_tables.are_shared && m_connection.refusal() == Refusal::no_such_column);
+  }
+  [[nodiscard]] Error missing() const
+  {
+    if (!m_tables.are_shared) {
+      return {ErrorCode::config,
+              m_connection.where() +
+                  " has no table rlock_lock (leave out create=no once, or make the tables that rlock "
+                  "acl prints)"};
+    }
+    return {ErrorCode::config, m_connection.where() + ": the table " + printable(m_spec.table) +
+                                   " is missing, or has no columns of rlock (run what rlock acl prints, or add "
+                                   "create=yes to the URL once)"};
   }
 
   // The first column of all rows.
@@ -372,14 +336,20 @@ class PostgresBackend final : public Backend {
   void clean_now_and_then(const CallLimits& limit)
   {
     if (below(*m_rng, commits_per_cleaning) == 0) {
-      [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql, {}, limit);
+      [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql(m_tables), {}, limit);
     }
   }
 
   ConnectionSpec m_spec;
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
-  Connection m_connection;
+  const Tables m_tables;
+  const std::string m_read;
+  const std::string m_insert;
+  const std::string m_update;
+  std::shared_ptr<Connection> m_shared;  // with the listeners
+  Connection& m_connection;
+  ListenerFactory m_listeners;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 // One row of text, with a value for each Column. Each user may ask all of it; the server hides sync_state from users without pg_monitor.
 constexpr const char* facts_sql = R"(
-with t as (select to_regclass(name)::oid as id from unnest(array['rlock_lock', 'rlock_event', 'rlock_listener']) name)
+with t as (select to_regclass(name)::oid as id from unnest(array['{lock}', '{event}', '{listener}']) name)
 select current_setting('server_version_num'), current_setting('server_version'), pg_is_in_recovery(),
   current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
   current_setting('synchronous_standby_names'), current_setting('server_encoding'),
@@ -67,11 +67,12 @@ Finding tables(const ServerFacts& facts)
   if (facts.number(tables_there) == table_count) {
     return facts.number(tables_permitted) == table_count
                ? ok("tables", "they are there, in the schema " + facts.text(schema_name))
-               : fail("tables", "the user " + user + " may not read and write them", "run: " + grant_sql(user));
+               : fail("tables", "the user " + user + " may not read and write them",
+                      "run: " + grant_sql(facts.tables, user));
   }
   if (!facts.creates_tables) {
-    return fail("tables", "they are not there, and create=no forbids to make them",
-                "run what rlock acl prints, or leave out create=no once");
+    return fail("tables", "they are not there, and the URL forbids to make them",
+                "run what rlock acl prints, or give create=yes once");
   }
   return facts.is(may_create)
              ? ok("tables", "the first lock makes them, in the schema " + facts.text(schema_name))
@@ -140,8 +141,9 @@ Finding connections(const ServerFacts& facts)
   const std::int64_t used = facts.number(connections_used);
   const std::int64_t most = facts.number(max_connections);
   const std::string found = std::to_string(used) + " of " + std::to_string(most);
-  return used * 5 >= most * 4 ? warn("connections", found, "raise max_connections: each waiter has two connections")
-                              : ok("connections", found);
+  return used * 5 >= most * 4
+             ? warn("connections", found, "raise max_connections: each holder and each waiter has a connection")
+             : ok("connections", found);
 }
 
 Finding encryption(const ServerFacts& facts)
@@ -198,14 +200,14 @@ std::vector<Finding> findings_of(const ServerFacts& facts)
   return findings;
 }
 
-Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Clock& clock,
-                                          const CallLimits& limit)
+Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
+                                          const Clock& clock, const CallLimits& limit)
 {
   if (const auto connected = connection.run("select 1", limit); !connected) {
     return connected.error();
   }
   const std::int64_t before = wall_clock_ms();
-  const auto rows = connection.run(facts_sql, limit);
+  const auto rows = connection.run(on_tables(facts_sql, tables), limit);
   const std::int64_t after = wall_clock_ms();
   if (!rows) {
     return rows.error();
@@ -214,6 +216,7 @@ Result<std::vector<Finding>> check_server(Connection& connection, const Connecti
     return Error{ErrorCode::internal, connection.where() + " answered with no row (is it PostgreSQL?)"};
   }
   ServerFacts facts{.columns = {},
+                    .tables = tables,
                     .creates_tables = spec.creates_tables,
                     .is_woken = is_delivered(connection, spec, clock, limit),
                     .ahead_ms = 0,

@@ -8,6 +8,7 @@
 #include <vector>
 #include "base/clock.h"
 #include "lock/abilities.h"
+#include "store/postgres/postgres_schema.h"
 #include "store/postgres/postgres_url.h"
 
 namespace rlock::postgres {
@@ -42,6 +43,7 @@ enum Column : std::uint8_t {
 
 struct ServerFacts {
   std::array<std::string, column_count> columns;
+  Tables tables;
   bool creates_tables = true;
   bool is_woken = true;        // a message of NOTIFY reached another connection
   std::int64_t ahead_ms = 0;   // of the server's clock
@@ -56,7 +58,7 @@ struct ServerFacts {
 std::vector<Finding> findings_of(const ServerFacts& facts);
 
 // StoreChecks::check_server.
-Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Clock& clock,
-                                          const CallLimits& limit);
+Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
+                                          const Clock& clock, const CallLimits& limit);
 
 }  // namespace rlock::postgres

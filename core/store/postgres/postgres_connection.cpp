@@ -32,12 +32,14 @@ constexpr auto states = std::to_array<StateRow>({
     {"42P01", ErrorCode::config, Refusal::no_such_table, ""},
     {"3F000", ErrorCode::config, Refusal::other, " (create the schema, or set search_path)"},
     {"42501", ErrorCode::refused, Refusal::other, " (rlock acl prints the GRANT that rlock needs)"},
-    {"42703", ErrorCode::config, Refusal::other,
+    {"42703", ErrorCode::config, Refusal::no_such_column,
      ": a table of this name is not rlock's (use another schema or database)"},
     {"40001", ErrorCode::server_not_ready, Refusal::conflict, ""},
     {"40P01", ErrorCode::server_not_ready, Refusal::conflict, ""},
     {"54000", ErrorCode::config, Refusal::other, " (the name of the lock is too long)"},
+    {"22001", ErrorCode::config, Refusal::other, " (the name of the lock is longer than its column)"},
     {"22021", ErrorCode::config, Refusal::other, " (the name of the lock is no text of the database's encoding)"},
+    {"22P05", ErrorCode::config, Refusal::other, " (the name of the lock is no text of the database's encoding)"},
     {"25006", ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
     {"28", ErrorCode::refused, Refusal::other, ""},
     {"53", ErrorCode::server_not_ready, Refusal::other, ""},
@@ -45,6 +47,19 @@ constexpr auto states = std::to_array<StateRow>({
     {"08", ErrorCode::unreachable, Refusal::other, ""},
     {"42", ErrorCode::config, Refusal::other, ""},
 });
+
+// The text of libpq, which speaks English because rlock sets no locale, or that of the server.
+bool is_about_client_certificate(std::string_view text)
+{
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  return has("requires a valid client certificate") ||
+         (has(" alert ") && (has("certificate") || has("unknown ca")));  // sent by the server
+}
+
+constexpr int oldest_version = 120'000;
+
+// An answer that has begun to arrive in time may be read for so much longer.
+constexpr Millis beyond_deadline{50};
 
 }  // namespace
 
@@ -62,6 +77,9 @@ void Connection::drop()
   if (m_pg != nullptr) {
     m_pq->PQfinish(m_pg);
     m_pg = nullptr;
+    ++m_generation;
+    m_has_old_answers = false;
+    m_heard.clear();
   }
 }
 
@@ -69,12 +87,32 @@ Result<Done> Connection::wait(int events, Instant since, const CallLimits& limit
 {
   switch (wait_for(fd(), static_cast<short>(events), *m_clock, limit)) {
     case Waited::ready: return Done{};
-    case Waited::stopped: drop(); return interrupted();
+    case Waited::stopped: return interrupted();
     case Waited::late: break;
   }
+  return too_late(since, limit);
+}
+
+Error Connection::too_late(Instant since, const CallLimits& limit)
+{
   drop();
-  return Error{ErrorCode::unreachable,
-               m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit) + raise_timeout};
+  return {ErrorCode::unreachable,
+          m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit) + raise_timeout};
+}
+
+// The statements of rlock need it.
+Result<Done> Connection::check_version()
+{
+  const int version = m_pq->PQserverVersion(m_pg);
+  if (version >= oldest_version) {
+    return Done{};
+  }
+  drop();
+  constexpr int major = 10'000;  // before PostgreSQL 10 a major version had two numbers
+  const std::string shown =
+      std::to_string(version / major) + (version < 10 * major ? "." + std::to_string(version / 100 % 100) : "");
+  return Error{ErrorCode::server_not_ready,
+               m_spec.url + ": PostgreSQL " + shown + " is too old (rlock needs PostgreSQL 12 or later)"};
 }
 
 // libpq has no SQLSTATE of a connection that failed, and its text may be in any language.
@@ -83,7 +121,7 @@ Error Connection::not_connected()
   const std::string text = line_of(m_pq->PQerrorMessage(m_pg));
   const bool is_login = m_pq->PQconnectionNeedsPassword(m_pg) != 0 ||
                         text.find("authentication failed") != std::string::npos ||
-                        text.find("no pg_hba.conf entry") != std::string::npos;
+                        text.find("no pg_hba.conf entry") != std::string::npos || is_about_client_certificate(text);
   drop();
   if (!Fd(::open("/", O_RDONLY | O_CLOEXEC))) {
     return {ErrorCode::os, "cannot connect to " + m_spec.url + ": " + os_text(errno) + " (raise ulimit -n)"};
@@ -123,22 +161,32 @@ Result<Done> Connection::connect(const CallLimits& limit)
   if (m_pg == nullptr) {
     return Error{ErrorCode::os, "no memory for a connection to PostgreSQL"};
   }
+  ++m_generation;
+  m_pq->PQsetNoticeReceiver(
+      m_pg, [](void*, const PGresult*) {}, nullptr);  // the default one writes to standard error
   for (auto state = PGRES_POLLING_WRITING; state != PGRES_POLLING_OK; state = m_pq->PQconnectPoll(m_pg)) {
     if (m_pq->PQstatus(m_pg) == CONNECTION_BAD || state == PGRES_POLLING_FAILED) {
       return not_connected();
     }
+    if (m_clock->now() > limit.deadline + beyond_deadline) {
+      return too_late(start, limit);  // from a server that sends without an end
+    }
     if (const auto ready = wait(state == PGRES_POLLING_READING ? POLLIN : POLLOUT, start, limit); !ready) {
+      drop();
       return ready;
     }
   }
   m_pq->PQsetnonblocking(m_pg, 1);
-  return Done{};
+  return check_version();
 }
 
 Error Connection::lost()
 {
   const std::string text = line_of(m_pq->PQerrorMessage(m_pg));
   drop();
+  if (text.starts_with("lost synchronization with server") || text.starts_with("message contents do not agree")) {
+    return {ErrorCode::internal, m_spec.url + " answered nonsense (is it PostgreSQL?): " + text};
+  }
   return {
       .code = ErrorCode::unreachable, .text = "lost the connection to " + m_spec.url + ": " + text, .was_there = true};
 }
@@ -163,12 +211,16 @@ Result<Rows> Connection::answer(Instant since, const CallLimits& limit)
 {
   std::optional<Rows> rows;
   std::optional<Error> error;
+  m_has_old_answers = true;
   for (;;) {
     const int left = m_pq->PQflush(m_pg);
     if (left < 0) {
       return lost();
     }
     if (left == 1 || m_pq->PQisBusy(m_pg) != 0) {
+      if (m_clock->now() > limit.deadline + beyond_deadline) {
+        return too_late(since, limit);  // from a server that sends messages without an end
+      }
       if (const auto ready = wait(left == 1 ? POLLOUT | POLLIN : POLLIN, since, limit); !ready) {
         return ready.error();
       }
@@ -191,22 +243,47 @@ Result<Rows> Connection::answer(Instant since, const CallLimits& limit)
     }
     rows.emplace(std::move(part));
   }
+  m_has_old_answers = false;
+  keep_notifications();
   if (error) {
     return *error;
   }
   return rows ? Result(*std::move(rows)) : lost();
 }
 
-Result<Done> Connection::begin(const CallLimits& limit)
+// What the server refused then concerns nobody any more.
+Result<Done> Connection::read_old_answers(Instant since, const CallLimits& limit)
+{
+  const auto old = answer(since, limit);
+  if (m_pg == nullptr || m_has_old_answers) {
+    return old.error();
+  }
+  m_refusal = Refusal::none;
+  return Done{};
+}
+
+Result<Done> Connection::begin(Instant since, const CallLimits& limit)
 {
   m_refusal = Refusal::none;
-  return m_pg == nullptr ? connect(limit) : Result(Done{});
+  if (m_pg == nullptr) {
+    return connect(limit);
+  }
+  return m_has_old_answers ? read_old_answers(since, limit) : Result(Done{});
+}
+
+void Connection::send_ahead(const std::string& sql)
+{
+  if (m_pg == nullptr || m_has_old_answers) {
+    return;
+  }
+  m_has_old_answers = m_pq->PQsendQuery(m_pg, sql.c_str()) != 0;
+  [[maybe_unused]] const int left = m_pq->PQflush(m_pg);  // the next request sends the rest
 }
 
 Result<Rows> Connection::ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit)
 {
   const Instant start = m_clock->now();
-  if (const auto ready = begin(limit); !ready) {
+  if (const auto ready = begin(start, limit); !ready) {
     return ready.error();
   }
   std::vector<const char*> values;
@@ -226,21 +303,29 @@ Result<Rows> Connection::ask(const std::string& sql, std::span<const Parameter> 
 Result<Rows> Connection::run(const std::string& sql, const CallLimits& limit)
 {
   const Instant start = m_clock->now();
-  if (const auto ready = begin(limit); !ready) {
+  if (const auto ready = begin(start, limit); !ready) {
     return ready.error();
   }
   return m_pq->PQsendQuery(m_pg, sql.c_str()) == 0 ? Result<Rows>(lost()) : answer(start, limit);
 }
 
-std::optional<std::string> Connection::buffered_notification()
+void Connection::keep_notifications()
 {
-  PGnotify* const heard = m_pq->PQnotifies(m_pg);
-  if (heard == nullptr) {
+  while (PGnotify* const heard = m_pq->PQnotifies(m_pg)) {
+    m_heard.emplace_back(heard->extra);
+    m_pq->PQfreemem(heard);
+  }
+}
+
+std::optional<std::string> Connection::kept_notification()
+{
+  keep_notifications();
+  if (m_heard.empty()) {
     return std::nullopt;
   }
-  std::string text = heard->extra;
-  m_pq->PQfreemem(heard);
-  return text;
+  std::optional<std::string> first = std::move(m_heard.front());
+  m_heard.pop_front();
+  return first;
 }
 
 Result<std::optional<std::string>> Connection::next_notification(const CallLimits& limit)
@@ -249,7 +334,7 @@ Result<std::optional<std::string>> Connection::next_notification(const CallLimit
     if (m_pg == nullptr) {
       return Error{ErrorCode::unreachable, "lost the connection to " + m_spec.url + " that listens"};
     }
-    if (auto heard = buffered_notification(); heard || is_last) {
+    if (auto heard = kept_notification(); heard || is_last) {
       return heard;
     }
     const Waited waited = wait_for(fd(), POLLIN, *m_clock, limit);

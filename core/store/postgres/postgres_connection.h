@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,7 @@ class Rows {
  public:
   Rows(PGresult* rows, const Libpq& pq) : m_rows(rows, FreeRows{&pq}), m_pq(&pq) {}
   [[nodiscard]] int count() const { return m_pq->PQntuples(m_rows.get()); }
+  [[nodiscard]] int columns() const { return m_pq->PQnfields(m_rows.get()); }
   [[nodiscard]] bool is_null(int row, int column) const { return m_pq->PQgetisnull(m_rows.get(), row, column) != 0; }
   [[nodiscard]] std::string text(int row, int column) const
   {
@@ -47,9 +49,10 @@ class Rows {
 };
 
 // What the server refused, where the adapter tells cases apart.
-enum class Refusal { none, no_such_table, conflict, other };
+enum class Refusal { none, no_such_table, no_such_column, conflict, other };
 
-// Not thread-safe. After an Error, unless refusal() says that the server answered, the connection is dropped.
+// Not thread-safe. After an Error, unless refusal() says that the server answered, the connection is dropped. A request that the
+// stop token interrupts keeps it: the next request reads that answer first, and drops it.
 class Connection {
  public:
   // `clock` must outlive it. Connects at the first request.
@@ -70,25 +73,41 @@ class Connection {
 
   // The next notification; nullopt: none by the deadline.
   Result<std::optional<std::string>> next_notification(const CallLimits& limit);
+  // A notification has arrived with an answer, so that fd() does not become readable for it.
+  [[nodiscard]] bool has_notification() const { return !m_heard.empty(); }
+
+  // Sends statements without waiting. The next request reads their answer first. Does nothing where there is no connection.
+  void send_ahead(const std::string& sql);
 
   void drop();
+  // Changes whenever a connection is made or dropped. Odd: there is one.
+  [[nodiscard]] std::uint64_t generation() const { return m_generation; }
+  // The process of the server as it said at the login; 0: not connected. A pooler says a number of its own.
+  [[nodiscard]] int server_pid() const { return m_pg == nullptr ? 0 : m_pq->PQbackendPID(m_pg); }
   [[nodiscard]] int fd() const { return m_pg == nullptr ? -1 : m_pq->PQsocket(m_pg); }
   [[nodiscard]] const std::string& where() const { return m_spec.url; }
 
  private:
-  Result<Done> begin(const CallLimits& limit);
+  Result<Done> begin(Instant since, const CallLimits& limit);
+  Result<Done> read_old_answers(Instant since, const CallLimits& limit);
   Result<Done> connect(const CallLimits& limit);
   Result<Done> wait(int events, Instant since, const CallLimits& limit);
+  Error too_late(Instant since, const CallLimits& limit);
+  Result<Done> check_version();
   Result<Rows> answer(Instant since, const CallLimits& limit);
   Error not_connected();
   Error lost();
   Error refused(const PGresult* answer);
-  std::optional<std::string> buffered_notification();
+  void keep_notifications();
+  std::optional<std::string> kept_notification();
 
   ConnectionSpec m_spec;
   const Clock* m_clock;
   const Libpq* m_pq = nullptr;
   PGconn* m_pg = nullptr;
+  std::uint64_t m_generation = 0;
+  bool m_has_old_answers = false;  // that a request before did not wait for
+  std::deque<std::string> m_heard;
   Refusal m_refusal = Refusal::none;
 };
 

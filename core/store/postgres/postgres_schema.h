@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables in which the locks are, and the rights on them that a user needs.
+// The tables in which the locks are, the statements on them, and the rights on them that a user needs. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,28 +7,48 @@
 
 namespace rlock::postgres {
 
-// fillfactor: an update finds room on the page of the row. A listener is alive while the server process of its connection is.
-inline constexpr std::string_view create_tables_sql =
-    R"(create table if not exists rlock_lock (name text collate "C" primary key, version bigint not null, record bytea not null,
-  locked_by text, lock_until timestamptz, forget_at timestamptz) with (fillfactor = 50);
-create index if not exists rlock_lock_held on rlock_lock (name) where locked_by is not null;
-create table if not exists rlock_event (name text collate "C" not null, id bigint not null, entry bytea not null,
-  primary key (name, id));
-create table if not exists rlock_listener (name text collate "C" not null, channel text not null, pid int not null,
-  started timestamptz not null, primary key (name, channel, pid));
-)";
+// The names as they stand in SQL.
+struct Tables {
+  std::string lock = "rlock_lock";
+  std::string event = "rlock_event";
+  std::string listener = "rlock_listener";
+  // The table of locks is that of ShedLock, which other programs write too. rlock has two columns beside ShedLock's four, and no
+  // other column of its own.
+  bool are_shared = false;
+};
+
+// `table`: the name of ShedLock's table, such as "shedlock" or "jobs.shedlock"; empty: rlock's own tables.
+Tables tables_for(std::string_view table);
+
+// Replaces {lock}, {event} and {listener}, and the words below, in a statement:
+//   {alive}    whether the row l of the table of listeners is that of a living client
+//   {now}      the time of the statement, as ShedLock stores times
+//   {version}  the column with the version
+std::string on_tables(std::string_view sql, const Tables& tables);
+
+// $1 the name → time in microseconds, version, record, channels; for a shared table also the end in microseconds, the holder, and
+// the type of the end.
+std::string read_sql(const Tables& tables);
+
+// Statements that begin with a change of the table of locks, whose row is called w. $1 name, $2 new version, $3 record, $4 holder,
+// $5 end, then for rlock's own table $6 the time to forget. An update also has the old version, and for a shared table the end and
+// the holder that were read.
+std::string insert_sql(const Tables& tables);
+std::string update_sql(const Tables& tables);
+
+// The names of held locks.
+std::string held_sql(const Tables& tables);
+
+// Deletes rows that are of no use any more. Those of a shared table stay: ShedLock counts on the rows that it has made.
+std::string forget_sql(const Tables& tables);
+
+// Makes the tables where they are missing, and for a shared table the columns of rlock.
+std::string create_sql(const Tables& tables);
 
 // `user`: a name as it stands in SQL, without quotes.
-inline std::string grant_sql(std::string_view user)
-{
-  std::string quoted;
-  for (const char byte : user) {
-    quoted += byte == '"' ? "\"\"" : std::string(1, byte);
-  }
-  return "grant select, insert, update, delete on rlock_lock, rlock_event, rlock_listener to \"" + quoted + "\";";
-}
+std::string grant_sql(const Tables& tables, std::string_view user);
 
 // What an administrator runs, so that `user` needs no right to create tables.
-inline std::string rights_sql(std::string_view user) { return std::string(create_tables_sql) + grant_sql(user) + "\n"; }
+std::string rights_sql(const Tables& tables, std::string_view user);
 
 }  // namespace rlock::postgres

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The URL of a PostgreSQL server: as libpq reads it, and `create=no` besides.
+// The URL of a PostgreSQL server: as libpq reads it, and `create` and `table` besides.
 #pragma once
 
 #include <string>
@@ -17,6 +17,7 @@ struct ConnectionSpec {
   std::string password;
   bool verifies_tls = false;  // demands a server with a valid certificate
   bool creates_tables = true;
+  std::string table = {};  // of ShedLock, to share it; empty: rlock's own tables
 };
 
 // Takes the password and user out of the URL, and lets libpq check the rest. Errors: ErrorCode::usage: the URL is invalid or has

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// PostgreSQL servers that refuse, that are no primary server, that are too old, or that speak nonsense: the right code, one clear
+// line, and no job.
+#include "support/clean_text.h"
+#include "support/hostile_server.h"
+#include "support/integration.h"
+#include "support/postgres_fixture.h"
+
+using namespace rlock::test;
+
+namespace {
+
+Words job_on(const std::string& url, const Words& more = {"-k", "k"})
+{
+  return joined(joined({"run", "-S", url}, more), {"--", "echo", "the-job-ran"});
+}
+
+void check_refused(const std::string& url, int code, const std::string& says, const Words& more = {"-k", "k"})
+{
+  CAPTURE(says);
+  const Finished end = run_rlock(job_on(url, more));
+  CHECK_MESSAGE(end.code == code, end.err);
+  CHECK(end.out.empty());
+  CHECK_MESSAGE(has(end.err, says), end.err);
+  CHECK_MESSAGE(count(end.err, "\n") == 1, end.err);
+  CHECK(is_clean(end.err));
+}
+
+void check_granted(const std::string& url)
+{
+  const Finished end = run_rlock(job_on(url));
+  CHECK_MESSAGE(end.code == 0, end.err);
+  CHECK(end.out == "the-job-ran\n");
+}
+
+// A message of the server, by PostgreSQL's protocol 3.
+std::string framed(char type, const std::string& body)
+{
+  const auto size = static_cast<std::uint32_t>(body.size() + 4);
+  std::string text(1, type);
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    text += static_cast<char>(size >> shift & 0xFFU);
+  }
+  return text + body;
+}
+
+std::string ready() { return framed('Z', "I"); }
+
+// The answer to a login without a password.
+std::string welcome(const std::string& version)
+{
+  using namespace std::string_literals;
+  const auto parameter = [](const std::string& name, const std::string& value) {
+    return framed('S', name + '\0' + value + '\0');
+  };
+  return framed('R', "\0\0\0\0"s) + parameter("server_version", version) + parameter("client_encoding", "UTF8") +
+         parameter("standard_conforming_strings", "on") + parameter("default_transaction_read_only", "off") +
+         parameter("in_hot_standby", "off") + framed('K', "\0\0\0\1\0\0\0\2"s) + ready();
+}
+
+// A row with one column, which is the text.
+std::string row(const std::string& text)
+{
+  using namespace std::string_literals;
+  const std::string size{'\0', '\0', '\0', static_cast<char>(text.size())};
+  return framed('T', "\0\1c\0"s + "\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0"s) +
+         framed('D', "\0\1"s + size + text) + framed('C', "SELECT 1\0"s) + ready();
+}
+
+std::string url_of(const HostileServer& server)
+{
+  return "postgresql://u@127.0.0.1:" + std::to_string(server.port()) + "/d?sslmode=disable&gssencmode=disable";
+}
+
+}  // namespace
+
+TEST_CASE("postgres refusals: a wrong password, or none, is 77; the right one is accepted, and never shown")
+{
+  const std::string rules = file_for_postgres("local all postgres trust\nlocal all all scram-sha-256\n");
+  const PostgresServer server({"hba_file=" + rules});
+  CHECK(server.sql("create role bob login password 'hunter2'; grant all on schema public to bob").empty());
+  const std::string url = server.url("bob");
+  check_granted(url + "&password=hunter2");
+  check_refused(url + "&password=wrong", 77, "password authentication failed");
+  check_refused(url, 77, "no password supplied");
+  check_refused(server.url("nobody"), 77, "no password supplied");
+}
+
+TEST_CASE("postgres refusals: no rule of pg_hba.conf is 77, no such database is 69")
+{
+  const std::string rules = file_for_postgres("local all postgres trust\n");
+  const PostgresServer server({"hba_file=" + rules});
+  check_refused(server.url("bob"), 77, "no pg_hba.conf entry");
+  check_refused(server.url("postgres", "dbname=nowhere"), 69, "database \"nowhere\" does not exist");
+}
+
+TEST_CASE("postgres refusals: tables without the right to use them are 77, with the way to the GRANT")
+{
+  const PostgresServer server;
+  check_granted(server.url());
+  CHECK(server.sql("create role bob login").empty());
+  check_refused(server.url("bob"), 77, "rlock acl prints the GRANT");
+}
+
+TEST_CASE("postgres refusals: a read-only server, or a standby, is passed over for the next host; alone it is 69")
+{
+  PostgresServer standby;
+  standby.kill();
+  standby.make_standby();
+  standby.start();
+  const PostgresServer read_only({"default_transaction_read_only=on"});
+  const PostgresServer primary;
+  const auto all_of = [](const std::vector<const PostgresServer*>& servers) {
+    std::string hosts;
+    for (const PostgresServer* each : servers) {
+      hosts += (hosts.empty() ? "" : ",") + each->socket_directory().string();
+    }
+    return "postgresql:///postgres?user=postgres&host=" + hosts;
+  };
+  check_granted(all_of({&standby, &read_only, &primary}));
+  check_refused(all_of({&standby}), 69, "session is read-only");
+  check_refused(all_of({&standby, &read_only}), 69, "session is read-only");
+}
+
+TEST_CASE("postgres refusals: a name that is no UTF-8 is 78; the longest name fits")
+{
+  const PostgresServer server;
+  check_granted(server.url());
+  check_refused(server.url(), 78, "the name of the lock is no text of the database's encoding", {"-k", "caf\xe9"});
+  std::string longest;
+  SystemRng rng;
+  while (longest.size() < 1024) {  // PostgreSQL compresses what repeats
+    longest += static_cast<char>('a' + below(rng, 26));
+  }
+  CHECK(run_rlock(job_on(server.url(), {"-k", longest})).code == 0);
+  const Finished other = run_rlock({"run", "-S", server.url(), "-k", "caf\xc3\xa9 \"x\\y\" 'z'", "--", "true"});
+  CHECK_MESSAGE(other.code == 0, other.err);
+}
+
+TEST_CASE("postgres refusals: a database of another encoding takes the names that it can write")
+{
+  const PostgresServer server;
+  CHECK(server.sql("create database latin encoding 'LATIN1' template template0 lc_collate 'C' lc_ctype 'C'").empty());
+  const std::string url = server.url("postgres", "dbname=latin");
+  const Finished written = run_rlock({"run", "-S", url, "-k", "caf\xc3\xa9", "--", "true"});
+  CHECK_MESSAGE(written.code == 0, written.err);
+  check_refused(url, 78, "no text of the database's encoding", {"-k", "\xe2\x82\xac"});
+}
+
+TEST_CASE("postgres refusals: a server that is too old is 69, with its version")
+{
+  const HostileServer old([](std::uint16_t) {
+    return answers_by_word({{.word = "SHOW", .reply = row("off")}, {.word = "", .reply = welcome("9.6.24")}});
+  });
+  check_refused(url_of(old), 69, "PostgreSQL 9.6 is too old (rlock needs PostgreSQL 12 or later)");
+}
+
+TEST_CASE("postgres refusals: a hostile server, at each step of a run, ends it in time with one clear line")
+{
+  using namespace std::string_literals;
+  const std::string notice = framed('N', "SWARNING\0C01000\0M\x1b[31mlook\0\0"s);
+  const std::string heard = framed('A', "\0\0\0\1rlock_x\0\x1b[31m\0"s);
+  const std::string error = framed('E', "SFATAL\0VFATAL\0C57P01\0M\x1b[2Jgo away\0\0"s);
+  const std::string again = framed('E', "SERROR\0VERROR\0CXXXXX\0M\x1b[2Jno\xff\0\0"s) + ready();
+  const auto after_login = [](std::string reply, bool for_ever = false) {
+    return answers_by_word(
+        {{.word = "select", .reply = std::move(reply), .for_ever = for_ever}, {.word = "", .reply = welcome("15.4")}});
+  };
+  struct Row {
+    const char* name;
+    Script script;
+  };
+  const Row rows[] = {
+      {"nonsense", says("HTTP/1.1 400 Bad Request\r\n\r\n")},
+      {"closes", [](const Peer&) {}},
+      {"stalls", says("")},
+      {"drips", drips(welcome("15.4"))},
+      {"login fails oddly", answers(error)},
+      {"half a login", answers(welcome("15.4").substr(0, 30))},
+      {"notices for ever instead of a login", says_for_ever("", notice)},
+      {"a giant message", says("R\x7f\xff\xff\xff")},
+      {"stalls after the login", after_login("")},
+      {"nonsense after the login", after_login("?????????????")},
+      {"a row of another table", after_login(row("x"))},
+      {"no row", after_login(framed('C', "SELECT 0\0"s) + ready())},
+      {"ends the connection", after_login(error)},
+      {"an error with control characters", after_login(again)},
+      {"notices for ever", after_login(notice, true)},
+      {"messages for ever", after_login(heard, true)},
+      {"rows for ever", after_login(row("x").substr(0, row("x").size() - ready().size()), true)},
+  };
+  for (const Row& each : rows) {
+    CAPTURE(each.name);
+    const HostileServer server([&](std::uint16_t) { return each.script; });
+    const auto begun = std::chrono::steady_clock::now();
+    const Finished end = run_rlock(job_on(url_of(server), {"-k", "k", "--server-timeout", "1s"}));
+    CHECK(std::chrono::steady_clock::now() - begun < 8s);
+    CHECK_MESSAGE((end.code == 69 || end.code == 70 || end.code == 78), "code " << end.code << ": " << end.err);
+    CHECK(end.out.empty());
+    CHECK_MESSAGE(count(end.err, "\n") == 1, end.err);
+    CHECK(is_clean(end.err));
+  }
+}

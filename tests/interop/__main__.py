@@ -12,25 +12,27 @@ import time
 import traceback
 
 import redisson
+import shedlock
 import string_locks
 from driver import Driver
 from rlock import Rlock
 from section import Traces
-from servers import Server
+from servers import Postgres, Server
 
 REDISSON = ("4.7.0", "3.16.8")
 HANDOVERS = 100
+JAVA = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"]
 LINES_OF_ERRORS = 60  # shown of the drivers, when a scenario has failed
 
 
 class Scene:
     """What a scenario sees."""
 
-    def __init__(self, bench, name, driver, new_driver, version):
+    def __init__(self, bench, name, driver, new_driver, version, rlock):
         self.java = self.library = driver
         self.version = version
         self.new_driver = new_driver
-        self.rlock, self.server, self.servers = bench.rlock, bench.servers[0], bench.servers
+        self.rlock, self.server, self.servers = rlock, rlock.servers[0], rlock.servers
         self.traces = Traces(os.path.join(bench.directory, re.sub(r"\W+", "-", name)))
         self._bench, self._name = bench, name
 
@@ -48,35 +50,35 @@ class Bench:
         self.options, self.failed, self.ran, self.figures = options, {}, 0, []
         self.directory = tempfile.mkdtemp(prefix="rlock-interop-")
         self.servers = [Server(os.path.join(self.directory, f"server{i}")) for i in range(3)]
-        self.rlock = Rlock(options.rlock, os.path.join(options.out, "job"), self.servers)
 
-    def library(self, name, argv, scenarios, version=()):
-        """Runs those scenarios of a library whose names match."""
+    def library(self, name, argv, scenarios, version=(), servers=None):
+        """Runs those scenarios of a library whose names match. `servers`: other servers than those of the bench."""
         chosen = [one for one in scenarios if re.search(self.options.pattern, f"{name}: {one[0]}")]
         if not chosen:
             return
-        urls = [server.url for server in self.servers]
+        rlock = Rlock(self.options.rlock, os.path.join(self.options.out, "job"), servers or self.servers)
+        urls = [] if servers else [server.url for server in self.servers]
 
         def new_driver():
             return Driver([*argv, *urls], os.path.join(self.directory, "stderr"))
 
         driver = new_driver()
         for scenario, function, *arguments in chosen:
-            if not self._run(f"{name}: {scenario}", function, arguments, driver, new_driver, version):
+            if not self._run(f"{name}: {scenario}", function, arguments, driver, new_driver, version, rlock):
                 driver.kill()  # it may still wait for locks
                 driver = new_driver()
         driver.stop()
 
-    def _run(self, name, function, arguments, driver, new_driver, version):
+    def _run(self, name, function, arguments, driver, new_driver, version, rlock):
         if time.time() > self.options.until:
             print(f"not run: {name}, because the time is over", flush=True)
             return True
-        for server in self.servers:
-            server.ask("FLUSHALL")
+        for server in rlock.servers:
+            server.clear()
         begin = time.monotonic()
         self.ran += 1
         try:
-            function(Scene(self, name, driver, new_driver, version), *arguments)
+            function(Scene(self, name, driver, new_driver, version, rlock), *arguments)
             result = "ok    "
         except Exception:
             self.failed[name] = traceback.format_exc()
@@ -111,10 +113,24 @@ def run_redisson(bench, out, version):
     jars = os.path.join(out, f"redisson-{version}")
     if not os.path.exists(f"{jars}.ready"):
         return
-    java = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/classes:{jars}/*", "Driver",
-            str(redisson.WATCHDOG_MS)]
+    java = [*JAVA, f"{jars}/classes:{jars}/*", "Driver", str(redisson.WATCHDOG_MS)]
     number = tuple(int(part) for part in version.split("."))
     bench.library(f"Redisson {version}", java, redisson.scenarios(number, HANDOVERS), number)
+
+
+def run_shedlock(bench, out):
+    jars = os.path.join(out, "shedlock")
+    if not os.path.exists(f"{jars}.ready"):
+        return
+    if not Postgres.programs():
+        print("interop: shedlock is skipped: there is no PostgreSQL server")
+        return
+    server = Postgres(os.path.join(bench.directory, "postgres"), bench.options.rlock)
+    try:
+        bench.library("ShedLock", [*JAVA, f"{jars}/classes:{jars}/*", "ShedDriver", server.jdbc_url], shedlock.scenarios(),
+                      servers=[server])
+    finally:
+        server.stop()
 
 
 def main():
@@ -128,6 +144,7 @@ def main():
     bench = Bench(options)
     try:
         run_redisson(bench, options.out, REDISSON[0])
+        run_shedlock(bench, options.out)
         for name, argv, kinds in string_locks.drivers(options.out):
             bench.library(name, argv, string_locks.scenarios(kinds))
         for version in REDISSON[1:]:

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// ShedDriver JDBC_URL: takes and releases ShedLock's locks as its standard input says. The lines and answers are those of
+// ../Driver.java. KIND is `db`, which uses the time of the database, or `jvm`, which uses the clock of this process. The verbs:
+//   lock KIND KEY AT_MOST_MS AT_LEAST_MS     held | busy
+//   extend KIND KEY AT_MOST_MS AT_LEAST_MS   held | lost
+//   unlock KIND KEY                          released
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TimeZone;
+import net.javacrumbs.shedlock.core.LockConfiguration;
+import net.javacrumbs.shedlock.core.LockProvider;
+import net.javacrumbs.shedlock.core.SimpleLock;
+import net.javacrumbs.shedlock.provider.jdbctemplate.JdbcTemplateLockProvider;
+import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
+
+public final class ShedDriver {
+  private final Map<String, LockProvider> providers = new HashMap<>();
+  private final Map<String, SimpleLock> held = new HashMap<>();
+
+  public static void main(String[] args) throws Exception {
+    ShedDriver driver = new ShedDriver(args[0]);
+    System.out.println("0 " + System.nanoTime() + " ready");
+    BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = input.readLine(); line != null; line = input.readLine()) {
+      String[] words = line.split(" ");
+      String answer;
+      try {
+        answer = driver.run(words);
+      } catch (Exception problem) {
+        answer = "error " + problem.getClass().getSimpleName() + " " + problem.getMessage();
+      }
+      System.out.println(words[0] + " " + System.nanoTime() + " " + answer.replace('\n', ' '));
+    }
+  }
+
+  private ShedDriver(String url) {
+    JdbcTemplate template = new JdbcTemplate(new DriverManagerDataSource(url));
+    providers.put("db", new JdbcTemplateLockProvider(
+        JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(template).usingDbTime().build()));
+    providers.put("jvm", new JdbcTemplateLockProvider(JdbcTemplateLockProvider.Configuration.builder()
+        .withJdbcTemplate(template).withTimeZone(TimeZone.getTimeZone("UTC")).build()));
+  }
+
+  private String run(String[] words) {
+    String kind = words[3];
+    String key = words[4];
+    String place = words[1] + " " + kind + " " + key;
+    switch (words[2]) {
+      case "lock": {
+        Optional<SimpleLock> lock = providers.get(kind).lock(
+            new LockConfiguration(Instant.now(), key, millis(words[5]), millis(words[6])));
+        lock.ifPresent(taken -> held.put(place, taken));
+        return lock.isPresent() ? "held" : "busy";
+      }
+      case "extend": {
+        Optional<SimpleLock> lock = held.remove(place).extend(millis(words[5]), millis(words[6]));
+        lock.ifPresent(taken -> held.put(place, taken));
+        return lock.isPresent() ? "held" : "lost";
+      }
+      case "unlock":
+        held.remove(place).unlock();
+        return "released";
+      default:
+        throw new IllegalArgumentException(words[2]);
+    }
+  }
+
+  private static Duration millis(String text) {
+    return Duration.ofMillis(Long.parseLong(text));
+  }
+}

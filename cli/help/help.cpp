@@ -35,7 +35,7 @@ constexpr std::array forms{
     UrlForm{"redis+sentinel://host:port,host:port/master[/db]",
             "the master of that name, which the sentinels know; rediss+sentinel:// with TLS"},
     UrlForm{"postgresql://[user[:password]@]host[:port]/database",
-            "a PostgreSQL database, in any form that libpq reads, and ?create=no"},
+            "a PostgreSQL database, in any form that libpq reads, and ?create=no, ?table=shedlock"},
     UrlForm{"mysql://[user[:password]@]host[:port]/database",
             "a MySQL or MariaDB database, also mariadb://; ?socket=PATH, ssl-mode=, ssl-ca=, create=no"},
     UrlForm{"local:", "a private server that rlock starts for all processes of this user on this host"},

@@ -16,6 +16,7 @@
 #include <vector>
 #include "base/duration.h"
 #include "base/result.h"
+#include "net/dial.h"
 #include "net/endpoint.h"
 #include "net/resolve.h"
 
@@ -337,6 +338,23 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& 
     return cannot_reach(endpoint, attempt.error, elapsed(clock, start, limit));
   }
   return std::move(attempt.socket);
+}
+
+Result<Fd> connect_socket(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
+{
+  const Instant start = clock.now();
+  const auto addresses = addresses_of(endpoint, clock, limit);
+  if (!addresses) {
+    return addresses.error();
+  }
+  Attempt attempt = connect_to_any(*addresses, clock, limit);
+  switch (attempt.error) {
+    case 0: return std::move(attempt.socket);
+    case ECANCELED: return interrupted();
+    case ETIMEDOUT:
+      return Error{ErrorCode::unreachable, "no answer within " + elapsed(clock, start, limit) + raise_timeout};
+    default: return Error{is_shortage(attempt.error) ? ErrorCode::os : ErrorCode::unreachable, os_text(attempt.error)};
+  }
 }
 
 Error connection_lost(const std::string& where)

@@ -55,12 +55,6 @@ class ByteStream {
   std::optional<Tls> m_tls;
 };
 
-// Connects a socket. Private to net.
-
-// Connects a non-blocking socket with FD_CLOEXEC. Tries the addresses of a host one after the other, each with its share of the
-// time that is left. Errors: those of Connection::open.
-Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
-
 Error connection_lost(const std::string& where);  // the error of Transport::follow_up
 
 }  // namespace rlock

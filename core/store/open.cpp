@@ -2,6 +2,8 @@
 #include "store/open.h"
 
 #include "lock/abilities.h"
+#include "store/mongo/mongo_backend.h"
+#include "store/mongo/mongo_layout.h"
 #include "store/mysql/mysql_backend.h"
 #include "store/mysql/mysql_schema.h"
 #include "store/postgres/postgres_backend.h"
@@ -51,7 +53,11 @@ Result<std::unique_ptr<LockStore>> open_mysql(const ServerSpec&, const Endpoint&
   return store_on(mysql::open_backend(mysql::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
 }
 
-std::string mysql_rights(const Endpoint&, std::string_view user) { return mysql::rights_sql(user); }
+Result<std::unique_ptr<LockStore>> open_mongo(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
+                                              StopToken)
+{
+  return store_on(mongo::open_backend(mongo::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
+}
 
 std::string postgres_rights(const Endpoint& endpoint, std::string_view user)
 {
@@ -89,7 +95,21 @@ constexpr Engine mysql_engine{
         "the URL of a MySQL server names the files for TLS (try mysql://host/database?ssl-ca=FILE, ssl-cert=, "
         "ssl-key=)",
     .password_variable = "MYSQL_PWD",
-    .rights = mysql_rights,
+    .rights = [](const Endpoint&, std::string_view user) { return mysql::rights_sql(user); },
+};
+
+constexpr Engine mongo_engine{
+    .scheme = mongo::scheme,
+    .parse = mongo::parse_mongo_url,
+    .open = open_mongo,
+    .refuses_sync = "every commit in MongoDB is on a majority of the replica set already (leave out --sync)",
+    .refuses_quorum =
+        "a MongoDB server is no part of a quorum (give it alone; the servers of a replica set stand in one URL, "
+        "mongodb://a,b,c/database?replicaSet=NAME)",
+    .refuses_tls_files =
+        "the URL of a MongoDB server names the files for TLS (try "
+        "mongodb://host/database?tls=true&tlsCAFile=FILE&tlsCertificateKeyFile=FILE)",
+    .rights = [](const Endpoint&, std::string_view user) { return mongo::rights_script(user); },
 };
 
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)
@@ -98,12 +118,14 @@ constexpr Engine with_scheme(Engine engine, std::string_view scheme)
   return engine;
 }
 
-constexpr std::array<Engine, 5> engines{
+constexpr std::array<Engine, 7> engines{
     Engine{.scheme = "redis", .parse = parse_url, .open = open_redis, .password_variable = "REDISCLI_AUTH"},
     postgres_engine,
     with_scheme(postgres_engine, "postgres"),
     mysql_engine,
     with_scheme(mysql_engine, mysql::mariadb_scheme),
+    mongo_engine,
+    with_scheme(mongo_engine, mongo::srv_scheme),
 };
 
 std::vector<Engine>& added_engines()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/byte_stream.h"
+#include "net/dial.h"
 
 #include "support/scripted_server.h"
 

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mongo/mongo_backend.h"
+
+#include <fnmatch.h>
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+#include "base/text.h"
+#include "store/mongo/mongo_checks.h"
+#include "store/mongo/mongo_connection.h"
+#include "store/mongo/mongo_layout.h"
+#include "store/mongo/mongo_messages.h"
+
+namespace rlock::mongo {
+namespace {
+
+using record::Backend;
+using record::Change;
+using record::Commit;
+using record::Committed;
+using record::Conflict;
+using record::Face;
+using record::Snapshot;
+using record::Version;
+
+constexpr std::uint64_t commits_per_cleaning = 128;
+constexpr std::chrono::hours kept_after_end{1};  // a document that is of no use any more
+constexpr std::size_t most_messages = 256;
+
+using Events = std::map<std::int64_t, std::string>;
+
+std::string event_key(std::int64_t id) { return "e" + std::to_string(id); }
+
+Events events_in(const Fields& document)
+{
+  Events events;
+  for (const Field& each : document.inner("events").all()) {
+    const std::string key = each.key();
+    std::int64_t id = 0;
+    std::from_chars(key.data() + std::min<std::size_t>(key.size(), 1), key.data() + key.size(), id);
+    const auto text = each.text();
+    events[id] = text ? *text : each.binary().value_or("");
+  }
+  return events;
+}
+
+// As text for people who look at the store, where it is text.
+void add_event(Document& document, const std::string& key, const std::string& entry)
+{
+  if (is_utf8(entry)) {
+    document.add(key, entry);
+  } else {
+    document.add_binary(key, entry);
+  }
+}
+
+Document events_document(const Events& events)
+{
+  Document document;
+  for (const auto& [id, entry] : events) {
+    add_event(document, event_key(id), entry);
+  }
+  return document;
+}
+
+// Adds what the face has to `set`, and the names of what it has not to `unset`.
+void add_face(const Face& face, Document& set, Document& unset)
+{
+  if (face.holder.empty()) {
+    unset.add("locked_by", "");
+  } else {
+    set.add("locked_by", face.holder);
+  }
+  for (const auto& [key, micros] : {std::pair{"lock_until", face.until_us}, std::pair{"forget_at", face.forget_us}}) {
+    if (micros == 0) {
+      unset.add(key, "");
+    } else {
+      set.add_time(key, micros / 1000);
+    }
+  }
+}
+
+struct StoredMessage {
+  std::int64_t id = 0;
+  Message message;
+  std::int64_t at_ms = 0;
+};
+
+class MongoBackend final : public Backend {
+ public:
+  MongoBackend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
+      : m_clock(clock), m_rng(std::move(rng)), m_connection(std::move(spec), clock)
+  {
+  }
+
+  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
+  {
+    m_seen.reset();
+    const auto server = m_connection.hello(limit);
+    if (!server) {
+      return server.error();
+    }
+    if (!is_utf8(name)) {
+      return Error{ErrorCode::config, "the name of the lock " + printable(name) + " is no UTF-8, as MongoDB demands"};
+    }
+    // A deposed primary answers no linearizable read. A server that is alone knows none.
+    const char* const concern = server->replica_set.empty() ? "local" : "linearizable";
+    const auto answer = find_one(Document().add("_id", name), Document().add_small("events", 0), concern, limit);
+    if (!answer) {
+      return answer.error();
+    }
+    const auto documents = answer->batch();
+    Snapshot state{.version = {}, .bytes = {}, .time_us = server->time_ms * 1000, .listeners = {}};
+    if (!documents.empty()) {
+      const auto version = documents.front().find("version");
+      const auto bytes = documents.front().find("record");
+      if (!version || !version->integer() || !bytes || !bytes->binary()) {
+        return Error{ErrorCode::config, m_connection.where() + ": the document " + printable(name) +
+                                            " is no record of rlock (use another collection)"};
+      }
+      state.version = std::to_string(*version->integer());
+      state.bytes = *bytes->binary();
+    }
+    remember(name, state, documents.empty() ? Fields() : documents.front());
+    return state;
+  }
+
+  Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
+                          const CallLimits& limit) override
+  {
+    const auto next = static_cast<std::int64_t>(m_rng->next());
+    auto done = version.empty() ? insert(name, next, change, limit) : update(name, version, next, change, limit);
+    if (!done || !*done) {
+      m_seen.reset();
+      return done ? Result<Commit>(Conflict{}) : done.error();
+    }
+    clean_now_and_then(limit);
+    return Commit{Committed{std::to_string(next)}};
+  }
+
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
+  {
+    auto source = std::make_unique<PollingSource>(m_connection.spec(), m_clock, std::make_unique<SystemRng>());
+    const auto listening = source->listen(channels, limit);
+    if (!listening) {
+      return listening.error();
+    }
+    return std::unique_ptr<MessageSource>(std::move(source));
+  }
+
+  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
+  {
+    const auto answer = find_one(Document().add("_id", name), Document().add_small("events", 1), "majority", limit);
+    if (!answer) {
+      return answer.error();
+    }
+    std::vector<std::string> entries;
+    for (const Fields& document : answer->batch()) {
+      for (auto& [id, entry] : events_in(document)) {
+        entries.push_back(std::move(entry));
+      }
+    }
+    return entries;
+  }
+
+  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
+  {
+    const auto server = m_connection.hello(limit);
+    if (!server) {
+      return server.error();
+    }
+    const char* const field = which == Which::held ? "locked_by" : "events";
+    std::vector<std::string> names;
+    Document command = find_command(Document().add(field, Document().add_flag("$exists", true)),
+                                    Document().add_small("lock_until", 1), "majority", limit);
+    for (;;) {
+      const auto answer = m_connection.ask(command, limit);
+      if (!answer) {
+        return answer.error();
+      }
+      const Fields cursor = answer->fields().inner("cursor");
+      for (const char* batch : {"firstBatch", "nextBatch"}) {
+        for (const Field& each : cursor.inner(batch).all()) {
+          const Fields document = each.inner();
+          const auto until = document.find("lock_until");
+          const bool is_over = until && until->time_ms().value_or(0) <= server->time_ms;
+          if (which == Which::with_events || !is_over) {
+            names.push_back(document.text("_id"));
+          }
+        }
+      }
+      const std::int64_t id = cursor.number("id");
+      if (id == 0) {
+        break;
+      }
+      command = Document();
+      command.add("getMore", id).add("collection", m_connection.spec().collection);
+    }
+    const std::string pattern(glob);
+    std::erase_if(names, [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0; });
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Result<Done> erase(std::string_view name, const CallLimits& limit) override
+  {
+    m_seen.reset();
+    return remove(Document().add("_id", name), limit);
+  }
+
+  Result<std::vector<Finding>> check_server(const CallLimits& limit) override
+  {
+    return mongo::check_server(m_connection, limit);
+  }
+
+  void drop_connection() override
+  {
+    m_seen.reset();
+    m_connection.drop();
+  }
+
+ private:
+  // What the last read or commit saw in a document beside its record.
+  struct Seen {
+    std::string name;
+    Version version;
+    std::int64_t time_ms;  // of the store
+    Instant at;
+    std::vector<StoredMessage> messages;
+    std::vector<std::string> dead_listeners;  // their keys
+  };
+
+  void remember(std::string_view name, Snapshot& state, const Fields& document)
+  {
+    Seen seen{.name = std::string(name),
+              .version = state.version,
+              .time_ms = state.time_us / 1000,
+              .at = m_clock.now(),
+              .messages = {},
+              .dead_listeners = {}};
+    for (const Field& each : document.inner("listeners").all()) {
+      const Fields listener = each.inner();
+      const auto field = listener.find("seen");
+      if (!field || field->time_ms().value_or(0) + listener_life.count() < seen.time_ms) {
+        seen.dead_listeners.push_back(each.key());
+        continue;
+      }
+      for (const Field& channel : listener.inner("channels").all()) {
+        state.listeners.push_back(channel.text().value_or(""));
+      }
+    }
+    std::ranges::sort(state.listeners);
+    for (const Field& each : document.inner("messages").all()) {
+      const Fields message = each.inner();
+      const auto at = message.find("at");
+      seen.messages.push_back({.id = message.number("id"),
+                               .message = {message.text("channel"), message.text("text")},
+                               .at_ms = at ? at->time_ms().value_or(0) : 0});
+    }
+    m_seen = std::move(seen);
+  }
+
+  Document find_command(const Document& filter, const Document& projection, const char* concern,
+                        const CallLimits& limit) const
+  {
+    const auto left = std::chrono::ceil<Millis>(limit.deadline - m_clock.now()).count();
+    Document command;
+    command.add("find", m_connection.spec().collection).add("filter", filter).add("projection", projection);
+    command.add("readConcern", Document().add("level", concern));
+    command.add("maxTimeMS", std::max<std::int64_t>(left, 1));
+    return command;
+  }
+
+  Result<Answer> find_one(const Document& filter, const Document& projection, const char* concern,
+                          const CallLimits& limit)
+  {
+    Document command = find_command(filter, projection, concern, limit);
+    return m_connection.ask(command.add_small("limit", 1).add_flag("singleBatch", true), limit);
+  }
+
+  // False: there is a document already.
+  Result<bool> insert(std::string_view name, std::int64_t next, const Change& change, const CallLimits& limit)
+  {
+    Document document;
+    Document unset;
+    document.add("_id", name).add("version", next).add_binary("record", change.bytes);
+    add_face(change.face, document, unset);
+    Events events;
+    for (const record::LoggedEvent& event : change.log.written) {
+      events[event.id] = event.entry;
+    }
+    if (!events.empty()) {
+      document.add("events", events_document(events));
+    }
+    std::vector<Document> documents;
+    documents.push_back(std::move(document));
+    const auto done = m_connection.ask(write_command("insert", m_connection, "documents", documents, limit), limit);
+    if (!done) {
+      return m_connection.server_error().code == duplicate_key ? Result(false) : Result<bool>(done.error());
+    }
+    if (m_seen && m_seen->name == name) {
+      m_seen->version = std::to_string(next);
+    }
+    return true;
+  }
+
+  // False: the document has another version, or is gone.
+  Result<bool> update(std::string_view name, const Version& version, std::int64_t next, const Change& change,
+                      const CallLimits& limit)
+  {
+    if (!m_seen || m_seen->name != name || m_seen->version != version) {
+      const auto state = read(name, limit);
+      if (!state || state->version != version) {
+        return state ? Result(false) : Result<bool>(state.error());
+      }
+    }
+    Document filter;
+    filter.add("_id", name).add("version", static_cast<std::int64_t>(std::stoll(version)));
+    Document set;
+    Document unset;
+    set.add("version", next).add_binary("record", change.bytes);
+    add_face(change.face, set, unset);
+    const auto has_log = add_log(change.log, filter, set, limit);
+    if (!has_log || !*has_log) {
+      return has_log;
+    }
+    const auto messages = add_messages(change.messages, set, unset);
+    for (const std::string& key : m_seen->dead_listeners) {
+      unset.add("listeners." + key, "");
+    }
+    Document change_of_document;
+    change_of_document.add("$set", set);
+    if (!unset.is_empty()) {
+      change_of_document.add("$unset", unset);
+    }
+    std::vector<Document> statements(1);
+    statements.front().add("q", filter).add("u", change_of_document);
+    const auto done = m_connection.ask(write_command("update", m_connection, "updates", statements, limit), limit);
+    if (!done || done->fields().number("n") != 1) {
+      return done ? Result(false) : Result<bool>(done.error());
+    }
+    m_seen->version = std::to_string(next);
+    m_seen->messages = messages;
+    m_seen->dead_listeners.clear();
+    return true;
+  }
+
+  // A commit that deletes entries reads the log, and writes the whole of it. False: the document has another version.
+  Result<bool> add_log(const record::LogChange& log, const Document& filter, Document& set, const CallLimits& limit)
+  {
+    if (!log.first_kept && !log.last_kept) {
+      for (const record::LoggedEvent& event : log.written) {
+        add_event(set, "events." + event_key(event.id), event.entry);
+      }
+      return true;
+    }
+    const auto answer = find_one(filter, Document().add_small("events", 1), "local", limit);
+    if (!answer || answer->batch().empty()) {
+      return answer ? Result(false) : Result<bool>(answer.error());
+    }
+    Events events = events_in(answer->batch().front());
+    if (log.first_kept) {
+      events.erase(events.begin(), events.lower_bound(*log.first_kept));
+    }
+    if (log.last_kept) {
+      events.erase(events.upper_bound(*log.last_kept), events.end());
+    }
+    for (const record::LoggedEvent& event : log.written) {
+      events[event.id] = event.entry;
+    }
+    set.add("events", events_document(events));
+    return true;
+  }
+
+  // Returns the messages that the document has after the commit.
+  std::vector<StoredMessage> add_messages(std::span<const Message> sent, Document& set, Document& unset)
+  {
+    const std::int64_t now = m_seen->time_ms + std::chrono::duration_cast<Millis>(m_clock.now() - m_seen->at).count();
+    std::vector<StoredMessage> messages = m_seen->messages;
+    std::erase_if(messages, [&](const StoredMessage& each) { return each.at_ms + message_life.count() < now; });
+    if (messages.empty() && sent.empty()) {
+      if (!m_seen->messages.empty()) {
+        unset.add("messages", "");
+      }
+      return messages;
+    }
+    for (const Message& each : sent) {
+      messages.push_back({.id = static_cast<std::int64_t>(m_rng->next()), .message = each, .at_ms = now});
+    }
+    if (messages.size() > most_messages) {
+      messages.erase(messages.begin(), messages.end() - most_messages);
+    }
+    std::vector<Document> documents;
+    for (const StoredMessage& each : messages) {
+      Document document;
+      document.add("id", each.id).add("channel", each.message.channel).add("text", each.message.text);
+      documents.push_back(std::move(document.add_time("at", each.at_ms)));
+    }
+    set.add("messages", documents);
+    return messages;
+  }
+
+  Result<Done> remove(const Document& filter, const CallLimits& limit)
+  {
+    std::vector<Document> statements(1);
+    statements.front().add("q", filter).add_small("limit", 0);
+    const auto done = m_connection.ask(write_command("delete", m_connection, "deletes", statements, limit), limit);
+    return done ? Result(Done{}) : Result<Done>(done.error());
+  }
+
+  // Documents that are of no use any more are deleted by now and then one commit. An error is not reported: a later commit cleans.
+  void clean_now_and_then(const CallLimits& limit)
+  {
+    if (!m_seen || below(*m_rng, commits_per_cleaning) != 0) {
+      return;
+    }
+    const std::int64_t before = m_seen->time_ms - Millis(kept_after_end).count();
+    [[maybe_unused]] const auto removed =
+        remove(Document().add("forget_at", Document().add_time("$lt", before)), limit);
+  }
+
+  const Clock& m_clock;
+  std::unique_ptr<Rng> m_rng;
+  Connection m_connection;
+  std::optional<Seen> m_seen;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> open_backend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
+{
+  return std::make_unique<MongoBackend>(std::move(spec), clock, std::move(rng));
+}
+
+}  // namespace rlock::mongo

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mongo/mongo_messages.h"
+
+#include <poll.h>
+#include <sys/timerfd.h>
+#include <algorithm>
+#include "base/text.h"
+#include "base/wait.h"
+#include "store/mongo/mongo_layout.h"
+
+namespace rlock::mongo {
+namespace {
+
+// How long after the last message a listener looks again: a part of the quiet time, within these limits. The first listeners of a
+// lock look most often, because its holder and the first in line are among them.
+constexpr int quiet_divisor = 8;
+constexpr Millis shortest_pause{25};
+constexpr Millis first_pause{100};
+constexpr Millis pause_per_place{50};
+constexpr Millis long_quiet{60'000};
+constexpr Millis pause_when_long_quiet{250};
+constexpr Millis longest_pause{1000};
+
+constexpr Millis look_time{1000};  // the longest time for one look
+constexpr int most_tries = 3;
+
+std::string hex(std::uint64_t number)
+{
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    digits += "0123456789abcdef"[number >> shift & 0xFU];
+  }
+  return digits;
+}
+
+}  // namespace
+
+Document write_command(const char* command, const Connection& connection, const char* list,
+                       const std::vector<Document>& statements, const CallLimits& limit)
+{
+  const auto left = std::chrono::ceil<Millis>(limit.deadline - connection.clock().now()).count();
+  Document all;
+  all.add(command, connection.spec().collection).add(list, statements);
+  all.add("writeConcern",
+          Document()
+              .add("w", "majority")
+              .add_flag("j", true)
+              .add_small("wtimeout", static_cast<std::int32_t>(std::clamp<std::int64_t>(left, 1, 3'600'000))));
+  return all;
+}
+
+PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng)
+    : m_connection(spec, clock),
+      m_clock(clock),
+      m_rng(std::move(rng)),
+      m_path("listeners.l" + hex(m_rng->next())),
+      m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK))
+{
+}
+
+PollingSource::~PollingSource()
+{
+  std::vector<Document> statements;
+  for (const auto& [name, lock] : m_locks) {
+    Document statement;
+    statement.add("q", Document().add("_id", name));
+    statement.add("u", Document().add("$unset", Document().add(m_path, "")));
+    statements.push_back(std::move(statement));
+  }
+  m_connection.tell(Document().add("update", m_connection.spec().collection).add("updates", statements));
+}
+
+// Another client may make the document at the same moment, and a document without a record is not rlock's.
+Result<Done> PollingSource::register_at(const std::vector<std::string>& names, const CallLimits& limit)
+{
+  const auto server = m_connection.hello(limit);
+  if (!server) {
+    return server.error();
+  }
+  std::vector<Document> statements;
+  for (const std::string& name : names) {
+    Document update;
+    update.add("$set", Document()
+                           .add("version", static_cast<std::int64_t>(m_rng->next()))
+                           .add(m_path + ".channels", m_locks[name].channels)
+                           .add_time(m_path + ".seen", server->time_ms));
+    update.add("$setOnInsert", Document().add_binary("record", ""));
+    Document statement;
+    statement.add("q", Document().add("_id", name).add("record", Document().add_flag("$exists", true)));
+    statement.add("u", update).add_flag("upsert", true);
+    statements.push_back(std::move(statement));
+  }
+  for (int tries = 1;; ++tries) {
+    const auto done = m_connection.ask(write_command("update", m_connection, "updates", statements, limit), limit);
+    if (done) {
+      m_unregistered.clear();
+      return Done{};
+    }
+    if (m_connection.server_error().code != duplicate_key) {
+      return done.error();
+    }
+    if (tries == most_tries) {
+      return Error{ErrorCode::config, m_connection.where() + ": the document " + printable(names.front()) +
+                                          " is no record of rlock (use another collection)"};
+    }
+  }
+}
+
+Result<Done> PollingSource::listen(std::span<const LockChannel> channels, const CallLimits& limit)
+{
+  std::vector<std::string> names;
+  for (const LockChannel& each : channels) {
+    const std::string name(each.lock);
+    m_locks[name].channels.emplace_back(each.channel);
+    if (std::ranges::find(names, name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  if (const auto looked = look(limit); !looked) {
+    return looked;
+  }
+  if (const auto registered = register_at(names, limit); !registered) {
+    return registered;
+  }
+  m_quiet_since = m_clock.now();
+  m_next_beat = m_quiet_since + listener_beat;
+  set_timer();
+  return Done{};
+}
+
+// Takes what came since the last look. Returns whether there was a message.
+bool PollingSource::take_messages(Lock& lock, const Fields& document)
+{
+  std::set<std::int64_t> present;
+  bool has_heard = false;
+  for (const Field& each : document.inner("messages").all()) {
+    const Fields message = each.inner();
+    present.insert(message.number("id"));
+    const std::string channel = message.text("channel");
+    if (lock.is_seeded && !lock.known.contains(message.number("id")) &&
+        std::ranges::find(lock.channels, channel) != lock.channels.end()) {
+      m_heard.push_back({channel, message.text("text")});
+      has_heard = true;
+    }
+  }
+  lock.known = std::move(present);
+  return has_heard;
+}
+
+Result<Done> PollingSource::look(const CallLimits& limit)
+{
+  Document filter;
+  std::vector<std::string> names;
+  for (const auto& [name, lock] : m_locks) {
+    names.push_back(name);
+  }
+  if (names.size() == 1) {
+    filter.add("_id", names.front());
+  } else {
+    filter.add("_id", Document().add("$in", names));
+  }
+  Document command;
+  command.add("find", m_connection.spec().collection).add("filter", filter);
+  command.add("projection", Document().add_small("messages", 1).add_small("listeners", 1));
+  const auto answer = m_connection.ask(command.add_small("batchSize", 1000).add_flag("singleBatch", true), limit);
+  if (!answer) {
+    return answer.error();
+  }
+  m_unregistered = names;
+  m_place = 1000;
+  const std::string id = m_path.substr(m_path.find('.') + 1);
+  for (const Fields& document : answer->batch()) {
+    const auto lock = m_locks.find(document.text("_id"));
+    if (lock == m_locks.end()) {
+      continue;
+    }
+    if (take_messages(lock->second, document)) {
+      m_quiet_since = m_clock.now();
+    }
+    std::int64_t place = 0;
+    for (const Field& listener : document.inner("listeners").all()) {
+      ++place;
+      if (listener.key() == id) {
+        std::erase(m_unregistered, lock->first);
+        m_place = std::min(m_place, place);
+      }
+    }
+  }
+  for (auto& [name, lock] : m_locks) {
+    lock.is_seeded = true;
+  }
+  return Done{};
+}
+
+// Says that this listener lives. A document that has lost the listener gets no new one by that.
+Result<Done> PollingSource::beat(const CallLimits& limit)
+{
+  const auto server = m_connection.hello(limit);
+  if (!server) {
+    return server.error();
+  }
+  std::vector<Document> statements;
+  for (const auto& [name, lock] : m_locks) {
+    Document statement;
+    statement.add("q", Document().add("_id", name).add(m_path + ".seen", Document().add_flag("$exists", true)));
+    statement.add("u", Document().add("$set", Document().add_time(m_path + ".seen", server->time_ms)));
+    statements.push_back(std::move(statement));
+  }
+  const auto done =
+      m_connection.ask(Document().add("update", m_connection.spec().collection).add("updates", statements), limit);
+  m_next_beat = m_clock.now() + listener_beat;
+  return done ? Result(Done{}) : Result<Done>(done.error());
+}
+
+Result<Done> PollingSource::poll(const CallLimits& limit)
+{
+  const CallLimits each{m_clock.now() + look_time, limit.stop};
+  if (m_clock.now() >= m_next_beat) {
+    if (const auto lives = beat(each); !lives) {
+      return lives;
+    }
+  }
+  if (const auto looked = look(each); !looked) {
+    return looked;
+  }
+  if (!m_unregistered.empty()) {
+    if (const auto registered = register_at(m_unregistered, each); !registered) {
+      return registered;
+    }
+  }
+  set_timer();
+  return Done{};
+}
+
+void PollingSource::set_timer()
+{
+  const Instant now = m_clock.now();
+  const auto quiet = std::chrono::duration_cast<Millis>(now - m_quiet_since);
+  const Millis usual = quiet < long_quiet ? first_pause : pause_when_long_quiet;
+  const Millis most = std::min(longest_pause, std::max(usual, pause_per_place * m_place));
+  const Millis pause = std::clamp(quiet / quiet_divisor, shortest_pause, most);
+  m_next_look = now + pause;
+  itimerspec when{};
+  when.it_value.tv_sec = pause.count() / 1000;
+  when.it_value.tv_nsec = pause.count() % 1000 * 1'000'000;
+  ::timerfd_settime(m_timer.get(), 0, &when, nullptr);
+}
+
+Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
+{
+  for (;;) {
+    if (!m_heard.empty()) {
+      Message first = std::move(m_heard.front());
+      m_heard.pop_front();
+      return std::optional(std::move(first));
+    }
+    if (m_clock.now() < m_next_look) {
+      switch (wait_for(m_timer.get(), POLLIN, m_clock, limit)) {
+        case Waited::ready: break;
+        case Waited::late: return std::optional<Message>{};
+        case Waited::stopped: return interrupted();
+      }
+    }
+    if (const auto looked = poll(limit); !looked) {
+      return looked.error();
+    }
+  }
+}
+
+}  // namespace rlock::mongo

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for messages to a listener by reading the documents of its locks again and again. Private to store/mongo.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+#include "base/fd.h"
+#include "store/mongo/mongo_connection.h"
+#include "store/script/script_host.h"
+
+namespace rlock::mongo {
+
+// A command that writes, with the write concern of a commit: on a majority of the replica set, and in its journals.
+Document write_command(const char* command, const Connection& connection, const char* list,
+                       const std::vector<Document>& statements, const CallLimits& limit);
+
+class PollingSource final : public MessageSource {
+ public:
+  PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng);
+  ~PollingSource() override;
+  PollingSource(const PollingSource&) = delete;
+  PollingSource& operator=(const PollingSource&) = delete;
+
+  Result<Done> listen(std::span<const LockChannel> channels, const CallLimits& limit);
+  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
+  {
+    return listen({&channel, 1}, limit);
+  }
+  Result<std::optional<Message>> next(const CallLimits& limit) override;
+  [[nodiscard]] int fd() const override { return m_timer.get(); }
+
+ private:
+  struct Lock {
+    std::vector<std::string> channels;
+    std::set<std::int64_t> known;  // the messages that were there at the last look
+    bool is_seeded = false;
+  };
+
+  Result<Done> register_at(const std::vector<std::string>& names, const CallLimits& limit);
+  Result<Done> look(const CallLimits& limit);
+  bool take_messages(Lock& lock, const Fields& document);
+  Result<Done> beat(const CallLimits& limit);
+  Result<Done> poll(const CallLimits& limit);
+  void set_timer();
+
+  Connection m_connection;
+  const Clock& m_clock;
+  std::unique_ptr<Rng> m_rng;
+  std::string m_path;  // "listeners.ID"
+  std::map<std::string, Lock> m_locks;
+  std::vector<std::string> m_unregistered;  // locks whose documents do not name this listener any more
+  std::deque<Message> m_heard;
+  Fd m_timer;
+  std::int64_t m_place = 1;  // among the listeners of a lock, the first one has 1
+  Instant m_next_look;
+  Instant m_next_beat;
+  Instant m_quiet_since;
+};
+
+}  // namespace rlock::mongo

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The URL of a MongoDB server or replica set: as libmongoc reads it, and `collection=NAME` besides.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include "base/result.h"
+#include "net/endpoint.h"
+
+namespace rlock::mongo {
+
+inline constexpr std::string_view scheme = "mongodb";
+inline constexpr std::string_view srv_scheme = "mongodb+srv";
+
+inline constexpr std::string_view default_database = "rlock";
+inline constexpr std::string_view default_collection = "rlock_lock";
+
+struct ConnectionSpec {
+  std::string url;  // without user, password and collection
+  std::string user;
+  std::string password;
+  std::string database{default_database};
+  std::string collection{default_collection};
+  bool uses_tls = false;
+  bool is_this_host = false;  // no host of the URL is another one
+};
+
+// Takes user, password and collection out of the URL, and lets libmongoc check the rest. Errors: ErrorCode::usage: the URL is
+// invalid or has an unknown parameter; ErrorCode::config: there is no libmongoc.
+Result<Endpoint> parse_mongo_url(std::string_view url);
+
+ConnectionSpec connection_spec(const Endpoint& endpoint);
+
+}  // namespace rlock::mongo

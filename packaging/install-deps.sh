@@ -9,11 +9,11 @@ set -eu
 if ! command -v apt-get >/dev/null; then
   cat <<'END'
 There is no apt here, so no package is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
-pkg-config, hiredis, OpenSSL's headers, Lua 5.1, libpq's and libmariadb's headers, CLI11, toml++ and nlohmann-json, then
+pkg-config, hiredis, OpenSSL's headers, Lua 5.1, headers of libpq, libmariadb and libmongoc, CLI11, toml++ and nlohmann-json, then
 redis or valkey to talk to; its tests need doctest and openssl:
   Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel compat-lua-devel libpq-devel \
-                      mariadb-connector-c-devel cli11-devel tomlplusplus-devel json-devel valkey doctest-devel openssl
-  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs mariadb-libs cli11 tomlplusplus nlohmann-json \
+                      mariadb-connector-c-devel mongo-c-driver-devel cli11-devel tomlplusplus-devel json-devel valkey doctest-devel openssl
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs mariadb-libs mongo-c-driver cli11 tomlplusplus nlohmann-json \
                    valkey doctest
 END
   exit 0
@@ -40,7 +40,7 @@ is_installed() {
 }
 
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev liblua5.1-0-dev libpq-dev libmariadb-dev'
+  nlohmann-json3-dev liblua5.1-0-dev libpq-dev libmariadb-dev libmongoc-dev'
 for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # install-deps.sh [tests] [databases] [lint] [release]: installs with apt the missing packages for building and trying rlock; with
-# `tests` also those for the tests; with `databases` servers for the tests of locks in databases, without starting their services;
-# with `lint` those of .ci/check.sh; with `release` those of packaging/release.sh, for which it adds the
-# architecture arm64 to dpkg on x86_64. Needs no rights when nothing is missing.
+# `tests` also those for the tests; with `databases` servers for the tests of locks in databases, without starting their services
+# (FerretDB is built where there is Go); with `lint` those of .ci/check.sh; with `release` those of packaging/release.sh, for which
+# it adds the architecture arm64 to dpkg on x86_64. Needs no rights when nothing is missing.
 set -eu
 
 if ! command -v apt-get >/dev/null; then
@@ -12,9 +12,10 @@ There is no apt here, so no package is installed. rlock needs a C++20 compiler, 
 pkg-config, hiredis, OpenSSL's headers, Lua 5.1, headers of libpq, libmariadb and libmongoc, CLI11, toml++ and nlohmann-json, then
 redis or valkey to talk to; its tests need doctest and openssl:
   Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel compat-lua-devel libpq-devel \
-                      mariadb-connector-c-devel mongo-c-driver-devel cli11-devel tomlplusplus-devel json-devel valkey doctest-devel openssl
-  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs mariadb-libs mongo-c-driver cli11 tomlplusplus nlohmann-json \
-                   valkey doctest
+                      mariadb-connector-c-devel mongo-c-driver-devel cli11-devel tomlplusplus-devel json-devel valkey \
+                      doctest-devel openssl
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs mariadb-libs mongo-c-driver cli11 tomlplusplus \
+                   nlohmann-json valkey doctest
 END
   exit 0
 fi
@@ -39,12 +40,22 @@ is_installed() {
   dpkg-query -W -f '${db:Status-Status}:${Architecture}\n' "$1" 2>/dev/null | grep -qE "^installed:($architecture|all)\$"
 }
 
+# A server that speaks MongoDB's protocol, for the tests.
+build_ferretdb() {
+  if command -v go >/dev/null; then
+    sh "$(dirname "$0")/../tests/ferretdb/build.sh" || echo 'FerretDB is not built: the tests of MongoDB are skipped'
+  else
+    echo 'there is no Go 1.22, which builds FerretDB: the tests of MongoDB are skipped'
+  fi
+}
+
+builds_ferretdb=no
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev liblua5.1-0-dev libpq-dev libmariadb-dev libmongoc-dev'
 for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
-    databases) packages="$packages postgresql mariadb-server" ;;  # for the tests of locks in databases
+    databases) builds_ferretdb=yes packages="$packages postgresql mariadb-server" ;;  # for the tests of locks in databases
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
       # The sanitizers of clang; a machine may have those of one version without the package that names the version.
@@ -58,6 +69,7 @@ for group in "$@"; do
       exit 2 ;;
   esac
 done
+[ "$builds_ferretdb" = no ] || build_ferretdb
 missing=''
 for package in $packages; do
   is_installed "$package" || missing="$missing $package"

@@ -23,6 +23,7 @@ constexpr std::array topologies{
     Row{"cluster", [] { return make_cluster_servers(); }},
     Row{"postgres", [] { return make_database_servers("postgres"); }},
     Row{"mariadb", [] { return make_database_servers("mariadb"); }},
+    Row{"mongo", [] { return make_database_servers("mongo"); }},
 };
 
 }  // namespace

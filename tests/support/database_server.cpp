@@ -49,14 +49,18 @@ void give_to_user(const fs::path& path, const std::string& user)
 DatabaseServer::DatabaseServer(std::string_view purpose, std::string user)
     : m_dir(make_temp_dir(purpose)), m_user(std::move(user))
 {
-  give_to_user(m_dir, m_user);
+  if (has_other_user()) {
+    give_to_user(m_dir, m_user);
+  }
 }
+
+bool DatabaseServer::has_other_user() const { return ::geteuid() == 0 && !m_user.empty(); }
 
 DatabaseServer::~DatabaseServer() { signal_all(SIGKILL); }
 
 Words DatabaseServer::as_server_user(Words argv) const
 {
-  if (::geteuid() != 0) {
+  if (!has_other_user()) {
     return argv;
   }
   Words all{"setpriv", "--reuid=" + m_user, "--regid=" + m_user, "--clear-groups"};

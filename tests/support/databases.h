@@ -7,6 +7,7 @@
 #include <string_view>
 #include "support/database_server.h"
 #include "support/mariadb_fixture.h"
+#include "support/mongo_fixture.h"
 #include "support/postgres_fixture.h"
 
 namespace rlock::test {
@@ -28,9 +29,12 @@ inline std::unique_ptr<DatabaseServer> start_mariadb()
   return std::make_unique<MariadbServer>(std::vector<std::string>{"innodb-flush-log-at-trx-commit=2"});
 }
 
+inline std::unique_ptr<DatabaseServer> start_mongo() { return std::make_unique<MongoServer>(); }
+
 inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
     DatabaseRow{"mariadb", has_mariadb, start_mariadb},
+    DatabaseRow{"mongo", has_mongo, start_mongo},
 };
 
 }  // namespace rlock::test

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that claim to be MongoDB: they say nothing, say nonsense, or say what they are, and rlock keeps no locks there.
+#include "support/hostile_server.h"
+#include "support/integration.h"
+#include "support/mongo_fixture.h"
+#include "support/skip.h"
+#include "support/test.h"
+
+#include "store/mongo/mongo_document.h"
+
+using namespace rlock::test;
+using rlock::mongo::Document;
+
+namespace {
+
+Finished run_at(std::uint16_t port)
+{
+  const std::string url = "mongodb://127.0.0.1:" + std::to_string(port) + "/app";
+  return run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "1s", "--", "true"});
+}
+
+void append(std::string& bytes, std::uint32_t number)
+{
+  for (int shift = 0; shift < 32; shift += 8) {
+    bytes += static_cast<char>(number >> shift & 0xFFU);
+  }
+}
+
+// The answer to the first request of libmongoc, an OP_QUERY: an OP_REPLY with one document.
+std::string reply_to(std::string_view request, const std::string& document)
+{
+  std::string message;
+  append(message, static_cast<std::uint32_t>(36 + document.size()));
+  append(message, 1);
+  message += request.substr(4, 4);  // the number of the request
+  append(message, 1);               // OP_REPLY
+  append(message, 8);               // flags
+  append(message, 0);               // cursor
+  append(message, 0);
+  append(message, 0);
+  append(message, 1);  // one document
+  return message + document;
+}
+
+rlock::test::Script says_hello(const Document& hello)
+{
+  return [document = hello.bytes()](const Peer& peer) {
+    for (std::string request = peer.hear_some(); request.size() >= 16; request = peer.hear_some()) {
+      peer.say(reply_to(request, document));
+    }
+  };
+}
+
+Document hello(std::int32_t wire_version, bool is_primary)
+{
+  Document document;
+  document.add_flag("ismaster", is_primary).add_flag("isWritablePrimary", is_primary).add_flag("helloOk", true);
+  document.add_small("minWireVersion", 0).add_small("maxWireVersion", wire_version).add_small("ok", 1);
+  document.add_small("maxBsonObjectSize", 1 << 24).add_small("maxMessageSizeBytes", 48'000'000);
+  document.add_small("maxWriteBatchSize", 100'000);
+  return document;
+}
+
+void need_libmongoc()
+{
+  if (!rlock::mongo::libmongoc()) {
+    skip("no libmongoc");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("mongo hostile: a server that says nothing, hangs up or says nonsense is 69 within the time")
+{
+  need_libmongoc();
+  struct Row {
+    const char* name;
+    rlock::test::Script script;
+  };
+  std::string huge;
+  append(huge, 0x7fffffff);
+  const Row rows[]{
+      {"nothing", says("")},
+      {"nonsense", answers("HTTP/1.1 400 Bad Request\r\n\r\nthis is no MongoDB, and the answer is long enough")},
+      {"nonsense at once", says(std::string(4096, '\xff'))},
+      {"a message without an end", answers(huge + std::string(64, '\0'))},
+      {"drips", drips(std::string(1000, '\x20'))},
+      {"hangs up", [](const Peer& peer) { [[maybe_unused]] const auto request = peer.hear_some(); }},
+      {"a document that is none",
+       [](const Peer& peer) {
+         peer.say(reply_to(peer.hear_some(), std::string("\x10\x00\x00\x00\x02\xff\xff\xff\xff", 9)));
+       }},
+      {"an empty document", says_hello(Document())},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.name));
+    const HostileServer server(row.script, Endpoint::Kind::tcp);
+    const auto start = std::chrono::steady_clock::now();
+    const Finished run = run_at(server.port());
+    CHECK_MESSAGE(run.code == 69, run.err);
+    CHECK(std::chrono::steady_clock::now() - start < 8s);
+  }
+}
+
+TEST_CASE("mongo hostile: what is no fit server says so")
+{
+  need_libmongoc();
+  struct Row {
+    Document document;
+    int code;
+    const char* why;
+  };
+  Document mongos = hello(17, true);
+  mongos.add("msg", "isdbgrid");
+  Row rows[]{{std::move(mongos), 78, "mongos"},
+             {hello(8, true), 69, "MongoDB 4.4 or later"},
+             {hello(2, true), 69, "MongoDB"},
+             {hello(17, true), 70, "does not tell its time"}};
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.why));
+    const HostileServer server(says_hello(row.document), Endpoint::Kind::tcp);
+    const Finished run = run_at(server.port());
+    CHECK_MESSAGE(run.code == row.code, run.err);
+    CHECK_MESSAGE(has(run.err, row.why), run.err);
+  }
+}
+
+TEST_CASE("mongo hostile: no server is 69, and a parameter that libmongoc does not know is 64")
+{
+  need_libmongoc();
+  const Finished away = run_at(1);
+  CHECK(away.code == 69);
+  CHECK(has(away.err, "connection refused"));
+  const Finished unknown = run_rlock({"run", "-S", "mongodb://bob:hunter2@db/x?colour=blue", "-k", "k", "--", "true"});
+  CHECK(unknown.code == 64);
+  CHECK(has(unknown.err, "colour"));
+  CHECK(!has(unknown.err, "hunter2"));
+  CHECK(run_rlock({"run", "--sync", "1", "-S", "mongodb://db/x", "-k", "k", "--", "true"}).code == 64);
+}

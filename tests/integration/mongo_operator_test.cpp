@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator of MongoDB does with rlock: doctor, acl, bench; and what is refused.
+#include "support/integration.h"
+#include "support/mongo_fixture.h"
+#include "support/skip.h"
+#include "support/test.h"
+
+using namespace rlock::test;
+
+namespace {
+
+Finished run_at(const std::string& url, Words args)
+{
+  args.insert(args.begin() + 1, {"-S", url});
+  return run_rlock(args);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "mongo doctor: it takes a lock on trial, keeps nothing of it, and fails a server whose updates are not atomic")
+{
+  const MongoServer server;
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(has(text.out, "ok       lock          a trial lock was taken"));
+  CHECK(has(text.out, "ok       role          one server"));
+  CHECK(has(run_at(server.url(), {"doctor", "--json"}).out, R"({"check":"messages","status":"ok")"));
+  if (server.is_ferretdb()) {
+    CHECK(text.code == 1);
+    CHECK(has(text.out, "fail     version       FerretDB v1."));
+  }
+  CHECK(server.lock_names().empty());
+}
+
+TEST_CASE("mongo acl: prints what mongosh makes a role and a user with, without a request")
+{
+  if (!has_mongo()) {
+    skip("no libmongoc");
+  }
+  const Finished printed = run_at("mongodb://127.0.0.1:1/app", {"acl", "--user", "de\"ploy"});
+  CHECK(printed.code == 0);
+  CHECK(has(printed.out, "db.createRole({role: \"rlock\""));
+  CHECK(has(printed.out, R"(db.createUser({user: "de\"ploy", pwd: passwordPrompt(), roles: ["rlock"]}))"));
+}
+
+TEST_CASE("mongo bench: it leaves no document")
+{
+  const MongoServer server;
+  CHECK(run_at(server.url(), {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
+  CHECK(server.lock_names().empty());
+}
+
+TEST_CASE("mongo: locks of another collection are other locks")
+{
+  const MongoServer server;
+  Process holder = start_rlock({"run", "-S", server.url("collection=locks"), "-k", "k", "--", "sleep", "60"});
+  wait_until([&] { return has(run_at(server.url("collection=locks"), {"list"}).out, "k"); }, "the lock is held");
+  CHECK(run_at(server.url(), {"run", "-n", "-k", "k", "--", "true"}).code == 0);
+  CHECK(run_at(server.url("collection=locks"), {"run", "-n", "-k", "k", "--", "true"}).code == 75);
+  holder.signal(SIGTERM);
+  CHECK(holder.wait() == died_of(SIGTERM));
+}

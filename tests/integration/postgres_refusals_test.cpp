@@ -168,7 +168,7 @@ TEST_CASE("postgres refusals: a hostile server, at each step of a run, ends it i
   };
   struct Row {
     const char* name;
-    Script script;
+    rlock::test::Script script;
   };
   const Row rows[] = {
       {"nonsense", says("HTTP/1.1 400 Bad Request\r\n\r\n")},

@@ -201,6 +201,10 @@ Commit Records::commit(const Commitment& wanted)
   }
   m_listened_at_read = wanted.read.listeners;
   m_server.set_rule_time(wanted.read.time_us);
+  if (wanted.version == m_server.version()) {
+    // The rules compare with the state that was read. A later read of another client may have removed a key that has expired since.
+    m_server.redis().replace(record::decode(wanted.read.bytes)->keys);
+  }
   m_network.before_request(wanted.request);
   m_server.write_record(std::move(*record), wanted.log);
   if (m_mistake == RecordMistake::version_comes_back) {

@@ -27,7 +27,6 @@ bool is_host(std::string_view host);       // a host name or an address, also fr
 Error bad_url(std::string_view url, std::string_view why);
 
 std::optional<unsigned> parse_db(std::string_view text);
-std::optional<std::string> percent_decoded(std::string_view text);
 
 // Moves `user[:password]@` from the front of `rest` to `endpoint`; false: the escapes are invalid.
 bool take_credentials(std::string_view& rest, Endpoint& endpoint);

@@ -81,13 +81,13 @@ TEST_CASE("mysql url: what is wrong is 64 with its reason")
       {"mysql://db/app?socket=/s", "a socket is on this host"},
       {"mysql://db/app?socket=/s&socket=/t", "given twice"},
   };
-  for (const auto& [url, reason] : rows) {
-    CAPTURE(url);
-    const auto refused = parse_mysql_url(url);
+  for (const auto& row : rows) {
+    CAPTURE(row.first);
+    const auto refused = parse_mysql_url(row.first);
     REQUIRE(!refused);
     CHECK(refused.error().code == ErrorCode::usage);
     CAPTURE(refused.error().text);
-    CHECK(has(refused.error().text, reason));
+    CHECK(has(refused.error().text, row.second));
   }
 }
 

@@ -114,9 +114,9 @@ std::string hex_of(std::string_view bytes)
 // ends a connection that leaves a transaction open. The last statement tells whether the server is read-only, also for users who
 // may write nevertheless.
 constexpr const char* session_sql =
-    "set session sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 2;"
+    "set session sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 2"
+    "/*M!100300 , idle_transaction_timeout = 2 */;"
     "set names utf8mb4 collate utf8mb4_bin;"
-    "/*M!100300 set session idle_transaction_timeout = 2 */;"
     "set session transaction isolation level read committed;"
     "select @@global.read_only";
 

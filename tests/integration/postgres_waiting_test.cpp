@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many waiters on PostgreSQL, which serves few connections at once; a pooler; crashes and pauses of the server during a queue.
+#include "support/integration.h"
+#include "support/postgres_fixture.h"
+#include "support/skip.h"
+
+#include <algorithm>
+#include <array>
+
+#include <unistd.h>
+
+using namespace rlock::test;
+
+namespace {
+
+Process start_on(const std::string& url, Words args)
+{
+  args.insert(args.begin() + 1, {"-S", url});
+  return start_rlock(args);
+}
+
+Finished run_on(const std::string& url, Words args)
+{
+  args.insert(args.begin() + 1, {"-S", url});
+  return run_rlock(args);
+}
+
+// A job that lasts until the file is there.
+Words job_until(const std::filesystem::path& go)
+{
+  return {"sh", "-c", "until [ -e " + go.string() + " ]; do sleep 0.02; done"};
+}
+
+void wait_until_held(const std::string& url)
+{
+  wait_until([&] { return has(run_on(url, {"status", "--json", "k"}).out, "\"held\":true"); }, "the lock is held");
+}
+
+void wait_until_waiting(const std::string& url, int number)
+{
+  wait_until(
+      [&] {
+        return has(run_on(url, {"status", "--json", "k"}).out, "\"place\":" + std::to_string(number));
+      },
+      "the waiters are in the queue");
+}
+
+int connections(const PostgresServer& server)
+{
+  return std::stoi(server.sql("select count(*) from pg_stat_activity where application_name = 'rlock'"));
+}
+
+// A job that notes an overlap with another such job.
+Words judged_job(const std::string& time = "0.02")
+{
+  const std::string lock = (home_dir() / "judge").string();
+  const std::string bad = (home_dir() / "overlap").string();
+  return {"sh", "-c", "flock -n " + lock + " sleep " + time + " || echo overlap >> " + bad};
+}
+
+void check_no_overlap() { CHECK(!std::filesystem::exists(home_dir() / "overlap")); }
+
+// PgBouncer before a server.
+class Pooler {
+ public:
+  Pooler(const PostgresServer& server, const std::string& mode)
+      : m_dir(std::filesystem::path(file_for_postgres("")).parent_path())
+  {
+    const auto program = std::ranges::find_if(m_places, [](const char* place) { return ::access(place, X_OK) == 0; });
+    if (program == m_places.end()) {
+      skip("no PgBouncer (install pgbouncer)");
+    }
+    const std::string settings = file_for_postgres(
+        "[databases]\npostgres = host=" + server.socket_directory().string() +
+        " user=postgres\n[pgbouncer]\nauth_type = any\nlisten_addr =\nunix_socket_dir = " + m_dir.string() +
+        "\nlisten_port = 5432\npool_mode = " + mode + "\ndefault_pool_size = 4\n");
+    m_process = std::make_unique<Process>(PostgresServer::as_server_user({*program, settings}),
+                                          ProcessOptions{.cwd = "/", .new_session = true});
+    wait_until([&] { return std::filesystem::exists(m_dir / ".s.PGSQL.5432"); }, "PgBouncer listens");
+  }
+  [[nodiscard]] std::string url() const { return "postgresql:///postgres?host=" + m_dir.string() + "&user=postgres"; }
+
+ private:
+  static constexpr std::array m_places{"/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"};
+  std::filesystem::path m_dir;
+  std::unique_ptr<Process> m_process;
+};
+
+void check_queue_behind(const std::string& url)
+{
+  const auto go = home_dir() / "go";
+  Process first = start_on(url, with_job({"run", "-k", "k"}, job_until(go)));
+  wait_until_held(url);
+  std::vector<Process> waiters;
+  for (int i = 1; i <= 3; ++i) {
+    const std::string line = "echo " + std::to_string(i) + " >> " + (home_dir() / "order").string();
+    waiters.push_back(start_on(url, {"run", "-k", "k", "--", "sh", "-c", line}));
+    wait_until_waiting(url, i);
+  }
+  std::this_thread::sleep_for(1s);  // the waiters listen
+  std::ofstream(go).flush();
+  const auto freed = std::chrono::steady_clock::now();
+  CHECK(first.wait() == success);
+  expect_ends(waiters);
+  CHECK(std::chrono::steady_clock::now() - freed < 8s);
+  CHECK(text_of(home_dir() / "order") == "1\n2\n3\n");
+}
+
+}  // namespace
+
+TEST_CASE("postgres waiting: holder and waiters have one connection each")
+{
+  const PostgresServer server;
+  const auto go = home_dir() / "go";
+  Process first = start_on(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  wait_until_held(server.url());
+  std::vector<Process> waiters;
+  for (int i = 1; i <= 4; ++i) {
+    waiters.push_back(start_on(server.url(), {"run", "-k", "k", "--", "true"}));
+  }
+  wait_until_waiting(server.url(), 4);
+  wait_until([&] { return server.sql("select count(distinct pid) from rlock_listener") == "5\n"; }, "all listen");
+  CHECK(connections(server) == 5);
+  std::ofstream(go).flush();
+  CHECK(first.wait() == success);
+  expect_ends(waiters);
+}
+
+TEST_CASE(
+    "postgres waiting: far back in a line that does not move, waiters close their connections and are served in the "
+    "end")
+{
+  constexpr int many = 20;
+  const PostgresServer server;
+  const auto go = home_dir() / "go";
+  Process first = start_on(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  wait_until_held(server.url());
+  std::vector<Process> waiters;
+  for (int i = 0; i < many; ++i) {
+    waiters.push_back(start_on(server.url(), with_job({"run", "-k", "k"}, judged_job())));
+  }
+  wait_until_waiting(server.url(), many);
+  wait_until([&] { return connections(server) <= 1 + 8 + 1; }, "waiters have closed their connections", 30s);
+  std::ofstream(go).flush();
+  CHECK(first.wait() == success);
+  expect_ends(waiters, 40s);
+  check_no_overlap();
+}
+
+TEST_CASE(
+    "postgres waiting: when the server has no connection left, a waiter in line goes on waiting, and a new run is 69")
+{
+  PostgresServer server({"max_connections=6", "superuser_reserved_connections=0"});
+  const auto go = home_dir() / "go";
+  Process first = start_on(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  wait_until_held(server.url());
+  Process waiter = start_on(server.url(), {"run", "-k", "k", "--", "true"});
+  wait_until_waiting(server.url(), 1);
+  {
+    std::vector<Process> others;
+    for (int i = 0; i < 8; ++i) {  // more than there is room for: a connection that has just ended may still count
+      others.push_back(server.start_sql("select pg_sleep(60)"));
+    }
+    Finished refused;
+    wait_until(
+        [&] {
+          refused = run_on(server.url(), {"run", "-n", "-k", "other", "--", "true"});
+          return refused.code == 69;
+        },
+        "the server refuses connections");
+    CHECK_MESSAGE(has(refused.err, "too many clients"), refused.err);
+    CHECK(count(refused.err, "\n") == 1);
+  }
+  std::ofstream(go).flush();
+  CHECK(first.wait() == success);
+  CHECK(waiter.wait(20s) == success);
+}
+
+TEST_CASE("postgres waiting: behind PgBouncer in transaction mode waiters poll, and get the lock in their order")
+{
+  const PostgresServer server;
+  const Pooler pooler(server, "transaction");
+  check_queue_behind(pooler.url());
+  CHECK(has(run_on(pooler.url(), {"doctor"}).out, "warn     messages"));
+}
+
+TEST_CASE("postgres waiting: behind PgBouncer in session mode messages wake the waiters")
+{
+  const PostgresServer server;
+  const Pooler pooler(server, "session");
+  const auto go = home_dir() / "go";
+  Process first = start_on(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  wait_until_held(server.url());
+  Process waiter = start_on(pooler.url(), {"run", "-k", "k", "--", "true"});
+  wait_until_waiting(server.url(), 1);
+  wait_until([&] { return server.sql("select count(distinct pid) from rlock_listener where until is null") == "2\n"; },
+             "both listen");
+  std::ofstream(go).flush();
+  CHECK(first.wait() == success);
+  CHECK(waiter.wait() == success);
+}
+
+TEST_CASE("postgres waiting: crashes of the server during a queue lose no lock and no waiter")
+{
+  PostgresServer server;
+  std::vector<Process> all;
+  for (int i = 0; i < 8; ++i) {
+    all.push_back(start_on(server.url(), with_job({"run", "-k", "k", "--ttl", "10s"}, judged_job("0.3"))));
+  }
+  wait_until([&] { return has(run_on(server.url(), {"status", "--json", "k"}).out, "\"place\":4"); }, "a queue");
+  for (int crash = 0; crash < 2; ++crash) {
+    server.kill();
+    server.start();
+    std::this_thread::sleep_for(600ms);
+  }
+  for (Process& each : all) {
+    CHECK(each.wait(60s) == success);
+  }
+  check_no_overlap();
+}
+
+TEST_CASE(
+    "postgres waiting: when the server stands still beyond the lease, the job is dead in time and the next one runs "
+    "after")
+{
+  PostgresServer server;
+  const auto alive = home_dir() / "judge";
+  Process holder = start_on(server.url(), {"run", "-k", "k", "--ttl", "3s", "--server-timeout", "500ms", "--", "flock",
+                                           alive.string(), "sleep", "60"});
+  wait_until_held(server.url());
+  Process waiter = start_on(server.url(), with_job({"run", "-k", "k", "--server-timeout", "500ms"}, judged_job()));
+  wait_until_waiting(server.url(), 1);
+  server.stop();
+  const auto stopped = std::chrono::steady_clock::now();
+  CHECK(holder.wait() == exited(121));
+  CHECK(std::chrono::steady_clock::now() - stopped < 3s);
+  Process free({"flock", "-n", alive.string(), "true"});
+  CHECK(free.wait() == success);
+  server.resume();
+  CHECK(waiter.wait(30s) == success);
+  check_no_overlap();
+}
+
+TEST_CASE("postgres waiting: emptied tables end the job as a loss, and the waiter gets the lock")
+{
+  const PostgresServer server;
+  Process holder = start_on(server.url(), {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
+  wait_until_held(server.url());
+  Process waiter = start_on(server.url(), {"run", "-k", "k", "--", "true"});
+  wait_until_waiting(server.url(), 1);
+  CHECK(server.sql("truncate rlock_lock, rlock_event, rlock_listener").empty());
+  CHECK(holder.wait() == exited(121));
+  CHECK(has(holder.err(), "was lost: expired or deleted"));
+  CHECK(waiter.wait(20s) == success);
+}

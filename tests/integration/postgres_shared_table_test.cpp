@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of ShedLock in PostgreSQL. SQL stands for ShedLock; tests/interop has the real one.
+#include "support/integration.h"
+#include "support/postgres_fixture.h"
+
+using namespace rlock::test;
+
+namespace {
+
+// With the table as ShedLock's documentation makes it.
+struct Shared {
+  PostgresServer server;
+  std::string url = server.url("postgres", "table=shedlock");
+
+  Shared()
+  {
+    [[maybe_unused]] const std::string made = server.sql(
+        "create table shedlock(name varchar(64) not null, lock_until timestamp not null, locked_at timestamp not null, "
+        "locked_by varchar(255) not null, primary key (name))");
+  }
+  void add_columns() const
+  {
+    const Finished printed = run_rlock({"acl", "-S", url, "--user", "postgres"});
+    REQUIRE(printed.code == 0);
+    [[maybe_unused]] const std::string added = server.sql(printed.out);
+  }
+  [[nodiscard]] Finished run(Words words) const
+  {
+    words.insert(words.begin() + 1, {"-S", url});
+    return run_rlock(words);
+  }
+  // As ShedLock does with usingDbTime().
+  void lock(const std::string& name, const std::string& time) const
+  {
+    [[maybe_unused]] const std::string done = server.sql(
+        "insert into shedlock values ('" + name + "', timezone('utc', now()) + interval '" + time +
+        "', timezone('utc', now()), 'java') on conflict (name) do update set lock_until = excluded.lock_until, "
+        "locked_at = excluded.locked_at, locked_by = 'java' where shedlock.lock_until <= timezone('utc', now())");
+  }
+};
+
+Words try_lock(const std::string& key) { return {"run", "-n", "-k", key, "--", "true"}; }
+
+}  // namespace
+
+TEST_CASE("postgres shared table: without rlock's columns it is 78, and what acl prints adds them")
+{
+  const Shared shared;
+  const Finished refused = shared.run(try_lock("k"));
+  CHECK(refused.code == 78);
+  CHECK_MESSAGE(has(refused.err, "run what rlock acl prints"), refused.err);
+  CHECK(shared.server.sql("select count(*) from information_schema.columns where table_name = 'shedlock'") == "4\n");
+  shared.add_columns();
+  CHECK(shared.run(try_lock("k")).code == 0);
+  CHECK(shared.run({"doctor"}).code == 0);
+}
+
+TEST_CASE("postgres shared table: create=yes makes the table and the columns")
+{
+  const PostgresServer server;
+  const std::string url = server.url("postgres", "table=shedlock&create=yes");
+  CHECK(run_rlock({"run", "-S", url, "-k", "k", "--", "true"}).code == 0);
+  CHECK(server.sql("select count(*) from information_schema.columns where table_name = 'shedlock'") == "6\n");
+  CHECK(run_rlock({"run", "-S", server.url("postgres", "table=a;b"), "-k", "k", "--", "true"}).code == 64);
+}
+
+TEST_CASE("postgres shared table: the face says who holds the lock, in both directions")
+{
+  const Shared shared;
+  shared.add_columns();
+  shared.lock("java", "1 minute");
+  const Finished busy = shared.run(try_lock("java"));
+  CHECK(busy.code == 75);
+  CHECK_MESSAGE(has(busy.err, "held by java"), busy.err);
+  CHECK(has(shared.run({"status", "java"}).out, "data of another program, or its lock"));
+
+  const Finished holds = shared.run({"run", "-k", "mine", "--", "psql", "-X", "-A", "-t", "-c",
+                                     "select lock_until > timezone('utc', now()), locked_by <> 'java' from shedlock "
+                                     "where name = 'mine'",
+                                     shared.server.url()});
+  CHECK_MESSAGE(holds.out == "t|t\n", holds.err);
+  CHECK(shared.server.sql("select lock_until <= timezone('utc', now()) from shedlock where name = 'mine'") == "t\n");
+
+  shared.lock("mine", "1 second");
+  CHECK(shared.run(try_lock("mine")).code == 75);
+  CHECK(shared.run({"run", "-w", "20s", "-k", "mine", "--", "true"}).code == 0);
+}
+
+TEST_CASE("postgres shared table: a waiter keeps the face of ShedLock as it is, and comes after its unlock")
+{
+  const Shared shared;
+  shared.add_columns();
+  shared.lock("k", "1 minute");
+  Process waiter = start_rlock({"run", "-S", shared.url, "-k", "k", "--", "true"});
+  wait_until([&] { return shared.server.sql("select rlock_record is not null from shedlock") == "t\n"; }, "it waits");
+  CHECK(shared.server.sql("update shedlock set lock_until = timezone('utc', now()) where locked_by = 'java' and "
+                          "lock_until > timezone('utc', now()) returning name") == "k\n");
+  CHECK(waiter.wait(20s) == success);
+}
+
+TEST_CASE("postgres shared table: an unlock by another program is a loss")
+{
+  const Shared shared;
+  shared.add_columns();
+  Process holder = start_rlock({"run", "-S", shared.url, "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
+  wait_until(
+      [&] {
+        return shared.server.sql("select count(*) from shedlock where lock_until > timezone('utc', now())") == "1\n";
+      },
+      "the lock is held");
+  CHECK(shared.server.sql("update shedlock set lock_until = timezone('utc', now())").empty());
+  CHECK(holder.wait() == exited(121));
+  CHECK_MESSAGE(has(holder.err(), "was lost"), holder.err());
+}
+
+TEST_CASE("postgres shared table: other kinds, long keys and other columns are 78")
+{
+  const Shared shared;
+  shared.add_columns();
+  CHECK(shared.run({"run", "-s", "-k", "k", "--", "true"}).code == 78);
+  CHECK(shared.run({"run", "--permits", "2", "-k", "k", "--", "true"}).code == 78);
+  CHECK(shared.run(try_lock(std::string(64, 'k'))).code == 0);
+  const Finished too_long = shared.run(try_lock(std::string(65, 'k')));
+  CHECK(too_long.code == 78);
+  CHECK_MESSAGE(has(too_long.err, "longer than its column"), too_long.err);
+  CHECK(shared.server.sql("alter table shedlock alter lock_until type timestamptz").empty());
+  CHECK(shared.run(try_lock(std::string(64, 'k'))).code == 78);
+}

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 6> examples{
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
     "rlock acl -S postgresql:///app --user deploy | psql app",
     "rlock acl -S mysql:///app --user deploy | mysql app",
-    "rlock acl -S mongodb://db1/app --user deploy >role.js; mongosh mongodb://admin@db1/app --file role.js",
+    "rlock acl -S mongodb://db1/app --user cron >role.js  # mongosh --file role.js",
 };
 
 constexpr std::array exits{

@@ -53,7 +53,7 @@ TEST_CASE("mongo url: the parameters of MongoDB's connection strings are taken")
                                 "maxStalenessSeconds=-1",
                                 "readConcernLevel=majority",
                                 "readPreference=primary",
-                                "readPreferenceTags=dc:ny",
+                                "readPreference=secondary&readPreferenceTags=dc:ny",
                                 "replicaSet=rs0",
                                 "retryReads=false",
                                 "retryWrites=true",

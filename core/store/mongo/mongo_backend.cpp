@@ -84,6 +84,20 @@ void add_face(const Face& face, Document& set, Document& unset)
   }
 }
 
+// Adds the names of the locks in a batch whose hold is not over at that time.
+void add_names(const Fields& cursor, std::int64_t time_ms, std::vector<std::string>& names)
+{
+  for (const char* batch : {"firstBatch", "nextBatch"}) {
+    for (const Field& each : cursor.inner(batch).all()) {
+      const Fields document = each.inner();
+      const auto until = document.find("lock_until");
+      if (!until || until->time_ms().value_or(0) > time_ms) {
+        names.push_back(document.text("_id"));
+      }
+    }
+  }
+}
+
 struct StoredMessage {
   std::int64_t id = 0;
   Message message;
@@ -183,16 +197,7 @@ class MongoBackend final : public Backend {
         return answer.error();
       }
       const Fields cursor = answer->fields().inner("cursor");
-      for (const char* batch : {"firstBatch", "nextBatch"}) {
-        for (const Field& each : cursor.inner(batch).all()) {
-          const Fields document = each.inner();
-          const auto until = document.find("lock_until");
-          const bool is_over = until && until->time_ms().value_or(0) <= server->time_ms;
-          if (which == Which::with_events || !is_over) {
-            names.push_back(document.text("_id"));
-          }
-        }
-      }
+      add_names(cursor, which == Which::held ? server->time_ms : 0, names);
       const std::int64_t id = cursor.number("id");
       if (id == 0) {
         break;

@@ -24,7 +24,8 @@ struct CodeRow {
   std::string_view advice;
 };
 constexpr auto codes = std::to_array<CodeRow>({
-    {11, ErrorCode::refused, true, ""},                                                // UserNotFound
+    {2, ErrorCode::config, false, ""},   // BadValue: a server without a journal, on which no commit can wait for it
+    {11, ErrorCode::refused, true, ""},  // UserNotFound
     {13, ErrorCode::refused, false, " (rlock acl prints the role that rlock needs)"},  // Unauthorized
     {18, ErrorCode::refused, true, ""},                                                // AuthenticationFailed
     {8000, ErrorCode::refused, true, ""},                                              // AtlasError
@@ -164,7 +165,8 @@ Result<ServerFacts> Connection::connect(const CallLimits& limit)
   }
   m_server = 0;
   bson_error_t why{};
-  const std::unique_ptr<mongoc_uri_t, FreeUri> uri(lib().mongoc_uri_new_with_error(m_spec.url.c_str(), &why));
+  const std::unique_ptr<mongoc_uri_t, FreeUri> uri(
+      lib().mongoc_uri_new_with_error(url_for_libmongoc(m_spec.url, !m_spec.user.empty()).c_str(), &why));
   if (uri == nullptr) {
     return Error{ErrorCode::usage, m_spec.url + ": " + printable(why.message)};
   }
@@ -195,7 +197,6 @@ Result<ServerFacts> Connection::connect(const CallLimits& limit)
 
 Result<Answer> Connection::run(const std::string& database, const Document& command)
 {
-  m_server_error = {};
   bson_t reply{};
   bson_error_t why{};
   const bool done = lib().mongoc_client_command_simple_with_server_id(m_client, database.c_str(), command.bson(),
@@ -215,6 +216,7 @@ Result<Answer> Connection::run(const std::string& database, const Document& comm
 Result<Answer> Connection::ask(const std::string& database, const Document& command, const CallLimits& limit)
 {
   const CallScope scope(m_context, limit);
+  m_server_error = {};
   if (m_client == nullptr) {
     if (const auto connected = connect(limit); !connected) {
       return connected.error();
@@ -240,6 +242,7 @@ void Connection::tell(const Document& command)
 Result<ServerFacts> Connection::facts(const CallLimits& limit)
 {
   const CallScope scope(m_context, limit);
+  m_server_error = {};
   if (m_client == nullptr) {
     return connect(limit);
   }

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/timerfd.h>
 #include <algorithm>
+#include <limits>
+#include <string_view>
 #include "base/text.h"
 #include "base/wait.h"
 #include "store/mongo/mongo_layout.h"
@@ -147,13 +149,22 @@ bool PollingSource::take_messages(Lock& lock, const Fields& document)
   return has_heard;
 }
 
+// Among the listeners of the lock; nullopt: this listener is not among them.
+std::optional<std::int64_t> PollingSource::place_in(const Fields& document) const
+{
+  const std::string_view id = std::string_view(m_path).substr(m_path.find('.') + 1);
+  const auto listeners = document.inner("listeners").all();
+  const auto found = std::ranges::find_if(listeners, [&](const Field& each) { return each.key() == id; });
+  return found == listeners.end() ? std::nullopt : std::optional(found - listeners.begin() + 1);
+}
+
 Result<Done> PollingSource::look(const CallLimits& limit)
 {
-  Document filter;
   std::vector<std::string> names;
   for (const auto& [name, lock] : m_locks) {
     names.push_back(name);
   }
+  Document filter;
   if (names.size() == 1) {
     filter.add("_id", names.front());
   } else {
@@ -167,23 +178,15 @@ Result<Done> PollingSource::look(const CallLimits& limit)
     return answer.error();
   }
   m_unregistered = names;
-  m_place = 1000;
-  const std::string id = m_path.substr(m_path.find('.') + 1);
+  m_place = std::numeric_limits<std::int64_t>::max();
   for (const Fields& document : answer->batch()) {
     const auto lock = m_locks.find(document.text("_id"));
-    if (lock == m_locks.end()) {
-      continue;
-    }
-    if (take_messages(lock->second, document)) {
+    if (lock != m_locks.end() && take_messages(lock->second, document)) {
       m_quiet_since = m_clock.now();
     }
-    std::int64_t place = 0;
-    for (const Field& listener : document.inner("listeners").all()) {
-      ++place;
-      if (listener.key() == id) {
-        std::erase(m_unregistered, lock->first);
-        m_place = std::min(m_place, place);
-      }
+    if (const auto place = place_in(document)) {
+      std::erase(m_unregistered, document.text("_id"));
+      m_place = std::min(m_place, *place);
     }
   }
   for (auto& [name, lock] : m_locks) {
@@ -237,7 +240,8 @@ void PollingSource::set_timer()
   const Instant now = m_clock.now();
   const auto quiet = std::chrono::duration_cast<Millis>(now - m_quiet_since);
   const Millis usual = quiet < long_quiet ? first_pause : pause_when_long_quiet;
-  const Millis most = std::min(longest_pause, std::max(usual, pause_per_place * m_place));
+  constexpr std::int64_t last_place = longest_pause / pause_per_place;
+  const Millis most = std::max(usual, pause_per_place * std::min(m_place, last_place));
   const Millis pause = std::clamp(quiet / quiet_divisor, shortest_pause, most);
   m_next_look = now + pause;
   itimerspec when{};

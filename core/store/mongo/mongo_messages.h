@@ -42,6 +42,7 @@ class PollingSource final : public MessageSource {
 
   Result<Done> register_at(const std::vector<std::string>& names, const CallLimits& limit);
   Result<Done> look(const CallLimits& limit);
+  [[nodiscard]] std::optional<std::int64_t> place_in(const Fields& document) const;
   bool take_messages(Lock& lock, const Fields& document);
   Result<Done> beat(const CallLimits& limit);
   Result<Done> poll(const CallLimits& limit);

@@ -91,15 +91,15 @@ bool is_collection(std::string_view name)
          name.find_first_of(std::string_view("$\0", 2)) == std::string_view::npos;
 }
 
-// `url`: without a password.
-Result<Uri> uri_of(const std::string& url)
+// `url`: without user and password.
+Result<Uri> uri_of(const std::string& url, bool has_user)
 {
   const auto library = libmongoc();
   if (!library) {
     return library.error();
   }
   bson_error_t why{};
-  Uri uri((*library)->mongoc_uri_new_with_error(url.c_str(), &why));
+  Uri uri((*library)->mongoc_uri_new_with_error(url_for_libmongoc(url, has_user).c_str(), &why));
   return uri != nullptr ? Result<Uri>(std::move(uri)) : bad_url(url, printable(why.message));
 }
 
@@ -131,7 +131,7 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
   if (collection && !is_collection(*collection)) {
     return bad_url(shown, "collection names no collection");
   }
-  if (const auto uri = uri_of(shown); !uri) {
+  if (const auto uri = uri_of(shown, !user->empty()); !uri) {
     return uri.error();
   }
   if (collection) {
@@ -146,6 +146,12 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
   return endpoint;
 }
 
+std::string url_for_libmongoc(const std::string& url, bool has_user)
+{
+  std::string all = url;
+  return has_user ? all.insert(all.find("//") + 2, "user:password@") : all;
+}
+
 ConnectionSpec connection_spec(const Endpoint& endpoint)
 {
   UrlParts parts = parts_of(endpoint.path);
@@ -154,7 +160,7 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
   spec.url = endpoint.scheme + ":" + parts.without_login();
   spec.user = endpoint.user;
   spec.password = endpoint.password;
-  const auto uri = uri_of(spec.url);
+  const auto uri = uri_of(spec.url, !spec.user.empty());
   if (!uri) {
     return spec;
   }

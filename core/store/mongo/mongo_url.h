@@ -31,4 +31,8 @@ Result<Endpoint> parse_mongo_url(std::string_view url);
 
 ConnectionSpec connection_spec(const Endpoint& endpoint);
 
+// The URL with some user and password in it, if the server has a user: libmongoc refuses some parameters without one, and takes the
+// right user and password afterwards.
+std::string url_for_libmongoc(const std::string& url, bool has_user);
+
 }  // namespace rlock::mongo

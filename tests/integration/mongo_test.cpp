@@ -47,6 +47,18 @@ TEST_CASE("mongo: the job runs under the lock, and its exit code is returned")
   CHECK(history.find("failed") != std::string::npos);
 }
 
+TEST_CASE("mongo: a run leaves no file in /dev/shm, where libmongoc would keep counters, and no variable to its job")
+{
+  const MongoServer server;
+  const std::string counters = "/dev/shm/mongoc-";
+  Process holder = start_on(server, {"run", "-k", "k", "--", "sleep", "60"});
+  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  CHECK_FALSE(std::filesystem::exists(counters + std::to_string(holder.pid())));
+  holder.signal(SIGTERM);
+  CHECK(holder.wait() == died_of(SIGTERM));
+  CHECK(run_on(server, {"run", "-k", "k", "--", "env"}).out.find("MONGOC") == std::string::npos);
+}
+
 TEST_CASE("mongo: a second run is busy, waits in line, and gets the lock by a message")
 {
   const MongoServer server;

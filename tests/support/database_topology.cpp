@@ -132,6 +132,7 @@ class DatabaseTopology final : public Topology {
       m_server->kill();
     }
     m_server->start();
+    const std::lock_guard guard(m_mutex);
     m_host.drop_connection();
     m_backend->drop_connection();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/mongo/libmongoc.h"
 
+#include <cstdlib>
 #include <optional>
 
 namespace rlock::mongo {
@@ -8,15 +9,37 @@ namespace {
 
 constexpr const char* file = "libmongoc-1.0.so.0";
 
+// libmongoc keeps counters in a file of /dev/shm, from the moment when it is loaded, and a process that is killed leaves the file
+// behind. While this object lives, a variable forbids that; afterwards the environment, which the job inherits, is as it was.
+// NOLINTBEGIN(concurrency-mt-unsafe): the first URL is read before there is a second thread.
+class WithoutCounters {
+ public:
+  WithoutCounters() : m_is_set(std::getenv(variable) != nullptr) { ::setenv(variable, "1", 0); }
+  ~WithoutCounters()
+  {
+    if (!m_is_set) {
+      ::unsetenv(variable);
+    }
+  }
+  WithoutCounters(const WithoutCounters&) = delete;
+  WithoutCounters& operator=(const WithoutCounters&) = delete;
+
+ private:
+  static constexpr const char* variable = "MONGOC_DISABLE_SHM";
+  bool m_is_set;
+};
+// NOLINTEND(concurrency-mt-unsafe)
+
 std::optional<Libmongoc> load()
 {
+  const WithoutCounters environment;
   SharedLibrary library(file);
   const Libmongoc functions{RLOCK_LIBMONGOC_FUNCTIONS(RLOCK_FUNCTION_IN_LIBRARY)};
   if (!library.is_complete()) {
     return std::nullopt;
   }
-  functions.mongoc_init();
   functions.mongoc_log_set_handler(nullptr, nullptr);  // else it writes its warnings to standard error
+  functions.mongoc_init();
   return functions;
 }
 

@@ -3,6 +3,7 @@
 
 #include "store/mongo/mongo_backend.h"
 #include "store/mongo/mongo_connection.h"
+#include "support/give_up.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/wait_until.h"
@@ -54,12 +55,19 @@ CallLimits limit_of(const Clock& clock)
   return {.deadline = clock.now() + std::chrono::seconds(10), .stop = StopToken::never()};
 }
 
+// Again, if the server has just ended the connection or starts.
 mongo::Answer run(const std::string& url, const Document& command)
 {
   const BootClock clock;
   mongo::Connection connection(spec_of(url), clock);
   auto answer = connection.ask(command, limit_of(clock));
-  REQUIRE_MESSAGE(answer, answer.error().text);
+  for (int tries = 1; !answer && answer.error().code == ErrorCode::unreachable && tries < 100; ++tries) {
+    clock.sleep_until(clock.now() + std::chrono::milliseconds(50), StopToken::never());
+    answer = connection.ask(command, limit_of(clock));
+  }
+  if (!answer) {
+    give_up(answer.error().text);
+  }
   return *std::move(answer);
 }
 

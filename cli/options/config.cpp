@@ -146,7 +146,7 @@ class Reader {
   Result<Done> read_table(const std::string& name, const toml::table& table)
   {
     for (const auto& [key, node] : table) {
-      const Result<Done> done = read_entry({.table = name, .table_line = table.source().begin.line}, key, node);
+      const Result<Done> done = read_entry({.name = name, .line = table.source().begin.line}, key, node);
       if (!done) {
         return done;
       }
@@ -154,23 +154,23 @@ class Reader {
     return Done{};
   }
 
-  struct Place {
-    std::string table;
-    std::size_t table_line = 0;
+  struct Table {
+    std::string name;
+    std::size_t line = 0;
   };
 
-  Result<Done> read_entry(const Place& place, const toml::key& key, const toml::node& node)
+  Result<Done> read_entry(const Table& table, const toml::key& key, const toml::node& node)
   {
     Result<TomlValue> value = value_of(key, node);
     if (!value) {
       return value.error();
     }
     const std::size_t line = node.source().begin.line;
-    m_entries.push_back({.table = place.table,
+    m_entries.push_back({.table = table.name,
                          .key = std::string(key.str()),
                          .value = *std::move(value),
                          .line = line,
-                         .table_line = place.table_line != 0 ? place.table_line : line});
+                         .table_line = table.line != 0 ? table.line : line});
     return Done{};
   }
 

@@ -78,10 +78,10 @@ std::string show_holder(const Holder& holder, bool proven, std::int64_t now_ms)
     return line("value", printable(holder.owner.text()));
   }
   if (!holder.info) {
-    return line("holder", describe_who(holder.owner, {}) + " (another client, of which rlock knows no more)");
+    return line("holder", holder_text(holder.owner, {}) + " (another client, of which rlock knows no more)");
   }
   const HolderInfo& info = *holder.info;
-  return line("holder", describe_who(holder.owner, holder.info)) + line("running", printable(info.command)) +
+  return line("holder", holder_text(holder.owner, holder.info)) + line("running", printable(info.command)) +
          line("label", printable(info.label)) + line("since", since_and_age(info.since_ms, now_ms)) +
          line("token", printable(holder.owner.text()));
 }
@@ -90,9 +90,9 @@ std::string show_holder(const Holder& holder, bool proven, std::int64_t now_ms)
 std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
 {
   const HolderInfo info = waiter.info.value_or(HolderInfo{});
-  const std::string job = describe_job(info);
+  const std::string job = job_text(info);
   const std::string since = since_and_age(info.since_ms, now_ms);
-  return describe_who(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
+  return holder_text(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
          (job.empty() ? "" : ", " + job);
 }
 
@@ -182,7 +182,7 @@ std::string show_partial(const LockState& state)
 {
   std::string text;
   for (const Holder& holder : state.partial) {
-    text += line("partly", describe_who(holder.owner, holder.info) + ", on too few servers to hold it");
+    text += line("partly", holder_text(holder.owner, holder.info) + ", on too few servers to hold it");
   }
   return text;
 }
@@ -194,7 +194,7 @@ Row row_of(const LockState& state, std::int64_t now_ms)
   const std::optional<Millis> age = age_of(state, now_ms);
   const std::string command = holder.info ? printable(holder.info->command) : "";
   return {printable(state.name.text()),
-          describe_who(holder.owner, holder.info) + more,
+          holder_text(holder.owner, holder.info) + more,
           state.ttl ? show_roughly(*state.ttl) : "never",
           age ? show_roughly(*age) : "-",
           std::to_string(state.waiting.size()),
@@ -288,7 +288,7 @@ std::string show_history(const std::vector<PastRun>& runs, const Colors& colors)
     const std::string label = run.info && !run.info->label.empty() ? " [" + printable(run.info->label) + "]" : "";
     rows.push_back({readable_utc(run.start_ms).value_or("-"), run.duration ? show_roughly(*run.duration) : "-",
                     outcome_of(run), run.exit_code ? std::to_string(*run.exit_code) : "-",
-                    describe_who(run.owner, run.info), run.fence > 0 ? std::to_string(run.fence) : "-",
+                    holder_text(run.owner, run.info), run.fence > 0 ? std::to_string(run.fence) : "-",
                     job.empty() && label.empty() ? "-" : job + label});
   }
   return runs.empty() ? "" : aligned(rows, colors);
@@ -315,7 +315,7 @@ std::string show_event(const ShownEvent& shown)
   std::string text = iso_utc(event.time_ms).value_or("-") + "  " + printable(shown.name.text()) + "  " +
                      std::string(name_of(event.what)) + "  " +
                      describe({.owner = event.owner, .count = 1, .info = event.info});
-  text += event.from.empty() ? "" : ", from " + describe_who(Owner::of(event.from), event.from_info);
+  text += event.from.empty() ? "" : ", from " + holder_text(Owner::of(event.from), event.from_info);
   text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
   text += event.exit_code ? ", exit " + std::to_string(*event.exit_code) : "";
   text += event.times > 1 ? ", " + std::to_string(event.times) + " times" : "";

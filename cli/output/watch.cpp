@@ -234,7 +234,7 @@ std::string shown(const Question& question)
       const Holder& holder = question.about.holders.front();
       const std::string of =
           question.about.count > 1 ? "one of " + std::to_string(question.about.count) + " holders, " : "";
-      return "y/N: force-unlock " + key + ", held by " + of + describe_who(holder.owner, holder.info) +
+      return "y/N: force-unlock " + key + ", held by " + of + holder_text(holder.owner, holder.info) +
              "? Its job is stopped first";
     }
     case LockAction::freeze:

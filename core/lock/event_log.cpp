@@ -107,7 +107,7 @@ std::string EventLogReader::next_holder(const EventLogEntry& entry) const
 {
   const std::string known = m_holder == entry.owner ? "" : m_holder;
   const std::string holder = entry.holder.value_or(known);  // missing in entries of an older version
-  return holder.empty() ? "" : describe_who(Owner::of(holder), info_of(holder));
+  return holder.empty() ? "" : holder_text(Owner::of(holder), info_of(holder));
 }
 
 std::optional<Owner> EventLogReader::holder() const

@@ -136,13 +136,13 @@ std::optional<HolderInfo> decode_holder(std::string_view text)
   return valid ? std::optional{info} : std::nullopt;
 }
 
-std::string describe_who(const Owner& owner, const std::optional<HolderInfo>& info)
+std::string holder_text(const Owner& owner, const std::optional<HolderInfo>& info)
 {
   return info ? printable(info->user + "@" + info->host) + " (pid " + std::to_string(info->pid) + ")"
               : printable(owner.text());
 }
 
-std::string describe_job(const HolderInfo& info)
+std::string job_text(const HolderInfo& info)
 {
   const std::string command = info.command.empty() ? "" : "running " + printable(info.command);
   const std::string label = info.label.empty() ? "" : "[" + printable(info.label) + "]";
@@ -151,8 +151,8 @@ std::string describe_job(const HolderInfo& info)
 
 std::string describe(const Holder& holder)
 {
-  const std::string job = holder.info ? describe_job(*holder.info) : "";
-  return describe_who(holder.owner, holder.info) + (job.empty() ? "" : ", ") + job;
+  const std::string job = holder.info ? job_text(*holder.info) : "";
+  return holder_text(holder.owner, holder.info) + (job.empty() ? "" : ", ") + job;
 }
 
 }  // namespace rlock

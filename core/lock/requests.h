@@ -69,8 +69,8 @@ const PastRun* last_run(const LockState& state);
 std::string describe(const Holder& holder);
 
 // The two parts of describe(): "alice@web1 (pid 71)" or the owner id; "running ./job.sh [label]" or nothing. Printable.
-std::string describe_who(const Owner& owner, const std::optional<HolderInfo>& info);
-std::string describe_job(const HolderInfo& info);
+std::string holder_text(const Owner& owner, const std::optional<HolderInfo>& info);
+std::string job_text(const HolderInfo& info);
 
 // A grant counts only when `replicas` replicas have it; else the client gives the lock back. Renewals do not wait for
 // replicas: a lost renewal shortens the lease, but the lock is not lost.

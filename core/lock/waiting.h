@@ -97,7 +97,7 @@ inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockRequest&
 // Decides when the first waiter must poll because a foreign client barges: a client that has just unlocked may lock again before
 // its message reaches the waiter. A pure state machine: the caller passes the time. Not thread-safe.
 
-// A waiter that loses to foreign clients for `patience` polls every millisecond for `polling_time`, so that one of its
+// A waiter that loses to foreign clients for `losing_limit` polls every millisecond for `polling_time`, so that one of its
 // requests arrives between an unlock and the next lock.
 class ForeignUnlockPolling {
  public:
@@ -111,7 +111,7 @@ class ForeignUnlockPolling {
     }
     if (was_notified && !m_losing_since) {
       m_losing_since = now;
-    } else if (m_losing_since && now - *m_losing_since > patience) {
+    } else if (m_losing_since && now - *m_losing_since > losing_limit) {
       m_poll_until = now + polling_time;
       m_losing_since.reset();
     }
@@ -119,7 +119,7 @@ class ForeignUnlockPolling {
   }
 
  private:
-  static constexpr Millis patience{300};
+  static constexpr Millis losing_limit{300};
   static constexpr Millis polling_time{50};
   std::optional<Instant> m_losing_since;
   Instant m_poll_until{};

@@ -187,7 +187,7 @@ struct Rule {
   std::string_view advice;
 };
 
-constexpr std::string_view script_denial = "The user executing the script can't";  // Redis 6.2
+constexpr std::string_view script_refusal = "The user executing the script can't";  // Redis 6.2
 
 constexpr std::string_view unknown_command = "ERR unknown command";
 
@@ -218,7 +218,7 @@ constexpr Rule rules[] = {
     {"NOPERM", ErrorCode::refused, missing_rule},
     {"ERR The user executing the script can't", ErrorCode::refused, missing_rule},
     {"ERR ACL failure in script", ErrorCode::refused, missing_rule},
-    {script_denial, ErrorCode::refused, missing_rule},
+    {script_refusal, ErrorCode::refused, missing_rule},
     {"DENIED", ErrorCode::refused, "it is in protected mode; set a password there"},
     {"WRONGTYPE", ErrorCode::config, "the key holds something that is no such lock; choose another key"},
     {"ERR DB index is out of range", ErrorCode::config, choose_smaller_db},
@@ -242,7 +242,7 @@ std::string_view unwrapped(std::string_view text)
   if (!text.starts_with("ERR Error running script") && !text.starts_with("@user_script")) {
     return text;
   }
-  if (const auto at = text.find(script_denial); at != std::string_view::npos) {
+  if (const auto at = text.find(script_refusal); at != std::string_view::npos) {
     return text.substr(at);
   }
   for (auto at = text.find(" -"); at != std::string_view::npos; at = text.find(" -", at + 1)) {

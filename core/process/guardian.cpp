@@ -344,7 +344,7 @@ void GuardianLoop::handle_command()
   const auto received = receive_message<Command>(m_task.socket.get());
   if (std::holds_alternative<PeerGone>(received)) {
     m_runner_is_gone = m_state.phase != Phase::over;
-    m_keep_at = m_clock.now() + kill_patience;
+    m_keep_at = m_clock.now() + kill_attempt_time;
     advance(RunnerGone{});
     return;
   }
@@ -395,7 +395,7 @@ void GuardianLoop::perform(StopAction action)
 void GuardianLoop::kill_job()
 {
   const bool is_first = !still_runs();
-  m_left = m_process_tree.kill_all(is_first ? first_kill_patience : kill_patience);
+  m_left = m_process_tree.kill_all(is_first ? first_kill_attempt_time : kill_attempt_time);
   if (!still_runs()) {
     return advance(TreeEmpty{});
   }

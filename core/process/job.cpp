@@ -159,7 +159,7 @@ std::vector<LeftProcess> Job::take_over()
   const pid_t main = m_shared_deadline->main_process();
   m_socket.reset();
   std::vector<LeftProcess> left =
-      ProcessTree(m_earlier_children, m_shared_deadline->daemons(), main).kill_all(kill_patience);
+      ProcessTree(m_earlier_children, m_shared_deadline->daemons(), main).kill_all(kill_attempt_time);
   if (left.empty()) {
     m_inherited_pipe.kill_all(main);  // orphans that are not descendants of this process
     finish(SIGKILL);                  // a wait status: killed by SIGKILL

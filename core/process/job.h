@@ -34,11 +34,12 @@ struct LeftProcess {
   bool refused = false;  // rlock may not signal the process (EPERM), because it runs as another user
   char state = '?';      // as in /proc/PID/stat; '?': /proc does not show the process
 };
-constexpr Millis kill_patience{250};         // how long one attempt to kill all processes of a job lasts at most
+constexpr Millis kill_attempt_time{250};     // how long one attempt to kill all processes of a job lasts at most
 constexpr Millis not_killed_period{60'000};  // the time between two messages about one process
 constexpr int most_named{8};                 // how many processes messages name in not_killed_period
-constexpr Millis first_kill_patience{10};  // the patience of the guardian's first attempt, before it sends StillKilling
-constexpr Millis slow_death{1000};         // a message names a process that lives longer after KILL
+constexpr Millis first_kill_attempt_time{
+    10};                            // the same for the first attempt of the guardian, before it sends StillKilling
+constexpr Millis slow_death{1000};  // a message names a process that lives longer after KILL
 
 // What the guardian does with processes that are left when the main process ends. until_pipe_closes: the guardian guards them
 // until none of them holds the inherited pipe or all have ended.
@@ -167,7 +168,7 @@ class Job {
   [[nodiscard]] bool shares_group() const { return m_terminal.is_shared(); }
 
   // Kills a guardian that is gone or hangs, and all processes of the job, and reaps them. Returns the processes that are not dead
-  // after kill_patience; then the caller calls again later.
+  // after kill_attempt_time; then the caller calls again later.
   std::vector<LeftProcess> take_over();
 
  private:

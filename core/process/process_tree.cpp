@@ -233,10 +233,10 @@ std::vector<LeftProcess> ProcessTree::kill_each() const
   return left;
 }
 
-std::vector<LeftProcess> ProcessTree::kill_all(Millis patience)
+std::vector<LeftProcess> ProcessTree::kill_all(Millis time_limit)
 {
   const BootClock clock;
-  const Instant give_up = clock.now() + patience;
+  const Instant give_up = clock.now() + time_limit;
   m_daemons = daemons();
   for (;;) {
     reap();

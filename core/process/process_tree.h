@@ -96,9 +96,9 @@ class ProcessTree {
   Refused forward(int signal);
   Refused stop(int signal);  // sends a signal to all, and CONT, because a stopped process would not react
 
-  // Sends KILL to all processes until none is left, `patience` is over, or only processes are left that may not be signalled.
+  // Sends KILL to all processes until none is left, `time_limit` is over, or only processes are left that may not be signalled.
   // Empty: all are dead and reaped. May be called again.
-  [[nodiscard]] std::vector<LeftProcess> kill_all(Millis patience);
+  [[nodiscard]] std::vector<LeftProcess> kill_all(Millis time_limit);
 
  private:
   [[nodiscard]] bool leads_group() const;

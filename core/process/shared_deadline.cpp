@@ -158,7 +158,7 @@ void InheritedPipe::kill_all(pid_t main) const
     return;
   }
   const BootClock clock;
-  const Instant give_up = clock.now() + kill_patience;
+  const Instant give_up = clock.now() + kill_attempt_time;
   bool found = true;
   while (found && is_held() && clock.now() < give_up) {
     found = false;

@@ -75,7 +75,7 @@ class InheritedPipe {
   [[nodiscard]] bool is_held() const;
 
   // Sends KILL to the holders in the session in which the pipe was opened and in the session that the job's main process may have
-  // made, until no holder is left or kill_patience is over. Holders in other sessions are daemons and stay untouched.
+  // made, until no holder is left or kill_attempt_time is over. Holders in other sessions are daemons and stay untouched.
   void kill_all(pid_t main) const;
 
  private:

@@ -395,11 +395,11 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
   const bool has_age = info && info->since_ms > 0;
   text += ", held " +
           (has_age ? "for " + show_roughly(Millis{std::max<std::int64_t>(0, now_ms - info->since_ms)}) + " " : "");
-  text += "by " + describe_who(busy.holder->owner, info);
+  text += "by " + holder_text(busy.holder->owner, info);
   if (busy.ttl && *busy.ttl > age) {
     text += ", ttl " + show_roughly(*busy.ttl - age);
   }
-  const std::string job = info ? describe_job(*info) : "";
+  const std::string job = info ? job_text(*info) : "";
   return text + (job.empty() ? "" : ", ") + job;
 }
 

@@ -200,7 +200,7 @@ local function announce_free()
   end
 end
 
-local function kind_denial(no)
+local function missing_kind_right(no)
   return no('set', LOCK, '1', 'keepttl') or no('set', OWN_NUMBER, '1') or no('exists', SECOND) or no('zscore', SECOND, 'm')
       or no('zadd', SECOND, '1', 'm') or no('zrem', SECOND, 'm') or no('zcard', SECOND)
       or no('zcount', SECOND, '0', '1') or no('zrangebyscore', SECOND, '0', '1') or no('zremrangebyscore', SECOND, '0', '1')

@@ -87,6 +87,6 @@ local function announce_free()
   end
 end
 
-local function kind_denial(no)
+local function missing_kind_right(no)
   return no('hgetall', LOCK) or no('hincrby', LOCK, 'f', '1') or no('lindex', FAIR, '0')
 end

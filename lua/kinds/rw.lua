@@ -231,7 +231,7 @@ local function announce_free()
   end
 end
 
-local function kind_denial(no)
+local function missing_kind_right(no)
   return no('hgetall', LOCK) or no('hkeys', LOCK) or no('hscan', LOCK, '0') or no('hincrby', LOCK, 'f', '1')
       or no('set', timeout_of(OWNER, 1), '1')
 end

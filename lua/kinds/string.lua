@@ -70,6 +70,6 @@ end
 
 local function announce_free() end
 
-local function kind_denial(no)
+local function missing_kind_right(no)
   return no('set', LOCK, 'v')
 end

@@ -20,7 +20,7 @@
 --   remaining_ms(owner)          ms until the holds of an owner expire; -1: never
 --   next_expiry_ms()             ms until the lock may change without a message; -1: never
 --   announce_free()              tells foreign clients; a kind with several holders first checks whether there is news
---   kind_denial(no)              checks the further rights of a holder by `no(command, key, …)`, which returns the reply or nil
+--   missing_kind_right(no)       checks the further rights of a holder by `no(command, key, …)`, which returns the reply or nil
 local REQUEST_MEMORY = 600000  -- ms that the server keeps a request for release; a living holder asks sooner
 local CLEANUP_THRESHOLD = 500  -- number of records above which the script removes those of dead owners
 
@@ -82,7 +82,7 @@ local function denied_reply()
       or no('ltrim', EVENTS, '0', '1') or no('zrange', QUEUE, '0', '0') or no('zpopmin', QUEUE) or no('exists', OTHER_QUEUE)
       or no(SHARDED and 'spublish' or 'publish', OWNER_CHANNEL .. OWNER, 'yours')
       or not may('pubsub', count, OWNER_CHANNEL .. OWNER) and {'denied', 'pubsub|' .. count, OWNER_CHANNEL .. OWNER}
-      or no(SHARDED and 'spublish' or 'publish', TAKEN, 'taken') or kind_denial(no)
+      or no(SHARDED and 'spublish' or 'publish', TAKEN, 'taken') or missing_kind_right(no)
       or CHANNEL ~= '' and (no('publish', CHANNEL, '0')
           or not may('pubsub', 'numsub', CHANNEL) and {'denied', 'pubsub|numsub', CHANNEL}
           or SHARDED and not may('pubsub', 'shardnumsub', CHANNEL) and {'denied', 'pubsub|shardnumsub', CHANNEL}) or nil

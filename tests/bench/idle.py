@@ -21,7 +21,7 @@ def measure(bench):
         bench.results.row(f"resident: {who}", "MiB", values)
     requests_of_waiters(bench)
     requests_of_silent_waiters(bench, *((200, 20) if bench.quick else (1000, 30)))
-    lose_patience(bench)
+    give_up_waiting(bench)
 
 
 @contextlib.contextmanager
@@ -97,7 +97,7 @@ def requests_of_silent_waiters(bench, waiting, seconds):
     bench.results.row("requests of a silent waiter in 10 s", "", [per_waiter], f"{waiting} waiters for {seconds} s")
 
 
-def lose_patience(bench):
+def give_up_waiting(bench):
     with standstill(bench, 0):
         ends, waiters, late = [], [], []
         for turn in range(1, 21):

@@ -29,7 +29,7 @@ end
 return bad)";
 
 // The texts of all keys, the server's time in ms, and when the first of them expires.
-constexpr const char* describe_keys = R"(
+constexpr const char* keys_script = R"(
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local keys, text, expires = redis.call('KEYS', ARGV[1]), '', math.huge
@@ -181,7 +181,7 @@ KeysSeen Rival::keys_on(std::size_t server)
 {
   const std::string glob = glob_of(m_keys);
   const std::lock_guard guard(m_mutex);
-  const Reply seen = ask_server(server, {"EVAL", describe_keys, "0", glob});
+  const Reply seen = ask_server(server, {"EVAL", keys_script, "0", glob});
   return {.text = seen.elements.at(0).text,
           .now_ms = seen.elements.at(1).integer,
           .expires_ms = seen.elements.at(2).integer};

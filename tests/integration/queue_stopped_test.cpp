@@ -165,14 +165,14 @@ TEST_CASE("stopped waiter: back when its time is over it starts nothing and take
   QueueFixture queue;
   const Gate gate;
   Process holder = queue.hold("30s");
-  const Millis patience = 2s * slowness;
+  const Millis wait = 2s * slowness;
   const auto began = std::chrono::steady_clock::now();
-  queue.add_waiter("30s", "", {"-w", std::to_string(patience.count()) + "ms"});
+  queue.add_waiter("30s", "", {"-w", std::to_string(wait.count()) + "ms"});
   queue.add_waiter("30s", gate.work());
   hand_to_stopped(holder, queue);
   wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", longest_skip);
 
-  std::this_thread::sleep_until(began + patience + 1s);
+  std::this_thread::sleep_until(began + wait + 1s);
   queue.waiters[0].signal(SIGCONT);
   CHECK(queue.waiters[0].wait() == exited(75));
   CHECK(queue.queue_length() == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three masters with a replica each. As with sentinels, a master that is not meant to be replaced is away only for less
-// than the nodes' patience.
+// than node_timeout.
 #include "judge/redirection.h"
 #include "judge/topologies.h"
 
@@ -18,9 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Millis patience{3000};  // of the nodes with a silent node
+constexpr Millis node_timeout{3000};  // of the nodes with a silent node
 
-Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(patience.count()) / 4)); }
+Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(node_timeout.count()) / 4)); }
 
 bool is_master(const test::RedisServer& node)
 {
@@ -31,7 +31,7 @@ bool is_master(const test::RedisServer& node)
 class ClusterServers final : public Servers {
  public:
   ClusterServers()
-      : m_cluster({.replicas = true, .node_timeout = patience, .args = fault_options().args, .own_clock = true}),
+      : m_cluster({.replicas = true, .node_timeout = node_timeout, .args = fault_options().args, .own_clock = true}),
         m_ways(m_cluster.nodes())
   {
   }
@@ -109,7 +109,7 @@ class ClusterServers final : public Servers {
       const std::string& key = keys[below(rng, keys.size())];
       test::RedisServer& old = m_cluster.owner(key);
       old.stop_signal();
-      std::this_thread::sleep_for(patience * 2);
+      std::this_thread::sleep_for(node_timeout * 2);
       old.cont();
       test::wait_until([&] { return !is_master(old); }, "the node that was away follows another", 30s);
       m_cluster.wait_until_served();

@@ -68,7 +68,7 @@ void draw_lease(Rng& rng, RunPlan& plan)
   append(plan.rlock_options, {plan.record.fixed ? "--lease" : "--ttl", text_of(plan.record.ttl)});
 }
 
-void draw_patience(Rng& rng, RunPlan& plan)
+void draw_wait(Rng& rng, RunPlan& plan)
 {
   const std::uint64_t dice = below(rng, 20);
   plan.record.patient = dice < 4;
@@ -165,7 +165,7 @@ RunPlan draw_run(Rng& rng, bool faulty, const std::vector<JobForm>& forms)
   plan.rlock_options = options_of(choice.kind);
   plan.record.form = draw_form(rng, choice.kind, forms);
   draw_lease(rng, plan);
-  draw_patience(rng, plan);
+  draw_wait(rng, plan);
   const bool gets_fault = faulty && below(rng, 5) < 2;
   draw_job(rng, plan, gets_fault);
   if (gets_fault) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A master, two replicas and three sentinels; with `--sync 1` or without. Acknowledged writes can be lost only in a
-// fail-over, so other faults are too short for one: the master is away for less than the sentinels' patience.
+// fail-over, so other faults are too short for one: the master is away for less than down_after.
 #include "judge/redirection.h"
 #include "judge/topologies.h"
 
@@ -17,16 +17,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Millis patience{3000};  // of the sentinels with a silent server
+constexpr Millis down_after{3000};  // of the sentinels with a silent server
 constexpr std::size_t replicas = 2;
 
-Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(patience.count()) / 4)); }
+Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(down_after.count()) / 4)); }
 
 class SentinelServers final : public Servers {
  public:
   explicit SentinelServers(bool sync)
       : m_sync(sync),
-        m_group({.replicas = replicas, .down_after = patience, .servers = fault_options()}),
+        m_group({.replicas = replicas, .down_after = down_after, .servers = fault_options()}),
         m_ways(m_group.servers)
   {
     m_group.await_replicas(replicas);

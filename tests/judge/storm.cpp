@@ -67,8 +67,8 @@ void Storm::calm(Millis timeout)
       add(active.record.signals, active.fault->make_up());
     }
   }
-  for (Aftermath& aftermath : m_aftermaths) {
-    add(aftermath.record.signals, aftermath.fault.make_up());
+  for (EndedRun& ended : m_ended_runs) {
+    add(ended.record.signals, ended.fault.make_up());
   }
   const Instant end = m_clock.now() + timeout;
   for (Instant now = m_clock.now(); now < end && !(m_active.empty() && m_operating.empty()); now = m_clock.now()) {
@@ -91,9 +91,9 @@ void Storm::count_faults()
       ++m_fault_counts[active.fault->plan().name()];
     }
   }
-  for (const Aftermath& aftermath : m_aftermaths) {
-    if (!aftermath.record.signals.empty()) {
-      ++m_fault_counts[aftermath.fault.plan().name()];
+  for (const EndedRun& ended : m_ended_runs) {
+    if (!ended.record.signals.empty()) {
+      ++m_fault_counts[ended.fault.plan().name()];
     }
   }
 }
@@ -215,8 +215,8 @@ void Storm::look_at_all(Instant now)
     look_at(*active, now);
     active = active->record.exit ? m_active.erase(active) : std::next(active);
   }
-  for (Aftermath& aftermath : m_aftermaths) {
-    add(aftermath.record.signals, aftermath.fault.go_on(0, {}, now));
+  for (EndedRun& ended : m_ended_runs) {
+    add(ended.record.signals, ended.fault.go_on(0, {}, now));
   }
   look_at_watched();
   look_at_operations();
@@ -284,7 +284,7 @@ void Storm::note_end(Active& active)
   active.record.ended = m_clock.now();
   active.record.exit = active.process.wait();
   if (active.fault) {
-    m_aftermaths.push_back({active.record, *std::move(active.fault)});
+    m_ended_runs.push_back({active.record, *std::move(active.fault)});
   }
   const std::string log = active.process.err();
   const auto wall_offset = std::chrono::system_clock::now().time_since_epoch() - m_clock.now().time_since_epoch();

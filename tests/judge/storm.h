@@ -59,8 +59,8 @@ class Storm {
     EvidenceFile file;
     std::optional<ProcessFault> fault;
   };
-  // A fault whose rlock has ended: its job or its guardian may still be stopped.
-  struct Aftermath {
+  // A run whose rlock has ended and whose fault may go on: its job or its guardian may still be stopped.
+  struct EndedRun {
     RunRecord& record;
     ProcessFault fault;
   };
@@ -96,7 +96,7 @@ class Storm {
   test::SeededRng m_rng_of_freezes;  // whose number depends on the schedule of the machine
   std::deque<RunRecord> m_records;
   std::list<Active> m_active;
-  std::list<Aftermath> m_aftermaths;
+  std::list<EndedRun> m_ended_runs;
   std::list<Watched> m_watched;
   std::map<std::size_t, Instant> m_seen;  // by RunRecord::id: when its watched process was last seen alive
   std::list<Operation> m_operating;

@@ -8,9 +8,9 @@
 namespace rlock::sim {
 namespace {
 
-constexpr Nanos told_and_dead = nanos(Millis{1300});  // a second, and the time of messages
-constexpr Nanos aftermath = nanos(Millis{2500});  // for which a fault may still delay its client: reconnecting, claims
-constexpr std::size_t longest_answer = 100;       // in the story
+constexpr Nanos told_and_dead = nanos(Millis{1300});   // a second, and the time of messages
+constexpr Nanos longest_effect = nanos(Millis{2500});  // of a fault that is over, on its client: reconnecting, claims
+constexpr std::size_t longest_answer = 100;            // in the story
 constexpr std::string_view lost_exit = "exit 121";
 
 std::string text_of(const VirtualJob& job)
@@ -75,7 +75,7 @@ void Rules::fault_began(const Fault& fault)
   if (fault.kind == FaultKind::kill_runner || fault.kind == FaultKind::kill_both) {
     return;  // the run is over
   }
-  const Nanos until = nanos(end_of(fault)) + aftermath + nanos(m_schedule.server_timeout);
+  const Nanos until = nanos(end_of(fault)) + longest_effect + nanos(m_schedule.server_timeout);
   const bool is_outage = fault.kind == FaultKind::restart_server || fault.kind == FaultKind::lose_all_data ||
                          fault.kind == FaultKind::fail_over;
   for (std::size_t client = 0; client < m_disturbed_until.size(); ++client) {

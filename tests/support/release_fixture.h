@@ -42,7 +42,7 @@ inline void write_program(const std::filesystem::path& file, const std::string& 
 // The files of a release: the built rlock as the program of this machine, and its checksum.
 class ReleaseFixture {
  public:
-  static constexpr std::chrono::seconds patience{30};  // the time limit of each script
+  static constexpr std::chrono::seconds time_limit{30};  // of each script
 
   ReleaseFixture() : dir(make_temp_dir("release"))
   {
@@ -59,7 +59,7 @@ class ReleaseFixture {
 
   void note_sums() const
   {
-    CHECK(sh("cd files && rm -f SHA256SUMS && sha256sum rlock-* >SHA256SUMS").wait(patience) ==
+    CHECK(sh("cd files && rm -f SHA256SUMS && sha256sum rlock-* >SHA256SUMS").wait(time_limit) ==
           Exit{.code = 0, .signal = 0});
   }
 
@@ -111,7 +111,7 @@ class ReleaseFixture {
   [[nodiscard]] std::string refusal(const std::string& from = "files") const
   {
     Process installer = install(from);
-    CHECK(installer.wait(patience) == Exit{.code = 1, .signal = 0});
+    CHECK(installer.wait(time_limit) == Exit{.code = 1, .signal = 0});
     CHECK(!std::filesystem::exists(dir / "installed" / "rlock"));
     CHECK((!std::filesystem::exists(dir / "installed") || std::filesystem::is_empty(dir / "installed")));
     CHECK(installer.out().empty());

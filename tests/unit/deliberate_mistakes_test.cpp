@@ -12,7 +12,7 @@ namespace {
 
 const std::filesystem::path top = RLOCK_SOURCE_DIR;
 
-struct Place {
+struct ReplacedLines {
   std::string file;
   std::string text;  // the lines that are replaced
   int number;        // of the line in the list that begins it, for a failure
@@ -29,9 +29,9 @@ std::vector<std::string> lines_of(const std::filesystem::path& file)
 }
 
 // The hunks of a patch: what each expects to find.
-std::vector<Place> hunks_of(const std::filesystem::path& patch)
+std::vector<ReplacedLines> hunks_of(const std::filesystem::path& patch)
 {
-  std::vector<Place> hunks;
+  std::vector<ReplacedLines> hunks;
   std::string file;
   int number = 0;
   for (const std::string& line : lines_of(patch)) {
@@ -50,9 +50,9 @@ std::vector<Place> hunks_of(const std::filesystem::path& patch)
 }
 
 // The mutations of mutations/list.txt: their "-" lines.
-std::vector<Place> mutations()
+std::vector<ReplacedLines> mutations()
 {
-  std::vector<Place> all;
+  std::vector<ReplacedLines> all;
   int number = 0;
   for (const std::string& line : lines_of(top / "tests/mutations/list.txt")) {
     ++number;
@@ -67,13 +67,13 @@ std::vector<Place> mutations()
   return all;
 }
 
-void expect_once(const Place& place)
+void expect_once(const ReplacedLines& replaced)
 {
-  CAPTURE(place.number);
-  CAPTURE(place.file);
-  CAPTURE(place.text);
-  REQUIRE_FALSE(place.text.empty());
-  CHECK(count(test::text_of(top / place.file), place.text) == 1);
+  CAPTURE(replaced.number);
+  CAPTURE(replaced.file);
+  CAPTURE(replaced.text);
+  REQUIRE_FALSE(replaced.text.empty());
+  CHECK(count(test::text_of(top / replaced.file), replaced.text) == 1);
 }
 
 }  // namespace
@@ -83,9 +83,9 @@ TEST_CASE("deliberate mistakes: each control of the judge fits the code")
   int patches = 0;
   for (const auto& entry : std::filesystem::directory_iterator(top / "tests/judge/controls")) {
     CAPTURE(entry.path().filename().string());
-    const std::vector<Place> hunks = hunks_of(entry.path());
+    const std::vector<ReplacedLines> hunks = hunks_of(entry.path());
     CHECK_FALSE(hunks.empty());
-    for (const Place& hunk : hunks) {
+    for (const ReplacedLines& hunk : hunks) {
       expect_once(hunk);
     }
     ++patches;
@@ -95,9 +95,9 @@ TEST_CASE("deliberate mistakes: each control of the judge fits the code")
 
 TEST_CASE("deliberate mistakes: each mutation fits the code")
 {
-  const std::vector<Place> all = mutations();
+  const std::vector<ReplacedLines> all = mutations();
   CHECK(all.size() >= 40);
-  for (const Place& mutation : all) {
+  for (const ReplacedLines& mutation : all) {
     expect_once(mutation);
   }
 }

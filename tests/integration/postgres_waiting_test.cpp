@@ -74,7 +74,7 @@ class Pooler {
         "[databases]\npostgres = host=" + server.socket_directory().string() +
         " user=postgres\n[pgbouncer]\nauth_type = any\nlisten_addr =\nunix_socket_dir = " + m_dir.string() +
         "\nlisten_port = 5432\npool_mode = " + mode + "\ndefault_pool_size = 4\n");
-    m_process = std::make_unique<Process>(PostgresServer::as_server_user({*program, settings}),
+    m_process = std::make_unique<Process>(server.as_server_user({*program, settings}),
                                           ProcessOptions{.cwd = "/", .new_session = true});
     wait_until([&] { return std::filesystem::exists(m_dir / ".s.PGSQL.5432"); }, "PgBouncer listens");
   }

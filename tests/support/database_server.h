@@ -31,12 +31,13 @@ class DatabaseServer {
   void stop();                                                         // SIGSTOP of all its processes
   void resume();
 
+  // The command that runs `argv` as the user of the package, if this process is of root.
+  [[nodiscard]] Words as_server_user(Words argv) const;
+
  protected:
   // Makes a directory that the user of the package owns. `purpose`: a part of its name. `user`: empty: that of this process.
   DatabaseServer(std::string_view purpose, std::string user);
   [[nodiscard]] const std::filesystem::path& dir() const { return m_dir; }
-  // As that user, if this process is of root.
-  [[nodiscard]] Words as_server_user(Words argv) const;
   void start_process(Words argv);
   [[nodiscard]] bool is_running() const { return m_server != nullptr && m_server->running(); }
   void signal_server(int number) const { m_server->signal(number); }  // its main process only

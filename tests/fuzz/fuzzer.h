@@ -47,7 +47,7 @@ void fuzz_wire(std::string_view bytes);     // bytes on a socket, to connection,
 void fuzz_servers(
     std::string_view bytes);              // slot maps, redirections, addresses of masters, errors, INFO, doctor's rules
 void fuzz_locks(std::string_view bytes);  // holders and waiters, to every output
-void fuzz_events(std::string_view bytes);  // entries of an event log, to every output
+void fuzz_events(std::string_view bytes);   // entries of an event log, to every output
 void fuzz_records(std::string_view bytes);  // the record of a lock in a store, to codec, scripts and commit
 // Of bytes that the caller or the environment chose:
 void fuzz_urls(std::string_view bytes);

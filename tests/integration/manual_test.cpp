@@ -135,7 +135,7 @@ TEST_CASE("manual: every variable and every kind of server that the code knows i
       code += entry.path().extension() == ".cpp" || entry.path().extension() == ".h" ? text_of(entry.path()) : "";
     }
   }
-  const std::regex variable("\"(RLOCK_[A-Z_]+|REDIS_URL|REDISCLI_AUTH|PGPASSWORD)\"");
+  const std::regex variable("\"(RLOCK_[A-Z_]+|REDIS_URL|REDISCLI_AUTH|PGPASSWORD|MYSQL_PWD)\"");
   const std::regex scheme("\"([a-z+]+://|local:)");
   std::size_t known = 0;
   for (const std::regex& word : {variable, scheme}) {

@@ -182,6 +182,7 @@ TEST_CASE("server: the password that a server's own tools read is for no other k
   const Row rows[] = {
       {"of redis-cli", redis, {"REDISCLI_AUTH=theirs", "PGPASSWORD=other"}, "theirs"},
       {"of psql", postgres, {"REDISCLI_AUTH=other", "PGPASSWORD=theirs"}, "theirs"},
+      {"of mysql", "mariadb://h/app", {"PGPASSWORD=other", "MYSQL_PWD=theirs"}, "theirs"},
       {"of redis-cli alone", postgres, {"REDISCLI_AUTH=other"}, ""},
       {"of psql alone", redis, {"PGPASSWORD=other"}, ""},
       {"of rlock", postgres, {"RLOCK_PASSWORD=ours", "PGPASSWORD=theirs"}, "ours"},

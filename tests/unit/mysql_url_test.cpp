@@ -19,8 +19,8 @@ ConnectionSpec spec_of(const std::string& url)
 
 TEST_CASE("mysql url: its parts")
 {
-  const ConnectionSpec spec = spec_of(
-      "mariadb://de%40ploy:hunter%32@db1:3307,[::1]/a%2Fpp?ssl-ca=/etc/ca.pem&create=no&defaults-file=/my.cnf");
+  const ConnectionSpec spec =
+      spec_of("mariadb://de%40ploy:hunter%32@db1:3307,[::1]/a%2Fpp?ssl-ca=/etc/ca.pem&create=no&defaults-file=/my.cnf");
   CHECK(spec.hosts == std::vector<HostPort>{{"db1", 3307}, {"::1", 0}});
   CHECK(spec.user == "de@ploy");
   CHECK(spec.password == "hunter2");

@@ -74,7 +74,7 @@ std::string url_of(const HostileServer& server)
 
 }  // namespace
 
-TEST_CASE("postgres refusals: a wrong password, or none, is 77; the right one is accepted, and never shown")
+TEST_CASE("postgres refusals: a wrong password, or none, is 77, and the right one is accepted, and never shown")
 {
   const std::string rules = file_for_postgres("local all postgres trust\nlocal all all scram-sha-256\n");
   const PostgresServer server({"hba_file=" + rules});
@@ -102,7 +102,7 @@ TEST_CASE("postgres refusals: tables without the right to use them are 77, with 
   check_refused(server.url("bob"), 77, "rlock acl prints the GRANT");
 }
 
-TEST_CASE("postgres refusals: a read-only server, or a standby, is passed over for the next host; alone it is 69")
+TEST_CASE("postgres refusals: a read-only server, or a standby, is passed over for the next host, and alone it is 69")
 {
   PostgresServer standby;
   standby.kill();
@@ -122,7 +122,7 @@ TEST_CASE("postgres refusals: a read-only server, or a standby, is passed over f
   check_refused(all_of({&standby, &read_only}), 69, "session is read-only");
 }
 
-TEST_CASE("postgres refusals: a name that is no UTF-8 is 78; the longest name fits")
+TEST_CASE("postgres refusals: a name that is no UTF-8 is 78, and the longest name fits")
 {
   const PostgresServer server;
   check_granted(server.url());

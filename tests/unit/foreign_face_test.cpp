@@ -64,7 +64,7 @@ TEST_CASE("foreign face: a face that is over is a release, of whosever hold")
   CHECK(shown_by(*with_face(held, {.holder = "me", .until_us = now}, names, now)).holder.empty());
 }
 
-TEST_CASE("foreign face: a row without a record is held by its face; a damaged record is an error")
+TEST_CASE("foreign face: a row without a record is held by its face, and a damaged record is an error")
 {
   const auto bytes = with_face("", {.holder = "java", .until_us = now + 1'000'000}, names, now);
   REQUIRE(bytes);

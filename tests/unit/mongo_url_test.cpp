@@ -110,7 +110,7 @@ TEST_CASE("mongo url: what cannot be meant is refused with a reason, which shows
     const char* url;
     const char* why;
   };
-  for (const auto& [url, why] :
+  for (const Row& row :
        {Row{"mongodb:db", "it has no //"}, Row{"mongodb://u:hunter2@db/?colour=blue", "no parameter colour"},
         Row{"mongodb://u:hunter2%zz@db/", "two hexadecimal digits"},
         Row{"mongodb://u:hunter2@db/app?collection=", "names no collection"},
@@ -118,11 +118,11 @@ TEST_CASE("mongo url: what cannot be meant is refused with a reason, which shows
         Row{"mongodb://u:hunter2@db/app?tlsCertificateKeyFilePassword=hunter2", "passphrase"},
         Row{"mongodb://u:hunter2@db/?loadBalanced=true", "mongos"}, Row{"mongodb://u:hunter2@/app", "invalid"},
         Row{"mongodb://u:hunter2@db:0/app", "invalid"}}) {
-    CAPTURE(std::string(url));
-    const auto refused = parsed(url);
+    CAPTURE(row.url);
+    const auto refused = parsed(row.url);
     REQUIRE(!refused);
     CHECK(refused.error().code == ErrorCode::usage);
-    CHECK_MESSAGE(has(refused.error().text, why), refused.error().text);
+    CHECK_MESSAGE(has(refused.error().text, row.why), refused.error().text);
     CHECK_MESSAGE(!has(refused.error().text, "hunter2"), refused.error().text);
   }
 }

@@ -25,11 +25,12 @@ constexpr std::size_t buffer_size = 4096;
 
 // libmongoc sees the first member only.
 struct Socket {
-  mongoc_stream_t stream;
+  mongoc_stream_t stream{};
   Fd fd;
   StreamContext* context;
-  int error;
-  bool was_late;
+  int error = 0;
+  bool was_late = false;
+  Socket(Fd connected, StreamContext& of) : fd(std::move(connected)), context(&of) {}
 };
 
 Socket& socket_of(mongoc_stream_t* stream) { return *reinterpret_cast<Socket*>(stream); }
@@ -180,8 +181,7 @@ void destroy(mongoc_stream_t* stream) { delete &socket_of(stream); }
 
 mongoc_stream_t* stream_of(Fd fd, StreamContext& context)
 {
-  auto* const socket =
-      new Socket{.stream = {}, .fd = std::move(fd), .context = &context, .error = 0, .was_late = false};
+  auto* const socket = new Socket(std::move(fd), context);
   mongoc_stream_t& stream = socket->stream;
   stream.type = own_type;
   stream.destroy = destroy;

@@ -220,14 +220,18 @@ class PolledSource final : public MessageSource {
         return std::optional<Message>{};
       }
     }
-    std::optional<Message> first = std::move(m_heard.front());
-    m_heard.pop_front();
-    return first;
+    return std::optional<Message>(take_first());
   }
   [[nodiscard]] int fd() const override { return m_alarm.fd(); }
 
  private:
   // The next poll. An alarm that is due at once stands for messages that were read already.
+  Message take_first()
+  {
+    Message first = std::move(m_heard.front());
+    m_heard.pop_front();
+    return first;
+  }
   void arm() { m_alarm.set(m_heard.empty() ? m_clock.now() + m_pause : m_clock.now()); }
 
   Result<Done> poll(StopToken stop)

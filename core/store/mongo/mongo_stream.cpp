@@ -137,8 +137,13 @@ ssize_t poll_streams(mongoc_stream_poll_t* streams, std::size_t count, std::int3
     context = socket_of(streams[i].stream).context;
     waits.push_back({socket_of(streams[i].stream).fd.get(), static_cast<short>(streams[i].events), 0});
   }
-  if (context == nullptr || context->limit == nullptr) {
-    return 0;
+  const bool is_broken = std::ranges::any_of(waits, [](const pollfd& each) { return each.fd < 0; });
+  if (context == nullptr || context->limit == nullptr || is_broken) {
+    for (std::size_t i = 0; i < count; ++i) {
+      streams[i].revents = is_broken && waits[i].fd >= 0 ? 0 : POLLERR;
+    }
+    return static_cast<ssize_t>(std::ranges::count_if(
+        std::span(streams, count), [](const mongoc_stream_poll_t& each) { return each.revents != 0; }));
   }
   const CallLimits& limit = *context->limit;
   waits.push_back({limit.stop.fd(), POLLIN, 0});
@@ -261,10 +266,10 @@ mongoc_stream_t* open_stream(const mongoc_uri_t* uri, const mongoc_host_list_t* 
   error->code = MONGOC_ERROR_STREAM_CONNECT;
   auto fd = connected(*host, context);
   if (!fd) {
+    // A stream without a socket, which fails. Without a stream libmongoc (1.23) locks a mutex that it holds already, when it
+    // asks a server again that it knows.
     context.failure = fd.error();
-    const std::string text = fd.error().text.substr(0, sizeof error->message - 1);
-    std::copy_n(text.c_str(), text.size() + 1, error->message);
-    return nullptr;
+    return stream_of(Fd(), context);
   }
   mongoc_stream_t* stream = stream_of(*std::move(fd), context);
   const Libmongoc& lib = **libmongoc();

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in MongoDB, by rlock as a process.
 #include "store/mongo/mongo_backend.h"
+#include "store/mongo/mongo_url.h"
 #include "support/integration.h"
 #include "support/mongo_fixture.h"
+
+#include <chrono>
+#include <thread>
 
 using namespace rlock::test;
 
@@ -296,6 +300,21 @@ TEST_CASE("mongo: a listener whose document was deleted is in it again after its
   server.delete_locks();
   REQUIRE((*source)->next({.deadline = clock.now() + 500ms, .stop = StopToken::never()}));
   CHECK(backend->read("k", limit_of(clock))->listeners == std::vector<std::string>{"mine"});
+}
+
+TEST_CASE("mongo: a connection closes at once also when libmongoc would look at its server again before that")
+{
+  const MongoServer server;
+  const BootClock clock;
+  const auto endpoint = mongo::parse_mongo_url(server.url("heartbeatFrequencyMS=500"));
+  REQUIRE(endpoint);
+  const auto backend = mongo::open_backend(mongo::connection_spec(*endpoint), clock, std::make_unique<SystemRng>());
+  REQUIRE(backend->read("k", limit_of(clock)));
+  std::this_thread::sleep_for(600ms);  // libmongoc asks its own clock whether the server is due
+  const auto begun = std::chrono::steady_clock::now();
+  backend->drop_connection();
+  CHECK(std::chrono::steady_clock::now() - begun < 5s);
+  CHECK(backend->read("k", limit_of(clock)));
 }
 
 TEST_CASE("mongo: the event log is written, changed and cut with the commits")

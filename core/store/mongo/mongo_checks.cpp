@@ -7,24 +7,20 @@
 #include <utility>
 #include "base/duration.h"
 #include "base/text.h"
+#include "store/record/server_findings.h"
 
 namespace rlock::mongo {
 namespace {
 
 constexpr std::int64_t oldest_wire_version = 9;  // of MongoDB 4.4
 
-Finding ok(std::string_view check, std::string found) { return {check, CheckStatus::ok, std::move(found), {}}; }
+using record::fail;
+using record::ok;
+using record::warn;
+
 Finding unknown(std::string_view check, std::string found, std::string advice)
 {
   return {check, CheckStatus::unknown, std::move(found), std::move(advice)};
-}
-Finding warn(std::string_view check, std::string found, std::string advice)
-{
-  return {check, CheckStatus::warn, std::move(found), std::move(advice)};
-}
-Finding fail(std::string_view check, std::string found, std::string advice)
-{
-  return {check, CheckStatus::fail, std::move(found), std::move(advice)};
 }
 
 // FerretDB 1 finds a document and updates it in two steps.
@@ -105,25 +101,15 @@ Finding connections(const CheckedFacts& facts)
 
 Finding encryption(const CheckedFacts& facts)
 {
-  if (facts.uses_tls) {
-    return ok("encryption", "TLS");
-  }
-  return facts.is_this_host ? ok("encryption", "none, on this host")
-                            : warn("encryption", "none: anybody on the way can read and change locks",
-                                   "set up TLS at the server, and add tls=true to the URL");
+  return record::encryption_finding(facts.uses_tls, facts.is_this_host,
+                                    "set up TLS at the server, and add tls=true to the URL");
 }
 
-// Only the server's clock decides about leases. A difference makes the times that people read wrong.
 Finding clocks(const CheckedFacts& facts)
 {
-  const std::int64_t apart = std::max<std::int64_t>(std::abs(facts.ahead_ms) - facts.unsure_ms, 0);
-  if (apart <= 1000) {
-    return ok("clock",
-              "at most " + std::to_string(std::abs(facts.ahead_ms) + facts.unsure_ms) + " ms from this host's clock");
-  }
-  return warn("clock",
-              show_roughly(Millis(apart)) + (facts.ahead_ms > 0 ? " ahead of" : " behind") + " this host's clock",
-              "have NTP keep all members of the replica set; setting a clock forward would end leases early");
+  return record::clock_finding(
+      facts.ahead_ms, facts.unsure_ms,
+      "have NTP keep all members of the replica set; setting a clock forward would end leases early");
 }
 
 // A member votes unless the server says otherwise; rs.status() tells states only.

@@ -13,6 +13,7 @@
 #include "net/url_parts.h"
 #include "store/mysql/mysql_connection.h"
 #include "store/mysql/mysql_schema.h"
+#include "store/record/server_findings.h"
 
 namespace rlock::mysql {
 namespace {
@@ -34,15 +35,9 @@ select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000, data
 
 constexpr Millis longest_sleep{1000};
 
-Finding ok(std::string_view check, std::string found) { return {check, CheckStatus::ok, std::move(found), {}}; }
-Finding warn(std::string_view check, std::string found, std::string advice)
-{
-  return {check, CheckStatus::warn, std::move(found), std::move(advice)};
-}
-Finding fail(std::string_view check, std::string found, std::string advice)
-{
-  return {check, CheckStatus::fail, std::move(found), std::move(advice)};
-}
+using record::fail;
+using record::ok;
+using record::warn;
 
 std::int64_t number_of(std::string_view digits)
 {
@@ -172,25 +167,14 @@ Finding connections(const ServerFacts& facts)
 
 Finding encryption(const ServerFacts& facts)
 {
-  if (!facts.state("Ssl_cipher").empty()) {
-    return ok("encryption", "TLS");
-  }
-  return facts.is_on_this_host ? ok("encryption", "none, on this host")
-                               : warn("encryption", "none: anybody on the way can read and change locks",
-                                      "give the server a certificate, and leave ssl-mode to rlock (verify_identity)");
+  return record::encryption_finding(!facts.state("Ssl_cipher").empty(), facts.is_on_this_host,
+                                    "give the server a certificate, and leave ssl-mode to rlock (verify_identity)");
 }
 
-// Only the server's clock decides about leases. A difference makes the times that people read wrong.
 Finding clocks(const ServerFacts& facts)
 {
-  const std::int64_t apart = std::max<std::int64_t>(std::abs(facts.ahead_ms) - facts.unsure_ms, 0);
-  if (apart <= 1000) {
-    return ok("clock",
-              "at most " + std::to_string(std::abs(facts.ahead_ms) + facts.unsure_ms) + " ms from this host's clock");
-  }
-  return warn("clock",
-              show_roughly(Millis(apart)) + (facts.ahead_ms > 0 ? " ahead of" : " behind") + " this host's clock",
-              "have NTP keep both; setting it forward would end leases early");
+  return record::clock_finding(facts.ahead_ms, facts.unsure_ms,
+                               "have NTP keep both; setting it forward would end leases early");
 }
 
 // Sleeps on a connection of its own, as a waiter does.

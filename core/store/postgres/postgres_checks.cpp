@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "store/postgres/postgres_connection.h"
 #include "store/postgres/postgres_schema.h"
+#include "store/record/server_findings.h"
 
 namespace rlock::postgres {
 namespace {
@@ -37,15 +38,9 @@ constexpr std::int64_t oldest_version = 120'000;
 constexpr std::int64_t table_count = 3;
 constexpr Millis longest_delivery{1000};
 
-Finding ok(std::string_view check, std::string found) { return {check, CheckStatus::ok, std::move(found), {}}; }
-Finding warn(std::string_view check, std::string found, std::string advice)
-{
-  return {check, CheckStatus::warn, std::move(found), std::move(advice)};
-}
-Finding fail(std::string_view check, std::string found, std::string advice)
-{
-  return {check, CheckStatus::fail, std::move(found), std::move(advice)};
-}
+using record::fail;
+using record::ok;
+using record::warn;
 
 Finding version(const ServerFacts& facts)
 {
@@ -148,25 +143,14 @@ Finding connections(const ServerFacts& facts)
 
 Finding encryption(const ServerFacts& facts)
 {
-  if (facts.is(uses_tls)) {
-    return ok("encryption", "TLS");
-  }
-  return facts.is(is_on_this_host) ? ok("encryption", "none, on this host")
-                                   : warn("encryption", "none: anybody on the way can read and change locks",
-                                          "set ssl = on at the server, and leave sslmode to rlock (verify-full)");
+  return record::encryption_finding(facts.is(uses_tls), facts.is(is_on_this_host),
+                                    "set ssl = on at the server, and leave sslmode to rlock (verify-full)");
 }
 
-// Only the server's clock decides about leases. A difference makes the times that people read wrong.
 Finding clocks(const ServerFacts& facts)
 {
-  const std::int64_t apart = std::max<std::int64_t>(std::abs(facts.ahead_ms) - facts.unsure_ms, 0);
-  if (apart <= 1000) {
-    return ok("clock",
-              "at most " + std::to_string(std::abs(facts.ahead_ms) + facts.unsure_ms) + " ms from this host's clock");
-  }
-  return warn("clock",
-              show_roughly(Millis(apart)) + (facts.ahead_ms > 0 ? " ahead of" : " behind") + " this host's clock",
-              "have NTP keep both; setting it forward would end leases early");
+  return record::clock_finding(facts.ahead_ms, facts.unsure_ms,
+                               "have NTP keep both; setting it forward would end leases early");
 }
 
 // Listens on a connection of its own, as a waiter does: behind a pooler in transaction mode the message goes elsewhere.

@@ -251,7 +251,7 @@ Result<Rows> Connection::answer(Instant since, const CallLimits& limit)
   return rows ? Result(*std::move(rows)) : lost();
 }
 
-// What the server refused then concerns nobody any more.
+// Reads the answers to requests that the caller no longer waits for. A refusal among them is not reported.
 Result<Done> Connection::read_old_answers(Instant since, const CallLimits& limit)
 {
   const auto old = answer(since, limit);

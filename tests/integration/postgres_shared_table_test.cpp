@@ -73,6 +73,9 @@ TEST_CASE("postgres shared table: the face says who holds the lock, in both dire
   CHECK(busy.code == 75);
   CHECK_MESSAGE(has(busy.err, "held by java"), busy.err);
   CHECK(has(shared.run({"status", "java"}).out, "data of another program, or its lock"));
+  const Finished listed = shared.run({"list"});
+  CHECK_MESSAGE(has(listed.out, "java"), listed.out);
+  CHECK(has(shared.run({"list", "--json"}).out, R"("key":"java","held":true)"));
 
   const Finished holds = shared.run({"run", "-k", "mine", "--", "psql", "-X", "-A", "-t", "-c",
                                      "select lock_until > timezone('utc', now()), locked_by <> 'java' from shedlock "

@@ -49,6 +49,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
   StoreChecks* store_checks() override { return this; }
   [[nodiscard]] bool spares_connections() const override { return true; }
+  [[nodiscard]] bool has_only_locks() const override { return m_backend->is_shared(); }
   void drop_connection() override;
 
  private:

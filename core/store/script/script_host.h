@@ -117,6 +117,8 @@ class ScriptHost {
   [[nodiscard]] virtual bool spares_connections() const { return false; }
   // Whether an acquire must ask first whether the user may also renew, release and hand over (acl_check_cmd of Redis).
   [[nodiscard]] virtual bool checks_rights() const { return false; }
+  // Whether the store keeps locks alone. Elsewhere what has the shape of a foreign lock may be the data of another program.
+  [[nodiscard]] virtual bool has_only_locks() const { return false; }
   // Whether the store can be one of several servers of which a quorum must agree.
   [[nodiscard]] virtual bool can_join_quorum() const { return false; }
 };

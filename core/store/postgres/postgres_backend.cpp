@@ -13,6 +13,7 @@
 #include "store/postgres/postgres_connection.h"
 #include "store/postgres/postgres_listener.h"
 #include "store/postgres/postgres_schema.h"
+#include "store/record/shared_table.h"
 
 namespace rlock::postgres {
 namespace {
@@ -22,6 +23,7 @@ using record::Change;
 using record::Commit;
 using record::Committed;
 using record::Conflict;
+using record::SharedVersion;
 using record::Snapshot;
 using record::Version;
 
@@ -196,7 +198,8 @@ class PostgresBackend final : public Backend {
       return Commit{Conflict{}};
     }
     clean_now_and_then(limit);
-    return Commit{Committed{m_tables.are_shared ? version_of(next, change.face) : next}};
+    return Commit{
+        Committed{m_tables.are_shared ? SharedVersion{next, change.face.until_us, change.face.holder}.text() : next}};
   }
 
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
@@ -260,25 +263,20 @@ class PostgresBackend final : public Backend {
                                             printable(rows.text(0, read_end_type)) + " (it must be a timestamp)"};
       }
       state.face = record::Face{.holder = rows.text(0, read_holder), .until_us = rows.number(0, read_end)};
-      state.version = version_of(state.version, *state.face);
+      state.version = SharedVersion{state.version, state.face->until_us, state.face->holder}.text();
     }
     return state;
   }
-  static std::string version_of(const std::string& number, const record::Face& face)
-  {
-    return number + " " + std::to_string(face.until_us) + " " + face.holder;
-  }
-  void add_version(Statement& statement, std::string_view version) const
+  void add_version(Statement& statement, const Version& version) const
   {
     if (!m_tables.are_shared) {
-      statement.add(std::string(version));
+      statement.add(version);
       return;
     }
-    const auto first = version.find(' ');
-    const auto second = version.find(' ', first + 1);
-    statement.add(std::string(version.substr(0, first)));
-    statement.add(std::string(version.substr(first + 1, second - first - 1)));
-    statement.add(std::string(version.substr(second + 1)));
+    auto seen = SharedVersion::of(version);
+    statement.add(std::move(seen.number));
+    statement.add(std::to_string(seen.until_us));
+    statement.add(std::move(seen.holder));
   }
 
   // Makes the tables where there are none. Two clients may do that at once; the one that fails asks again.
@@ -313,9 +311,7 @@ class PostgresBackend final : public Backend {
                   " has no table rlock_lock (leave out create=no once, or make the tables that rlock "
                   "acl prints)"};
     }
-    return {ErrorCode::config, m_connection.where() + ": the table " + printable(m_spec.table) +
-                                   " is missing, or has no columns of rlock (run what rlock acl prints, or add "
-                                   "create=yes to the URL once)"};
+    return record::not_prepared(m_connection.where(), m_spec.table);
   }
 
   // The first column of all rows.

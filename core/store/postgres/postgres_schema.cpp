@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/postgres/postgres_schema.h"
 
-#include <algorithm>
 #include <array>
-#include <utility>
+#include "store/record/shared_table.h"
 
 namespace rlock::postgres {
 namespace {
+
+using record::quoted_name;
+using record::quoted_table;
 
 // The server hides backend_start of other users from users without rights; their listeners count as alive.
 constexpr std::string_view alive =
@@ -17,38 +19,22 @@ constexpr std::string_view alive =
 // ShedLock stores UTC in columns without a time zone.
 constexpr std::string_view now = "(statement_timestamp() at time zone 'UTC')";
 
-std::string quoted(std::string_view name)
-{
-  std::string text = "\"";
-  for (const char byte : name) {
-    text += byte == '"' ? "\"\"" : std::string(1, byte);
-  }
-  return text + '"';
-}
-
-// "jobs.shedlock" → "\"jobs\".\"shedlock\""
-std::string quoted_table(std::string_view table, std::string_view suffix = "")
-{
-  const auto dot = table.find('.');
-  return dot == std::string_view::npos
-             ? quoted(std::string(table) + std::string(suffix))
-             : quoted(table.substr(0, dot)) + "." + quoted(std::string(table.substr(dot + 1)) + std::string(suffix));
-}
+constexpr char quote = '"';
 
 }  // namespace
 
 Tables tables_for(std::string_view table)
 {
   return table.empty() ? Tables{}
-                       : Tables{.lock = quoted_table(table),
-                                .event = quoted_table(table, "_rlock_event"),
-                                .listener = quoted_table(table, "_rlock_listener"),
+                       : Tables{.lock = quoted_table(table, "", quote),
+                                .event = quoted_table(table, "_rlock_event", quote),
+                                .listener = quoted_table(table, "_rlock_listener", quote),
                                 .are_shared = true};
 }
 
 std::string on_tables(std::string_view sql, const Tables& tables)
 {
-  const std::array<std::pair<std::string_view, std::string_view>, 6> words{{
+  const std::array<record::SqlWord, 6> words{{
       {"{lock}", tables.lock},
       {"{event}", tables.event},
       {"{listener}", tables.listener},
@@ -56,13 +42,7 @@ std::string on_tables(std::string_view sql, const Tables& tables)
       {"{now}", now},
       {"{version}", tables.are_shared ? "rlock_version" : "version"},
   }};
-  std::string text;
-  while (!sql.empty()) {
-    const auto word = std::ranges::find_if(words, [&](const auto& each) { return sql.starts_with(each.first); });
-    text += word == words.end() ? sql.substr(0, 1) : word->second;
-    sql.remove_prefix(word == words.end() ? 1 : word->first.size());
-  }
-  return text;
+  return record::with_words(sql, words);
 }
 
 // statement_timestamp() is the time at which the server got the statement: not before the sending, and not after the snapshot.
@@ -156,8 +136,8 @@ create table if not exists {listener} (name text collate "C" not null, channel t
 
 std::string grant_sql(const Tables& tables, std::string_view user)
 {
-  return on_tables("grant select, insert, update, delete on {lock}, {event}, {listener} to ", tables) + quoted(user) +
-         ";";
+  return on_tables("grant select, insert, update, delete on {lock}, {event}, {listener} to ", tables) +
+         quoted_name(user, quote) + ";";
 }
 
 std::string rights_sql(const Tables& tables, std::string_view user)

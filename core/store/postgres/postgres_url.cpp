@@ -11,23 +11,12 @@
 #include "base/text.h"
 #include "net/url_parts.h"
 #include "store/postgres/libpq.h"
+#include "store/record/shared_table.h"
 
 namespace rlock::postgres {
 namespace {
 
 constexpr std::string_view create_parameter = "create";
-constexpr std::string_view table_parameter = "table";
-
-// "shedlock", "jobs.shedlock"
-bool is_table(std::string_view name)
-{
-  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-  const bool has_parts = !name.starts_with('.') && !name.ends_with('.') && std::ranges::count(name, '.') <= 1;
-  constexpr std::size_t longest =
-      40;  // rlock's tables beside it have longer names, and PostgreSQL cuts them after 63 bytes
-  return !name.empty() && name.size() <= longest && has_parts &&
-         name.find_first_not_of(allowed) == std::string_view::npos;
-}
 
 Error bad_url(std::string_view shown, std::string_view why)
 {
@@ -110,7 +99,7 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   UrlParts parts = url_parts(text);
   const auto in_parameter = parts.take("password");
   const auto create = parts.take(create_parameter);
-  const auto table = parts.take(table_parameter);
+  const auto table = parts.take(record::table_parameter);
   const auto user = percent_decoded(parts.user);
   const auto password = percent_decoded(in_parameter ? *in_parameter : parts.password);
   const std::string shown = std::string(scheme) + ":" + parts.without_login();
@@ -124,15 +113,15 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   if (create && *create != "no" && *create != "yes") {
     return bad_url(shown, "create is yes or no");
   }
-  if (table && !is_table(*table)) {
-    return bad_url(shown, "table is the name of ShedLock's table, such as shedlock or jobs.shedlock");
+  if (table && !record::is_table_name(*table)) {
+    return bad_url(shown, record::no_table_name);
   }
   const auto keywords = keywords_of(std::string(scheme) + ":" + parts.without_login(), shown);
   if (!keywords) {
     return keywords.error();
   }
   if (table) {
-    parts.parameters.push_back(std::string(table_parameter) + "=" + *table);
+    parts.parameters.push_back(std::string(record::table_parameter) + "=" + *table);
   }
   if (create) {
     parts.parameters.push_back(std::string(create_parameter) + "=" + *create);
@@ -150,7 +139,7 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
 {
   UrlParts parts = url_parts(endpoint.path);
   const auto create = parts.take(create_parameter);
-  const auto table = parts.take(table_parameter);
+  const auto table = parts.take(record::table_parameter);
   const std::string url = std::string(scheme) + ":" + parts.without_login();
   const auto keywords = keywords_of(url, url);
   return {.url = url,

@@ -64,6 +64,11 @@ std::string postgres_rights(const Endpoint& endpoint, std::string_view user)
   return postgres::rights_sql(postgres::tables_for(postgres::connection_spec(endpoint).table), user);
 }
 
+std::string mysql_rights(const Endpoint& endpoint, std::string_view user)
+{
+  return mysql::rights_sql(mysql::tables_for(mysql::connection_spec(endpoint).table), user);
+}
+
 // The first row also gets what no other row is for.
 constexpr Engine postgres_engine{
     .scheme = postgres::scheme,
@@ -95,7 +100,7 @@ constexpr Engine mysql_engine{
         "the URL of a MySQL server names the files for TLS (try mysql://host/database?ssl-ca=FILE, ssl-cert=, "
         "ssl-key=)",
     .password_variable = "MYSQL_PWD",
-    .rights = [](const Endpoint&, std::string_view user) { return mysql::rights_sql(user); },
+    .rights = mysql_rights,
 };
 
 constexpr Engine mongo_engine{

@@ -24,9 +24,9 @@ ServerFacts good()
   facts.status = {{"Threads_connected", "7"}, {"Ssl_cipher", "TLS_AES_256_GCM_SHA384"}};
   facts.tables = {
       {"rlock_lock", "InnoDB"}, {"rlock_event", "InnoDB"}, {"rlock_listener", "InnoDB"}, {"rlock_message", "InnoDB"}};
-  facts.columns = {{"name", {"varchar(255)", "utf8mb4_bin"}},
-                   {"lock_until", {"datetime(6)", ""}},
-                   {"forget_at", {"datetime(6)", ""}}};
+  facts.layout.columns = {{"name", {"varchar(255)", "utf8mb4_bin"}},
+                          {"lock_until", {"datetime(6)", ""}},
+                          {"forget_at", {"datetime(6)", ""}}};
   facts.version = "10.11.6-MariaDB";
   facts.database = "app";
   facts.is_on_this_host = false;
@@ -103,11 +103,11 @@ TEST_CASE("mysql doctor: what makes a server unfit, each by its own check")
        },
        "clock", CheckStatus::ok},
       {"engine", [](ServerFacts& facts) { facts.tables["rlock_event"] = "MyISAM"; }, "tables", CheckStatus::fail},
-      {"collation", [](ServerFacts& facts) { facts.columns["name"].collation = "utf8mb4_general_ci"; }, "columns",
+      {"collation", [](ServerFacts& facts) { facts.layout.columns["name"].collation = "utf8mb4_general_ci"; },
+       "columns", CheckStatus::fail},
+      {"type", [](ServerFacts& facts) { facts.layout.columns["lock_until"].type = "timestamp(6)"; }, "columns",
        CheckStatus::fail},
-      {"type", [](ServerFacts& facts) { facts.columns["lock_until"].type = "timestamp(6)"; }, "columns",
-       CheckStatus::fail},
-      {"column", [](ServerFacts& facts) { facts.columns.erase("forget_at"); }, "columns", CheckStatus::fail},
+      {"column", [](ServerFacts& facts) { facts.layout.columns.erase("forget_at"); }, "columns", CheckStatus::fail},
   };
   for (const Row& row : rows) {
     ServerFacts facts = good();
@@ -130,7 +130,7 @@ TEST_CASE("mysql doctor: facts that depend on each other")
 
   ServerFacts none = good();
   none.tables.clear();
-  none.columns.clear();
+  none.layout.columns.clear();
   CHECK(finding(none, "tables").status == CheckStatus::ok);
   CHECK(finding(none, "columns").status == CheckStatus::unknown);
   none.creates_tables = false;
@@ -141,10 +141,56 @@ TEST_CASE("mysql doctor: facts that depend on each other")
   CHECK(finding(oracle, "version").found == "MySQL 8.0.33");
 }
 
+TEST_CASE("mysql doctor: a table of ShedLock, as its documentation makes it, and what makes one unfit")
+{
+  ServerFacts facts = good();
+  facts.are_shared = true;
+  facts.layout = {.name = "`shedlock`",
+                  .columns = {{"name", {"varchar(64)", "utf8mb4_general_ci"}},
+                              {"lock_until", {"timestamp(3)", ""}},
+                              {"locked_at", {"timestamp(3)", ""}},
+                              {"locked_by", {"varchar(255)", "utf8mb4_general_ci"}},
+                              {"rlock_version", {"bigint(20)", ""}}},
+                  .is_zone_utc = true};
+  CHECK(finding(facts, "columns").status == CheckStatus::ok);
+  CHECK(longest_name_in(facts.layout) == 64);
+
+  ServerFacts elsewhere = facts;
+  elsewhere.layout.is_zone_utc = false;
+  CHECK(has(finding(elsewhere, "columns").found, "depends on the time zone"));
+  elsewhere.layout.columns["lock_until"].type = elsewhere.layout.columns["locked_at"].type = "datetime(3)";
+  CHECK(finding(elsewhere, "columns").status == CheckStatus::ok);
+
+  for (const auto& [column, type] : {std::pair{"lock_until", "timestamp"}, std::pair{"lock_until", "datetime"},
+                                     std::pair{"locked_at", "datetime(2)"}, std::pair{"lock_until", "bigint(20)"},
+                                     std::pair{"name", "text"}, std::pair{"locked_by", "int(11)"}}) {
+    ServerFacts other = facts;
+    other.layout.columns[column].type = type;
+    CAPTURE(std::string(type));
+    CHECK(finding(other, "columns").status == CheckStatus::fail);
+  }
+
+  facts.layout.columns.erase("rlock_version");
+  CHECK(finding(facts, "columns").status == CheckStatus::ok);  // the first lock adds it
+  facts.creates_tables = false;
+  CHECK(finding(facts, "columns").status == CheckStatus::fail);
+}
+
 TEST_CASE("mysql acl: the tables that rlock makes itself, and the rights on them for any name")
 {
-  const std::string sql = rights_sql("de'pl\\oy");
-  CHECK(sql.starts_with(create_tables_sql));
+  const std::string sql = rights_sql(tables_for(""), "de'pl\\oy");
+  CHECK(sql.starts_with(create_sql(tables_for(""))));
   CHECK(has(sql, "grant select, insert, update, delete on rlock_message to 'de\\'pl\\\\oy'@'%';\n"));
-  CHECK(has(rights_sql("deploy@10.0.0.%"), "on rlock_lock to 'deploy'@'10.0.0.%';\n"));
+  CHECK(has(rights_sql(tables_for(""), "deploy@10.0.0.%"), "on rlock_lock to 'deploy'@'10.0.0.%';\n"));
+}
+
+TEST_CASE("mysql acl: what a table of ShedLock needs")
+{
+  const std::string sql = rights_sql(tables_for("jobs.shedlock"), "deploy");
+  CHECK(has(sql, "on `jobs`.`shedlock` to 'deploy'@'%';\n"));
+  CHECK(has(sql, "create table if not exists `jobs`.`shedlock_rlock_message` ("));
+  CHECK(has(sql, "alter table `jobs`.`shedlock` add column"));
+  CHECK(on_tables("{schema}, {lock_name}, {event_name}", tables_for("jobs.shedlock")) ==
+        "'jobs', 'shedlock', 'shedlock_rlock_event'");
+  CHECK(on_tables("{schema}, {lock_name}", tables_for("")) == "database(), 'rlock_lock'");
 }

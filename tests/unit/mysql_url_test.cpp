@@ -31,6 +31,18 @@ TEST_CASE("mysql url: its parts")
   CHECK(spec.url == "mariadb://db1:3307,[::1]/a%2Fpp?ssl-ca=/etc/ca.pem&create=no&defaults-file=/my.cnf");
 }
 
+TEST_CASE("mysql url: the table of ShedLock, which is changed on request only")
+{
+  CHECK(spec_of("mysql:///app").table.empty());
+  CHECK(spec_of("mysql:///app?table=jobs.shedlock").table == "jobs.shedlock");
+  CHECK_FALSE(spec_of("mysql:///app?table=shedlock").creates_tables);
+  CHECK(spec_of("mysql:///app?table=shedlock&create=yes").creates_tables);
+  for (const char* url : {"mysql:///app?table=", "mysql:///app?table=a%20b", "mysql:///app?table=a.b.c"}) {
+    CAPTURE(std::string(url));
+    CHECK(parse_mysql_url(url).error().code == ErrorCode::usage);
+  }
+}
+
 TEST_CASE("mysql url: without a host it is this one, by the default socket or the one of the URL")
 {
   CHECK(spec_of("mysql:///app").hosts == std::vector<HostPort>{{"localhost", 0}});

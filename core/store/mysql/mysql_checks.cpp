@@ -19,20 +19,28 @@ namespace rlock::mysql {
 namespace {
 
 // Each user may ask all of it. Answers, in this order, of the statements of facts_sql.
-enum FactSet : std::uint8_t { settings_set, status_set, session_set, tables_set, columns_set, self_set, set_count };
+enum FactSet : std::uint8_t {
+  settings_set,
+  status_set,
+  session_set,
+  tables_set,
+  self_set,
+  columns_set,
+  zone_set,
+  set_count
+};
 constexpr const char* facts_sql = R"(
 show global variables where variable_name in ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'binlog_format',
   'max_connections', 'wsrep_on', 'innodb_doublewrite');
 show global status where variable_name in ('Threads_connected', 'Slaves_connected', 'wsrep_cluster_size',
   'Rpl_semi_sync_master_status', 'Rpl_semi_sync_source_status');
 show session status where variable_name = 'Ssl_cipher';
-select table_name, engine from information_schema.tables where table_schema = database() and table_name in
-  ('rlock_lock', 'rlock_event', 'rlock_listener', 'rlock_message');
-select column_name, column_type, collation_name from information_schema.columns where table_schema = database() and
-  table_name = 'rlock_lock';
-select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000, database(),
-  (select count(*) from information_schema.processlist where command like 'Binlog Dump%'))";
+select table_name, engine from information_schema.tables where table_schema = {schema} and table_name in
+  ({lock_name}, {event_name}, {listener_name}, {message_name});
+select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000, {schema},
+  (select count(*) from information_schema.processlist where command like 'Binlog Dump%');)";
 
+constexpr std::size_t table_count = 4;
 constexpr Millis longest_sleep{1000};
 
 using record::fail;
@@ -57,10 +65,10 @@ Finding version(const ServerFacts& facts)
 
 Finding tables_are_there(const ServerFacts& facts)
 {
-  if (facts.tables.size() != tables.size()) {
+  if (facts.tables.size() != table_count) {
     return facts.creates_tables ? ok("tables", "the first lock makes them, in the database " + facts.database)
-                                : fail("tables", "they are not there, and create=no forbids to make them",
-                                       "run what rlock acl prints, or leave out create=no once");
+                                : fail("tables", "they are not there, and the URL forbids to make them",
+                                       "run what rlock acl prints, or give create=yes once");
   }
   for (const auto& [name, engine] : facts.tables) {
     if (engine != "InnoDB") {
@@ -75,21 +83,28 @@ Finding tables_are_there(const ServerFacts& facts)
 // Another collation takes names for the same that differ in case, and TIMESTAMP or a DATETIME without fraction rounds.
 Finding columns(const ServerFacts& facts)
 {
-  if (facts.columns.empty()) {
+  const auto& found_columns = facts.layout.columns;
+  if (found_columns.empty()) {
     return {"columns", CheckStatus::unknown, "there is no table yet", {}};
+  }
+  if (facts.are_shared) {
+    return !facts.creates_tables && !found_columns.contains("rlock_version")
+               ? fail("columns", facts.layout.name + " has no columns of rlock",
+                      "run what rlock acl prints, or give create=yes once")
+               : shared_columns(facts.layout);
   }
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> types{
       {{"name", "varchar(255)"}, {"lock_until", "datetime(6)"}, {"forget_at", "datetime(6)"}}};
   for (const auto& [name, type] : types) {
-    const auto found = facts.columns.find(name);
-    if (found == facts.columns.end() || found->second.type != type) {
+    const auto found = found_columns.find(name);
+    if (found == found_columns.end() || found->second.type != type) {
       return fail("columns",
                   "rlock_lock." + std::string(name) + " is " +
-                      (found == facts.columns.end() ? "not there" : found->second.type) + ", not " + std::string(type),
+                      (found == found_columns.end() ? "not there" : found->second.type) + ", not " + std::string(type),
                   "compare the tables with those that rlock acl prints");
     }
   }
-  const std::string& collation = facts.columns.find("name")->second.collation;
+  const std::string& collation = found_columns.find("name")->second.collation;
   return collation == "utf8mb4_bin"
              ? ok("columns", "names are compared byte by byte")
              : fail("columns", "rlock_lock.name has the collation " + collation + ": it may take two names for one",
@@ -217,16 +232,15 @@ std::string_view value_of(const std::map<std::string, std::string, std::less<>>&
   return found == all.end() ? std::string_view() : std::string_view(found->second);
 }
 
-ServerFacts facts_in(const Answer& answer)
+ServerFacts facts_in(const Answer& answer, const Tables& tables)
 {
   ServerFacts facts;
   facts.settings = pairs_of(answer[settings_set]);
   facts.status = pairs_of(answer[status_set]);
   facts.status.merge(pairs_of(answer[session_set]));
   facts.tables = pairs_of(answer[tables_set]);
-  for (const Row& row : answer[columns_set]) {
-    facts.columns[row[0].value_or("")] = {.type = row[1].value_or(""), .collation = row[2].value_or("")};
-  }
+  facts.layout = layout_in(answer, tables, columns_set);
+  facts.are_shared = tables.are_shared;
   const Row& self = answer[self_set].front();
   facts.database = self[1].value_or("");
   facts.replicas = number_of(self[2].value_or(""));
@@ -234,6 +248,66 @@ ServerFacts facts_in(const Answer& answer)
 }
 
 }  // namespace
+
+// A session takes a time in summer and one in winter as they are.
+const std::string columns_sql =
+    "select column_name, column_type, collation_name from information_schema.columns where table_schema = {schema} and "
+    "table_name = {lock_name};"
+    "select convert_tz('2026-01-01', '+00:00', @@global.time_zone) = '2026-01-01' and "
+    "convert_tz('2026-07-01', '+00:00', @@global.time_zone) = '2026-07-01'";
+
+TableLayout layout_in(const Answer& answer, const Tables& tables, std::size_t first_set)
+{
+  TableLayout layout{.name = tables.lock, .columns = {}, .is_zone_utc = false};
+  for (const Row& row : answer[first_set]) {
+    layout.columns[row[0].value_or("")] = {.type = row[1].value_or(""), .collation = row[2].value_or("")};
+  }
+  const Rows& zone = answer[first_set + 1];
+  layout.is_zone_utc = !zone.empty() && zone[0][0] == "1";
+  return layout;
+}
+
+std::size_t longest_name_in(const TableLayout& layout)
+{
+  const auto name = layout.columns.find("name");
+  const std::string_view type = name == layout.columns.end() ? std::string_view() : std::string_view(name->second.type);
+  return static_cast<std::size_t>(number_of(type.substr(std::min(type.find('(') + 1, type.size()))));
+}
+
+// A hold ends in milliseconds, by UTC. A TIMESTAMP is stored as the session's time zone reads it, and ShedLock writes UTC in the
+// time zone that the server gives it.
+Finding shared_columns(const TableLayout& layout)
+{
+  const auto type_of = [&](std::string_view name) {
+    const auto found = layout.columns.find(name);
+    return found == layout.columns.end() ? std::string("not there") : found->second.type;
+  };
+  for (const std::string_view name : {"name", "locked_by"}) {
+    if (!type_of(name).starts_with("varchar(")) {
+      return fail("columns", layout.name + "." + std::string(name) + " is " + type_of(name) + ", not varchar",
+                  "name the table of ShedLock, as its documentation makes it");
+    }
+  }
+  for (const std::string_view name : {"lock_until", "locked_at"}) {
+    const std::string type = type_of(name);
+    const std::string column = layout.name + "." + std::string(name);
+    const std::string change =
+        "run: alter table " + layout.name + " modify " + std::string(name) + " datetime(3) not null";
+    const auto digits = number_of(std::string_view(type).substr(std::min(type.find('(') + 1, type.size())));
+    const bool is_timestamp = type.starts_with("timestamp");
+    if ((!is_timestamp && !type.starts_with("datetime")) || digits < 3) {
+      return fail("columns", column + " is " + type + ", which has no milliseconds", change);
+    }
+    if (is_timestamp && !layout.is_zone_utc) {
+      return fail("columns",
+                  column + " is " + type +
+                      ", whose meaning depends on the time zone of a session, and the "
+                      "server's is not UTC",
+                  change + ", while no lock is held, or set time_zone = '+00:00' at the server");
+    }
+  }
+  return ok("columns", "those of ShedLock, with milliseconds");
+}
 
 std::string_view ServerFacts::setting(std::string_view name) const { return value_of(settings, name); }
 
@@ -249,14 +323,14 @@ std::vector<Finding> findings_of(const ServerFacts& facts)
   return findings;
 }
 
-Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Clock& clock,
-                                          const CallLimits& limit)
+Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
+                                          const Clock& clock, const CallLimits& limit)
 {
   if (const auto connected = connection.ask("select 1", limit); !connected) {
     return connected.error();
   }
   const std::int64_t before = wall_clock_ms();
-  const auto answer = connection.ask(facts_sql, limit);
+  const auto answer = connection.ask(facts_sql + columns_sql, limit);
   const std::int64_t after = wall_clock_ms();
   if (!answer) {
     return answer.error();
@@ -264,7 +338,7 @@ Result<std::vector<Finding>> check_server(Connection& connection, const Connecti
   if (answer->size() != set_count || (*answer)[self_set].empty()) {
     return Error{ErrorCode::internal, connection.where() + " did not answer all questions (is it MySQL?)"};
   }
-  ServerFacts facts = facts_in(*answer);
+  ServerFacts facts = facts_in(*answer, tables);
   facts.version = connection.version();
   facts.creates_tables = spec.creates_tables;
   facts.is_on_this_host = std::ranges::all_of(spec.hosts, [](const HostPort& each) { return is_this_host(each.host); });

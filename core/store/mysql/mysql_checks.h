@@ -2,6 +2,7 @@
 // What `rlock doctor` asks a MySQL or MariaDB server, and what the answers mean for locks. Private to store/mysql.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,24 +10,30 @@
 #include <vector>
 #include "base/clock.h"
 #include "lock/abilities.h"
-#include "store/mysql/mysql_url.h"
+#include "store/mysql/mysql_connection.h"
+#include "store/mysql/mysql_schema.h"
 
 namespace rlock::mysql {
 
-class Connection;
-
-// A column of rlock_lock.
 struct ColumnFacts {
   std::string type;       // "datetime(6)"
   std::string collation;  // empty: it has none
+};
+
+// Of the table of the locks.
+struct TableLayout {
+  std::string name;                                         // as SQL has it
+  std::map<std::string, ColumnFacts, std::less<>> columns;  // empty: there is none, or the user may not see it
+  bool is_zone_utc = true;                                  // the time zone that the server gives to a session
 };
 
 struct ServerFacts {
   std::map<std::string, std::string, std::less<>> settings;  // SHOW GLOBAL VARIABLES
   std::map<std::string, std::string, std::less<>> status;    // SHOW GLOBAL STATUS, and Ssl_cipher of this session
   std::map<std::string, std::string, std::less<>> tables;    // rlock's: the name, and the storage engine
-  std::map<std::string, ColumnFacts, std::less<>> columns;   // of rlock_lock
-  std::string version;                                       // "10.11.6-MariaDB"
+  TableLayout layout;
+  bool are_shared = false;  // the locks are in a table of ShedLock
+  std::string version;      // "10.11.6-MariaDB"
   std::string database;
   std::int64_t replicas = 0;  // that this user may see
   bool creates_tables = true;
@@ -42,8 +49,17 @@ struct ServerFacts {
 // A pure function.
 std::vector<Finding> findings_of(const ServerFacts& facts);
 
+// Asks for the layout of the table of the locks.
+extern const std::string columns_sql;
+TableLayout layout_in(const Answer& answer, const Tables& tables, std::size_t first_set = 0);
+
+// Whether the four columns of ShedLock are as rlock needs them: the check `columns`. A pure function.
+Finding shared_columns(const TableLayout& layout);
+// How many characters the column `name` takes.
+std::size_t longest_name_in(const TableLayout& layout);
+
 // StoreChecks::check_server.
-Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Clock& clock,
-                                          const CallLimits& limit);
+Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
+                                          const Clock& clock, const CallLimits& limit);
 
 }  // namespace rlock::mysql

@@ -51,7 +51,7 @@ constexpr auto numbers = std::to_array<NumberRow>({
     {1203, ErrorCode::unreachable, Refusal::other, ""},
     {1226, ErrorCode::unreachable, Refusal::other, ""},
     {1927, ErrorCode::unreachable, Refusal::other, ""},
-    {1054, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
+    {1054, ErrorCode::config, Refusal::no_such_column, ": a table of this name is not rlock's (use another database)"},
     {1136, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
     {1364, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
     {1300, ErrorCode::config, Refusal::other, " (the name of the lock is no UTF-8)"},
@@ -347,10 +347,10 @@ void Connection::resume()
   }
 }
 
-void Connection::send(std::string sql)
+void Connection::send(std::string_view sql)
 {
   m_refusal = Refusal::none;
-  m_sql = std::move(sql);
+  m_sql = on_tables(sql, m_tables);
   m_answer.clear();
   m_failure = 0;
   m_step = Step::query;
@@ -377,7 +377,7 @@ Result<std::optional<Answer>> Connection::receive(const CallLimits& limit)
   }
 }
 
-Result<Answer> Connection::ask(std::string sql, const CallLimits& limit)
+Result<Answer> Connection::ask(std::string_view sql, const CallLimits& limit)
 {
   m_refusal = Refusal::none;
   const Instant start = m_clock->now();
@@ -386,7 +386,7 @@ Result<Answer> Connection::ask(std::string sql, const CallLimits& limit)
       return connected.error();
     }
   }
-  send(std::move(sql));
+  send(sql);
   auto answer = receive(limit);
   if (!answer) {
     if (is_waiting()) {  // stopped

@@ -11,6 +11,7 @@
 #include "base/defaults.h"
 #include "base/result.h"
 #include "store/mysql/libmariadb.h"
+#include "store/mysql/mysql_schema.h"
 #include "store/mysql/mysql_url.h"
 
 namespace rlock::mysql {
@@ -21,7 +22,7 @@ using Answer = std::vector<Rows>;  // of the statements that have rows, in their
 
 // What the server refused, where the adapter tells cases apart.
 //   conflict: a deadlock or a lock that was not free in time    killed: by KILL QUERY
-enum class Refusal { none, no_such_table, conflict, killed, other };
+enum class Refusal { none, no_such_table, no_such_column, conflict, killed, other };
 
 // A literal in SQL, whatever the text is.
 std::string sql_text(std::string_view text);
@@ -32,22 +33,25 @@ std::string sql_bytes(std::string_view bytes);
 class Connection {
  public:
   // `clock` must outlive it. Connects at the first request, to the first host that may be written to.
-  Connection(ConnectionSpec spec, const Clock& clock) : m_spec(std::move(spec)), m_clock(&clock) {}
+  Connection(ConnectionSpec spec, const Clock& clock)
+      : m_spec(std::move(spec)), m_tables(tables_for(m_spec.table)), m_clock(&clock)
+  {
+  }
   ~Connection() { drop(); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Sends statements in one packet and returns what they answer. The first one that fails ends them.
+  // Sends statements in one packet, with the names of the tables (on_tables), and returns what they answer. The first one that fails ends them.
   //   unreachable       no answer by the deadline, no server, no database, too many connections, connection lost: the statements
   //                     may have happened
   //   refused           wrong password, or a missing right
   //   server_not_ready  read-only, too old, out of space
   //   config            the name of the lock does not fit, a table is not rlock's
-  Result<Answer> ask(std::string sql, const CallLimits& limit);
+  Result<Answer> ask(std::string_view sql, const CallLimits& limit);
   [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error
 
   // The same in two steps: sends, and receives as much as is there by the deadline (nullopt: not all). The connection is there.
-  void send(std::string sql);
+  void send(std::string_view sql);
   Result<std::optional<Answer>> receive(const CallLimits& limit);
   [[nodiscard]] bool is_waiting() const { return m_step != Step::none; }
 
@@ -71,6 +75,7 @@ class Connection {
   Error late(Instant since, const CallLimits& limit);
 
   ConnectionSpec m_spec;
+  Tables m_tables;
   const Clock* m_clock;
   const Libmariadb* m_lib = nullptr;
   MYSQL* m_mysql = nullptr;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include "store/mysql/mysql_statements.h"
 
 namespace rlock::mysql {
 namespace {
@@ -23,7 +24,7 @@ std::string is_alive(const std::string& number) { return "is_used_lock(" + named
 
 std::string delete_listeners_sql(std::string_view lock, const std::string& condition)
 {
-  return "delete l, m from rlock_listener l left join rlock_message m on m.listener = l.listener where l.name = " +
+  return "delete l, m from {listener} l left join {message} m on m.listener = l.listener where l.name = " +
          sql_text(lock) + " and " + condition;
 }
 
@@ -32,6 +33,7 @@ std::string wake_sql(const std::string& listener) { return "kill query is_used_l
 PollingSource::PollingSource(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
     : m_spec(std::move(spec)),
       m_clock(clock),
+      m_tables(tables_for(m_spec.table)),
       m_connection(m_spec, clock),
       m_rng(std::move(rng)),
       m_number(random_number(*m_rng)),
@@ -52,11 +54,10 @@ std::string PollingSource::registration_sql(std::span<const LockChannel> channel
   }
   std::string sql = "begin;";
   for (const std::string& name : names) {
-    sql += "insert into rlock_lock (name, version, record) values (" + sql_text(name) + ", " + random_number(*m_rng) +
-           ", '') on duplicate key update version = values(version);" +
+    sql += touch_sql(name, random_number(*m_rng), m_tables) +
            delete_listeners_sql(name, "not (" + is_alive("l.listener") + ")") + ";";
   }
-  return sql + "insert into rlock_listener (listener, name, channel, started) values " + rows + "; commit";
+  return sql + "insert into {listener} (listener, name, channel, started) values " + rows + "; commit";
 }
 
 // A server that is told to KILL between two statements of a packet executes no further one and answers no more (MariaDB 10.11).
@@ -88,7 +89,7 @@ bool PollingSource::waits_at_gate() const
 // No wait where there is a message already: a KILL QUERY that came before the wait has done nothing.
 void PollingSource::send()
 {
-  const std::string own = "rlock_message where listener = " + m_number;
+  const std::string own = "{message} where listener = " + m_number;
   switch (m_step) {
     case Step::wait:
       m_connection.send("select " + (waits_at_gate() ? "get_lock(" + std::string(gate) + ", " : std::string("sleep(")) +
@@ -101,7 +102,7 @@ void PollingSource::send()
       for (const std::string& row : m_taken) {
         ids += (ids.empty() ? "" : ", ") + row;
       }
-      m_connection.send("delete from rlock_message where id in (" + ids + ")");
+      m_connection.send("delete from {message} where id in (" + ids + ")");
       break;
     }
   }

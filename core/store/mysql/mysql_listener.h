@@ -20,6 +20,7 @@
 #include <vector>
 #include "base/clock.h"
 #include "store/mysql/mysql_connection.h"
+#include "store/mysql/mysql_schema.h"
 #include "store/script/script_host.h"
 
 namespace rlock::mysql {
@@ -52,6 +53,7 @@ class PollingSource final : public MessageSource {
 
   ConnectionSpec m_spec;
   const Clock& m_clock;
+  Tables m_tables;
   Connection m_connection;
   std::unique_ptr<Rng> m_rng;
   std::string m_number;  // of this listener

@@ -9,6 +9,7 @@
 #include <utility>
 #include "base/text.h"
 #include "net/url_parts.h"
+#include "store/record/shared_table.h"
 
 namespace rlock::mysql {
 namespace {
@@ -95,7 +96,13 @@ std::string set_parameters(ConnectionSpec& spec, UrlParts parts)
     *text = *value;
   }
   const auto ssl_mode = parts.take("ssl-mode");
-  const std::string create = parts.take("create").value_or("yes");
+  const auto table = parts.take(record::table_parameter);
+  if (table && !record::is_table_name(*table)) {
+    return std::string(record::no_table_name);
+  }
+  spec.table = table.value_or("");
+  // The table of another program is changed only on request.
+  const std::string create = parts.take("create").value_or(spec.table.empty() ? "yes" : "no");
   spec.creates_tables = create != "no";
   if (create != "yes" && create != "no") {
     return "create is yes or no";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The URL of a MySQL or MariaDB server:
 //   mysql://user:password@host:3306,other/database?socket=/path&ssl-mode=verify_identity&ssl-ca=/file&ssl-cert=/file&ssl-key=/file
-//     &defaults-file=/my.cnf&create=no
+//     &defaults-file=/my.cnf&create=no&table=shedlock
 #pragma once
 
 #include <string>
@@ -30,6 +30,7 @@ struct ConnectionSpec {
   bool uses_tls = false;  // refuses a server without it
   bool verifies_tls = false;
   bool creates_tables = true;
+  std::string table;  // of ShedLock, to share it; empty: rlock's own tables
 };
 
 // ErrorCode::usage: the URL is invalid or has an unknown parameter.

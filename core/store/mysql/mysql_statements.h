@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The statements on the tables of the locks, for Connection::ask. Pure functions. Private to store/mysql.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include "store/mysql/mysql_schema.h"
+#include "store/record/record_backend.h"
+
+namespace rlock::mysql {
+
+// The rows of the answer: one with the time and the record, and one for each listener, with its channel alone.
+enum ReadColumn : std::size_t { read_time, read_version, read_record, read_channel, read_name, read_end, read_holder };
+std::string read_sql(std::string_view name, const Tables& tables);
+
+// All in one packet, so that a client that is stopped holds no row of a transaction that waits for it. Answers with "1" if `next` has
+// been written, and, where there are messages, with the listeners to wake.
+std::string commit_sql(std::string_view name, const record::Version& version, const std::string& next,
+                       const record::Change& change, const Tables& tables);
+
+// Gives the lock this version, and makes it where there is none. Leaves its face as it is.
+std::string touch_sql(std::string_view name, const std::string& version, const Tables& tables);
+
+std::string held_sql(const Tables& tables);
+std::string erase_sql(std::string_view name);
+
+// Deletes some rows that are of no use any more.
+std::string forget_sql(const Tables& tables);
+
+}  // namespace rlock::mysql

@@ -3,7 +3,7 @@
 
 #include "lock/abilities.h"
 #include "store/mongo/mongo_backend.h"
-#include "store/mongo/mongo_layout.h"
+#include "store/mongo/mongo_rights.h"
 #include "store/mysql/mysql_backend.h"
 #include "store/mysql/mysql_schema.h"
 #include "store/postgres/postgres_backend.h"
@@ -69,6 +69,11 @@ std::string mysql_rights(const Endpoint& endpoint, std::string_view user)
   return mysql::rights_sql(mysql::tables_for(mysql::connection_spec(endpoint).table), user);
 }
 
+std::string mongo_rights(const Endpoint& endpoint, std::string_view user)
+{
+  return mongo::rights_script(mongo::connection_spec(endpoint), user);
+}
+
 // The first row also gets what no other row is for.
 constexpr Engine postgres_engine{
     .scheme = postgres::scheme,
@@ -114,7 +119,7 @@ constexpr Engine mongo_engine{
     .refuses_tls_files =
         "the URL of a MongoDB server names the files for TLS (try "
         "mongodb://host/database?tls=true&tlsCAFile=FILE&tlsCertificateKeyFile=FILE)",
-    .rights = [](const Endpoint&, std::string_view user) { return mongo::rights_script(user); },
+    .rights = mongo_rights,
 };
 
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)

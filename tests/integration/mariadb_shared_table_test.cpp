@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ShedLock in MariaDB. SQL stands for ShedLock; tests/interop has the real one.
+#include "store/mysql/mysql_backend.h"
 #include "support/integration.h"
 #include "support/mariadb_fixture.h"
+#include "support/shared_table.h"
 
 using namespace rlock::test;
 
@@ -42,6 +44,10 @@ struct Shared {
                    ", locked_at = utc_timestamp(3), locked_by = 'java' where name = '" + name +
                    "' and lock_until <= utc_timestamp(3)")
               .empty());
+  }
+  void unlock(const std::string& name) const
+  {
+    CHECK(server.sql("update shedlock set lock_until = utc_timestamp(3) where name = '" + name + "'").empty());
   }
   [[nodiscard]] std::string held(const std::string& name) const
   {
@@ -132,13 +138,25 @@ TEST_CASE("mariadb shared table: a waiter keeps the face of ShedLock as it is, a
   CHECK(waiter.wait(20s) == success);
 }
 
+TEST_CASE("mariadb shared table: a commit that was decided before ShedLock wrote is refused")
+{
+  const Shared shared;
+  shared.add_columns();
+  const BootClock clock;
+  const auto backend = mysql::open_backend(mysql::connection_spec(*mysql::parse_mysql_url(shared.url)), clock,
+                                           std::make_unique<SystemRng>());
+  expect_exact_commits(
+      *backend, [&](const std::string& name) { shared.lock(name, 60); },
+      [&](const std::string& name) { shared.unlock(name); });
+}
+
 TEST_CASE("mariadb shared table: an unlock by another program is a loss")
 {
   const Shared shared;
   shared.add_columns();
   Process holder = start_rlock({"run", "-S", shared.url, "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   shared.wait_for_holder("k");
-  CHECK(shared.server.sql("update shedlock set lock_until = utc_timestamp(3)").empty());
+  shared.unlock("k");
   CHECK(holder.wait() == exited(121));
   CHECK_MESSAGE(has(holder.err(), "was lost"), holder.err());
 }

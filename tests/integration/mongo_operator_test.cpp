@@ -41,6 +41,22 @@ TEST_CASE("mongo acl: prints what mongosh makes a role and a user with, without 
   CHECK(printed.code == 0);
   CHECK(has(printed.out, "db.createRole({role: \"rlock\""));
   CHECK(has(printed.out, R"(db.createUser({user: "de\"ploy", pwd: passwordPrompt(), roles: ["rlock"]}))"));
+  CHECK(has(printed.out, R"(db.getCollection("rlock_lock").createIndex({locked_by: 1}, {sparse: true}))"));
+}
+
+TEST_CASE("mongo acl: prints the collection of the URL")
+{
+  if (!has_mongo()) {
+    skip("no libmongoc");
+  }
+  const Finished own = run_at("mongodb://127.0.0.1:1/app?collection=my%2Dlocks", {"acl", "--user", "deploy"});
+  CHECK(has(own.out, R"(db.getCollection("my-locks").createIndex)"));
+  CHECK(has(own.out, R"({resource: {db: db.getName(), collection: "my-locks"})"));
+  CHECK(has(own.out, R"(roles: ["rlock_my-locks"])"));
+  CHECK_FALSE(has(own.out, "rlock_lock"));
+  const Finished shared = run_at("mongodb://127.0.0.1:1/app?table=shedLock", {"acl", "--user", "deploy"});
+  CHECK(has(shared.out, R"({resource: {db: db.getName(), collection: "shedLock"})"));
+  CHECK_FALSE(has(shared.out, "createCollection"));
 }
 
 TEST_CASE("mongo bench: it leaves no document")

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ShedLock in PostgreSQL. SQL stands for ShedLock; tests/interop has the real one.
+#include "store/postgres/postgres_backend.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
+#include "support/shared_table.h"
 
 using namespace rlock::test;
 
@@ -36,6 +38,10 @@ struct Shared {
         "insert into shedlock values ('" + name + "', timezone('utc', now()) + interval '" + time +
         "', timezone('utc', now()), 'java') on conflict (name) do update set lock_until = excluded.lock_until, "
         "locked_at = excluded.locked_at, locked_by = 'java' where shedlock.lock_until <= timezone('utc', now())");
+  }
+  void unlock(const std::string& name) const
+  {
+    CHECK(server.sql("update shedlock set lock_until = timezone('utc', now()) where name = '" + name + "'").empty());
   }
 };
 
@@ -101,6 +107,18 @@ TEST_CASE("postgres shared table: a waiter keeps the face of ShedLock as it is, 
   CHECK(waiter.wait(20s) == success);
 }
 
+TEST_CASE("postgres shared table: a commit that was decided before ShedLock wrote is refused")
+{
+  const Shared shared;
+  shared.add_columns();
+  const BootClock clock;
+  const auto backend = postgres::open_backend(postgres::connection_spec(*postgres::parse_postgres_url(shared.url)),
+                                              clock, std::make_unique<SystemRng>());
+  expect_exact_commits(
+      *backend, [&](const std::string& name) { shared.lock(name, "1 minute"); },
+      [&](const std::string& name) { shared.unlock(name); });
+}
+
 TEST_CASE("postgres shared table: an unlock by another program is a loss")
 {
   const Shared shared;
@@ -111,7 +129,7 @@ TEST_CASE("postgres shared table: an unlock by another program is a loss")
         return shared.server.sql("select count(*) from shedlock where lock_until > timezone('utc', now())") == "1\n";
       },
       "the lock is held");
-  CHECK(shared.server.sql("update shedlock set lock_until = timezone('utc', now())").empty());
+  shared.unlock("k");
   CHECK(holder.wait() == exited(121));
   CHECK_MESSAGE(has(holder.err(), "was lost"), holder.err());
 }

@@ -71,18 +71,23 @@ mongo::Answer run(const std::string& url, const Document& command)
   return *std::move(answer);
 }
 
+// Where ShedLock keeps its locks.
+constexpr std::string_view shedlock_collection = "shedLock";
+
 // Runs a command that has a list of statements.
-void change(const std::string& url, const char* command, const char* list, Document statement)
+void change(const std::string& url, const char* command, const char* list, Document statement,
+            std::string_view collection = mongo::default_collection)
 {
   std::vector<Document> statements;
   statements.push_back(std::move(statement));
-  run(url, Document().add(command, mongo::default_collection).add(list, statements));
+  run(url, Document().add(command, collection).add(list, statements));
 }
 
-mongo::Answer find(const std::string& url, const Document& filter)
+mongo::Answer find(const std::string& url, const Document& filter,
+                   std::string_view collection = mongo::default_collection)
 {
   Document command;
-  command.add("find", mongo::default_collection).add("filter", filter).add_small("batchSize", 10'000);
+  command.add("find", collection).add("filter", filter).add_small("batchSize", 10'000);
   return run(url, command);
 }
 
@@ -225,6 +230,47 @@ void MongoServer::add_foreign_document(const std::string& id) const
 {
   Document document;
   change(url(), "insert", "documents", std::move(document.add("_id", id).add("name", "somebody's")));
+}
+
+// _id at the top, because FerretDB inserts a document with another one when it stands inside of $and, as ShedLock writes it. So an
+// upsert of a held lock fails with a duplicate key in MongoDB; here there is none when the lock is held.
+void MongoServer::shed_lock(const std::string& id, std::chrono::seconds time) const
+{
+  const std::int64_t now = wall_clock_ms();
+  const bool is_new = find(url(), Document().add("_id", id), shedlock_collection).batch().empty();
+  Document statement;
+  statement.add("q", Document().add("_id", id).add("lockUntil", Document().add_time("$lte", now)));
+  statement.add("u", Document().add("$set", Document()
+                                                .add_time("lockUntil", now + time / std::chrono::milliseconds(1))
+                                                .add_time("lockedAt", now)
+                                                .add("lockedBy", "java")));
+  statement.add_flag("upsert", is_new);
+  change(url(), "update", "updates", std::move(statement), shedlock_collection);
+}
+
+void MongoServer::shed_unlock(const std::string& id) const
+{
+  Document statement;
+  statement.add("q", Document().add("_id", id));
+  statement.add("u", Document().add("$set", Document().add_time("lockUntil", wall_clock_ms())));
+  change(url(), "update", "updates", std::move(statement), shedlock_collection);
+}
+
+MongoServer::ShedHold MongoServer::shed_hold(const std::string& id) const
+{
+  const auto answer = find(url(), Document().add("_id", id), shedlock_collection);
+  if (answer.batch().empty()) {
+    return {};
+  }
+  const Fields document = answer.batch().front();
+  const auto time_of = [&](const char* key) {
+    const auto field = document.find(key);
+    return field ? field->time_ms().value_or(0) : 0;
+  };
+  return {.holder = document.text("lockedBy"),
+          .until_ms = time_of("lockUntil"),
+          .since_ms = time_of("lockedAt"),
+          .has_record = document.find("record").has_value()};
 }
 
 }  // namespace rlock::test

@@ -3,6 +3,8 @@
 // speaks MongoDB's protocol and keeps the documents in SQLite (tests/ferretdb).
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include "support/certificates.h"
 #include "support/database_server.h"
@@ -38,6 +40,20 @@ class MongoServer final : public DatabaseServer {
   void set_record(const std::string& lock, const std::string& bytes) const;
   [[nodiscard]] std::string record(const std::string& lock) const;
   void add_foreign_document(const std::string& id) const;
+
+  // As ShedLock does in its collection, by the clock of this process: takes the lock `id` as `java` for that time if it is free, or
+  // ends the hold that is there.
+  void shed_lock(const std::string& id, std::chrono::seconds time) const;
+  void shed_unlock(const std::string& id) const;
+  struct ShedHold {
+    std::string holder;
+    std::int64_t until_ms = 0;
+    std::int64_t since_ms = 0;
+    bool has_record = false;
+    [[nodiscard]] bool is_held() const { return until_ms > wall_clock_ms(); }
+    bool operator==(const ShedHold&) const = default;
+  };
+  [[nodiscard]] ShedHold shed_hold(const std::string& id) const;
 
  private:
   [[nodiscard]] Words words_of_program() const;

@@ -38,6 +38,20 @@ TEST_CASE("mongo url: the database is in the path, and the collection in a param
   CHECK(named.url == "mongodb://a,b:27018/app?replicaSet=rs0&authSource=admin");
 }
 
+TEST_CASE("mongo url: the collection of ShedLock")
+{
+  CHECK_FALSE(spec_of("mongodb://a/app?collection=shedLock").is_shared);
+  const ConnectionSpec shared = spec_of("mongodb://a/app?table=shed%4Cock");
+  CHECK(shared.is_shared);
+  CHECK(shared.collection == "shedLock");
+  CHECK(shared.url == "mongodb://a/app");
+  for (const char* url :
+       {"mongodb://a/app?table=", "mongodb://a/app?table=a&collection=b", "mongodb://a/app?table=a$"}) {
+    CAPTURE(std::string(url));
+    CHECK(parsed(url).error().code == ErrorCode::usage);
+  }
+}
+
 TEST_CASE("mongo url: the parameters of MongoDB's connection strings are taken")
 {
   for (const char* parameter : {"appName=x",

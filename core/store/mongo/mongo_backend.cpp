@@ -3,9 +3,7 @@
 
 #include <fnmatch.h>
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +12,8 @@
 #include "store/mongo/mongo_connection.h"
 #include "store/mongo/mongo_layout.h"
 #include "store/mongo/mongo_messages.h"
+#include "store/mongo/mongo_snapshot.h"
+#include "store/record/shared_table.h"
 
 namespace rlock::mongo {
 namespace {
@@ -24,65 +24,13 @@ using record::Commit;
 using record::Committed;
 using record::Conflict;
 using record::Face;
+using record::SharedVersion;
 using record::Snapshot;
 using record::Version;
 
 constexpr std::uint64_t commits_per_cleaning = 128;
 constexpr std::chrono::hours kept_after_end{1};  // a document that is of no use any more
 constexpr std::size_t most_messages = 256;
-
-using Events = std::map<std::int64_t, std::string>;
-
-std::string event_key(std::int64_t id) { return "e" + std::to_string(id); }
-
-Events events_in(const Fields& document)
-{
-  Events events;
-  for (const Field& each : document.inner("events").all()) {
-    const std::string key = each.key();
-    std::int64_t id = 0;
-    std::from_chars(key.data() + std::min<std::size_t>(key.size(), 1), key.data() + key.size(), id);
-    const auto text = each.text();
-    events[id] = text ? *text : each.binary().value_or("");
-  }
-  return events;
-}
-
-// As text for people who look at the store, where it is text.
-void add_event(Document& document, const std::string& key, const std::string& entry)
-{
-  if (is_utf8(entry)) {
-    document.add(key, entry);
-  } else {
-    document.add_binary(key, entry);
-  }
-}
-
-Document events_document(const Events& events)
-{
-  Document document;
-  for (const auto& [id, entry] : events) {
-    add_event(document, event_key(id), entry);
-  }
-  return document;
-}
-
-// Adds what the face has to `set`, and the names of what it has not to `unset`.
-void add_face(const Face& face, Document& set, Document& unset)
-{
-  if (face.holder.empty()) {
-    unset.add("locked_by", "");
-  } else {
-    set.add("locked_by", face.holder);
-  }
-  for (const auto& [key, micros] : {std::pair{"lock_until", face.until_us}, std::pair{"forget_at", face.forget_us}}) {
-    if (micros == 0) {
-      unset.add(key, "");
-    } else {
-      set.add_time(key, micros / 1000);
-    }
-  }
-}
 
 // Adds the names of the locks in a batch whose hold is not over at that time.
 void add_names(const Fields& cursor, std::int64_t time_ms, std::vector<std::string>& names)
@@ -97,12 +45,6 @@ void add_names(const Fields& cursor, std::int64_t time_ms, std::vector<std::stri
     }
   }
 }
-
-struct StoredMessage {
-  std::int64_t id = 0;
-  Message message;
-  std::int64_t at_ms = 0;
-};
 
 class MongoBackend final : public Backend {
  public:
@@ -129,17 +71,15 @@ class MongoBackend final : public Backend {
     }
     const auto documents = answer->batch();
     Snapshot state{.version = {}, .bytes = {}, .time_us = server->time_ms * 1000, .listeners = {}};
-    if (!documents.empty()) {
-      const auto version = documents.front().find("version");
-      const auto bytes = documents.front().find("record");
-      if (!version || !version->integer() || !bytes || !bytes->binary()) {
-        return Error{ErrorCode::config, m_connection.where() + ": the document " + printable(name) +
-                                            " is no record of rlock (use another collection)"};
-      }
-      state.version = std::to_string(*version->integer());
-      state.bytes = *bytes->binary();
+    const Fields document = documents.empty() ? Fields() : documents.front();
+    const bool is_record =
+        documents.empty() || (is_shared() ? take_shared(document, state) : take_record(document, state));
+    if (!is_record) {
+      return unfit_document(m_connection, name);
     }
-    remember(name, state, documents.empty() ? Fields() : documents.front());
+    m_seen = seen_in(document, state);
+    m_seen->name = name;
+    m_seen->at = m_clock.now();
     return state;
   }
 
@@ -147,13 +87,16 @@ class MongoBackend final : public Backend {
                           const CallLimits& limit) override
   {
     const auto next = static_cast<std::int64_t>(m_rng->next());
-    auto done = version.empty() ? insert(name, next, change, limit) : update(name, version, next, change, limit);
+    auto done = is_seen(name, version, limit);
+    if (done && *done) {
+      done = version.empty() ? insert(name, next, change, limit) : update(name, version, next, change, limit);
+    }
     if (!done || !*done) {
       m_seen.reset();
       return done ? Result<Commit>(Conflict{}) : done.error();
     }
     clean_now_and_then(limit);
-    return Commit{Committed{std::to_string(next)}};
+    return Commit{Committed{m_seen->version}};
   }
 
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
@@ -188,9 +131,14 @@ class MongoBackend final : public Backend {
       return server.error();
     }
     const char* const field = which == Which::held ? "locked_by" : "events";
+    Document filter;
+    if (is_shared() && which == Which::held) {
+      filter.add("lockUntil", Document().add_time("$gt", server->time_ms));
+    } else {
+      filter.add(field, Document().add_flag("$exists", true));
+    }
     std::vector<std::string> names;
-    Document command = find_command(Document().add(field, Document().add_flag("$exists", true)),
-                                    Document().add_small("lock_until", 1), "majority", limit);
+    Document command = find_command(filter, Document().add_small("lock_until", 1), "majority", limit);
     for (;;) {
       const auto answer = m_connection.ask(command, limit);
       if (!answer) {
@@ -222,6 +170,7 @@ class MongoBackend final : public Backend {
     return mongo::check_server(m_connection, limit);
   }
 
+  [[nodiscard]] bool is_shared() const override { return m_connection.spec().is_shared; }
   void drop_connection() override
   {
     m_seen.reset();
@@ -229,44 +178,20 @@ class MongoBackend final : public Backend {
   }
 
  private:
-  // What the last read or commit saw in a document beside its record.
-  struct Seen {
-    std::string name;
-    Version version;
-    std::int64_t time_ms;  // of the store
-    Instant at;
-    std::vector<StoredMessage> messages;
-    std::vector<std::string> dead_listeners;  // their keys
-  };
-
-  void remember(std::string_view name, Snapshot& state, const Fields& document)
+  // False: the document has another version.
+  Result<bool> is_seen(std::string_view name, const Version& version, const CallLimits& limit)
   {
-    Seen seen{.name = std::string(name),
-              .version = state.version,
-              .time_ms = state.time_us / 1000,
-              .at = m_clock.now(),
-              .messages = {},
-              .dead_listeners = {}};
-    for (const Field& each : document.inner("listeners").all()) {
-      const Fields listener = each.inner();
-      const auto field = listener.find("seen");
-      if (!field || field->time_ms().value_or(0) + listener_life.count() < seen.time_ms) {
-        seen.dead_listeners.push_back(each.key());
-        continue;
-      }
-      for (const Field& channel : listener.inner("channels").all()) {
-        state.listeners.push_back(channel.text().value_or(""));
-      }
+    if (m_seen && m_seen->name == name && m_seen->version == version) {
+      return true;
     }
-    std::ranges::sort(state.listeners);
-    for (const Field& each : document.inner("messages").all()) {
-      const Fields message = each.inner();
-      const auto at = message.find("at");
-      seen.messages.push_back({.id = message.number("id"),
-                               .message = {message.text("channel"), message.text("text")},
-                               .at_ms = at ? at->time_ms().value_or(0) : 0});
-    }
-    m_seen = std::move(seen);
+    const auto state = read(name, limit);
+    return state ? Result(state->version == version) : Result<bool>(state.error());
+  }
+
+  [[nodiscard]] Version version_after(std::int64_t next, const Face& face) const
+  {
+    const std::string number = std::to_string(next);
+    return is_shared() ? SharedVersion{number, face.until_us, face.holder}.text() : number;
   }
 
   Document find_command(const Document& filter, const Document& projection, const char* concern,
@@ -293,7 +218,11 @@ class MongoBackend final : public Backend {
     Document document;
     Document unset;
     document.add("_id", name).add("version", next).add_binary("record", change.bytes);
-    add_face(change.face, document, unset);
+    if (is_shared()) {
+      add_shared_face(change.face, nullptr, m_seen->time_ms, document);
+    } else {
+      add_face(change.face, document, unset);
+    }
     Events events;
     for (const record::LoggedEvent& event : change.log.written) {
       events[event.id] = event.entry;
@@ -307,9 +236,7 @@ class MongoBackend final : public Backend {
     if (!done) {
       return m_connection.server_error().code == duplicate_key ? Result(false) : Result<bool>(done.error());
     }
-    if (m_seen && m_seen->name == name) {
-      m_seen->version = std::to_string(next);
-    }
+    m_seen->version = version_after(next, change.face);
     return true;
   }
 
@@ -317,18 +244,17 @@ class MongoBackend final : public Backend {
   Result<bool> update(std::string_view name, const Version& version, std::int64_t next, const Change& change,
                       const CallLimits& limit)
   {
-    if (!m_seen || m_seen->name != name || m_seen->version != version) {
-      const auto state = read(name, limit);
-      if (!state || state->version != version) {
-        return state ? Result(false) : Result<bool>(state.error());
-      }
-    }
-    Document filter;
-    filter.add("_id", name).add("version", static_cast<std::int64_t>(std::stoll(version)));
+    const Document filter = filter_of(name, version, is_shared());
     Document set;
     Document unset;
     set.add("version", next).add_binary("record", change.bytes);
-    add_face(change.face, set, unset);
+    if (is_shared()) {
+      const auto seen = SharedVersion::of(version);
+      const Face face{.holder = seen.holder, .until_us = seen.until_us};
+      add_shared_face(change.face, &face, m_seen->time_ms, set);
+    } else {
+      add_face(change.face, set, unset);
+    }
     const auto has_log = add_log(change.log, filter, set, limit);
     if (!has_log || !*has_log) {
       return has_log;
@@ -348,7 +274,7 @@ class MongoBackend final : public Backend {
     if (!done || done->fields().number("n") != 1) {
       return done ? Result(false) : Result<bool>(done.error());
     }
-    m_seen->version = std::to_string(next);
+    m_seen->version = version_after(next, change.face);
     m_seen->messages = messages;
     m_seen->dead_listeners.clear();
     return true;
@@ -359,7 +285,7 @@ class MongoBackend final : public Backend {
   {
     if (!log.first_kept && !log.last_kept) {
       for (const record::LoggedEvent& event : log.written) {
-        add_event(set, "events." + event_key(event.id), event.entry);
+        set_event(set, event.id, event.entry);
       }
       return true;
     }
@@ -399,12 +325,7 @@ class MongoBackend final : public Backend {
     if (messages.size() > most_messages) {
       messages.erase(messages.begin(), messages.end() - most_messages);
     }
-    std::vector<Document> documents;
-    for (const StoredMessage& each : messages) {
-      Document document;
-      document.add("id", each.id).add("channel", each.message.channel).add("text", each.message.text);
-      documents.push_back(std::move(document.add_time("at", each.at_ms)));
-    }
+    const std::vector<Document> documents = documents_of(messages);
     set.add("messages", documents);
     return messages;
   }
@@ -420,7 +341,7 @@ class MongoBackend final : public Backend {
   // Documents that are of no use any more are deleted by now and then one commit. An error is not reported: a later commit cleans.
   void clean_now_and_then(const CallLimits& limit)
   {
-    if (!m_seen || below(*m_rng, commits_per_cleaning) != 0) {
+    if (is_shared() || !m_seen || below(*m_rng, commits_per_cleaning) != 0) {
       return;
     }
     const std::int64_t before = m_seen->time_ms - Millis(kept_after_end).count();

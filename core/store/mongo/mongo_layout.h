@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document of a lock, and the rights on it that a user needs.
+// The document of a lock.
 //
 //   _id            the name of the lock
 //   version        a random number; changes with each commit and with each new listener
@@ -11,14 +11,22 @@
 //   messages       [{id: NUMBER, channel: "...", text: "...", at: DATE}], the oldest first: those of the last message_life, for
 //                  listeners to find
 //
+// In a collection of ShedLock (?table=) these stand beside its fields, which are the Face: lockUntil, lockedBy and lockedAt. A document
+// that only ShedLock has written has no version and no record; none is ever without lockUntil, which ShedLock would not find.
+//
 // One document changes atomically in MongoDB. So a commit is one update of the document that has this version, with its events
 // and messages in it. RecordHost keeps the event log short (event_count).
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include "base/clock.h"
+#include "store/mongo/mongo_document.h"
+#include "store/record/record_backend.h"
 
 namespace rlock::mongo {
 
@@ -26,20 +34,22 @@ inline constexpr Millis listener_beat{2000};
 inline constexpr Millis listener_life{8000};
 inline constexpr Millis message_life{10'000};
 
-// What an administrator runs in mongosh on the database, so that `user` may keep locks there.
-inline std::string rights_script(std::string_view user)
-{
-  std::string quoted;
-  for (const char byte : user) {
-    quoted += byte == '"' || byte == '\\' ? "\\" + std::string(1, byte) : std::string(1, byte);
-  }
-  return R"(db.createCollection("rlock_lock")
-db.rlock_lock.createIndex({locked_by: 1}, {sparse: true})
-db.createRole({role: "rlock", roles: [], privileges: [
-  {resource: {db: db.getName(), collection: "rlock_lock"}, actions: ["find", "insert", "update", "remove"]}]})
-db.createUser({user: ")" +
-         quoted + R"(", pwd: passwordPrompt(), roles: ["rlock"]})
-)";
-}
+using Events = std::map<std::int64_t, std::string>;
+Events events_in(const Fields& document);
+Document events_document(const Events& events);
+// Adds an entry of the log to what an update sets.
+void set_event(Document& set, std::int64_t id, const std::string& entry);
+
+// Adds what the face has to `set`, and the names of what it has not to `unset`.
+void add_face(const record::Face& face, Document& set, Document& unset);
+
+// The document, if it has this version.
+Document filter_of(std::string_view name, const record::Version& version, bool is_shared);
+
+// Of a document of ShedLock; nullopt: it is none.
+std::optional<record::Face> shared_face_in(const Fields& document);
+// Adds the face to a document of ShedLock, which shows `seen` at `time_ms`; nullptr: to a new one. A lock that is free keeps the name
+// of its last holder, as ShedLock leaves it.
+void add_shared_face(const record::Face& face, const record::Face* seen, std::int64_t time_ms, Document& set);
 
 }  // namespace rlock::mongo

@@ -51,6 +51,15 @@ Document write_command(const char* command, const Connection& connection, const 
   return all;
 }
 
+Error unfit_document(const Connection& connection, std::string_view name)
+{
+  const std::string document = connection.where() + ": the document " + printable(name);
+  return {ErrorCode::config, connection.spec().is_shared
+                                 ? document + " is no lock of ShedLock (name its collection)"
+                                 : document + " is no record of rlock (use another collection, or table=" +
+                                       connection.spec().collection + " if it is that of ShedLock)"};
+}
+
 PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng)
     : m_connection(spec, clock),
       m_clock(clock),
@@ -86,9 +95,15 @@ Result<Done> PollingSource::register_at(const std::vector<std::string>& names, c
                            .add("version", static_cast<std::int64_t>(m_rng->next()))
                            .add(m_path + ".channels", m_locks[name].channels)
                            .add_time(m_path + ".seen", server->time_ms));
-    update.add("$setOnInsert", Document().add_binary("record", ""));
+    Document made;
+    made.add_binary("record", "");
+    if (m_connection.spec().is_shared) {
+      add_shared_face({}, nullptr, server->time_ms, made);
+    }
+    update.add("$setOnInsert", made);
+    const char* const proof = m_connection.spec().is_shared ? "lockedBy" : "record";
     Document statement;
-    statement.add("q", Document().add("_id", name).add("record", Document().add_flag("$exists", true)));
+    statement.add("q", Document().add("_id", name).add(proof, Document().add_flag("$exists", true)));
     statement.add("u", update).add_flag("upsert", true);
     statements.push_back(std::move(statement));
   }
@@ -102,8 +117,7 @@ Result<Done> PollingSource::register_at(const std::vector<std::string>& names, c
       return done.error();
     }
     if (tries == most_tries) {
-      return Error{ErrorCode::config, m_connection.where() + ": the document " + printable(names.front()) +
-                                          " is no record of rlock (use another collection)"};
+      return unfit_document(m_connection, names.front());
     }
   }
 }

@@ -18,6 +18,9 @@ namespace rlock::mongo {
 Document write_command(const char* command, const Connection& connection, const char* list,
                        const std::vector<Document>& statements, const CallLimits& limit);
 
+// The document of that name is not what rlock expects in its collection.
+Error unfit_document(const Connection& connection, std::string_view name);
+
 class PollingSource final : public MessageSource {
  public:
   PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng);

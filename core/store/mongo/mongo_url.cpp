@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "net/url_parts.h"
 #include "store/mongo/libmongoc.h"
+#include "store/record/shared_table.h"
 
 namespace rlock::mongo {
 namespace {
@@ -38,9 +39,9 @@ UrlParts parts_of(std::string_view text)
   return parts;
 }
 
-std::optional<std::string> take_collection(UrlParts& parts)
+std::optional<std::string> take_decoded(UrlParts& parts, std::string_view parameter)
 {
-  const auto value = parts.take(collection_parameter);
+  const auto value = parts.take(parameter);
   return value ? std::optional(percent_decoded(*value).value_or("")) : std::nullopt;
 }
 
@@ -116,7 +117,8 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
   UrlParts parts = parts_of(text);
   const auto user = percent_decoded(parts.user);
   const auto password = percent_decoded(parts.password);
-  const auto collection = take_collection(parts);
+  const auto collection = take_decoded(parts, collection_parameter);
+  const auto table = take_decoded(parts, record::table_parameter);
   const auto library = libmongoc();
   if (!library) {
     return library.error();
@@ -131,11 +133,18 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
   if (collection && !is_collection(*collection)) {
     return bad_url(shown, "collection names no collection");
   }
+  if (table && (collection || !is_collection(*table))) {
+    return bad_url(shown,
+                   "table is the name of ShedLock's collection, such as shedLock, and stands without collection");
+  }
   if (const auto uri = uri_of(shown, !user->empty()); !uri) {
     return uri.error();
   }
   if (collection) {
     parts.parameters.push_back(std::string(collection_parameter) + "=" + *collection);
+  }
+  if (table) {
+    parts.parameters.push_back(std::string(record::table_parameter) + "=" + *table);
   }
   Endpoint endpoint;
   endpoint.scheme = own_scheme;
@@ -156,7 +165,10 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
 {
   UrlParts parts = parts_of(endpoint.path);
   ConnectionSpec spec;
-  spec.collection = take_collection(parts).value_or(std::string(default_collection));
+  const auto table = take_decoded(parts, record::table_parameter);
+  const auto collection = take_decoded(parts, collection_parameter);
+  spec.is_shared = table.has_value();
+  spec.collection = table ? *table : collection.value_or(std::string(default_collection));
   spec.url = endpoint.scheme + ":" + parts.without_login();
   spec.user = endpoint.user;
   spec.password = endpoint.password;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The URL of a MongoDB server or replica set: as libmongoc reads it, and `collection=NAME` besides.
+// The URL of a MongoDB server or replica set: as libmongoc reads it, and `collection=NAME` or `table=NAME` besides.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@ inline constexpr std::string_view default_database = "rlock";
 inline constexpr std::string_view default_collection = "rlock_lock";
 
 struct ConnectionSpec {
-  std::string url;  // without user, password and collection
+  std::string url;  // without user, password, collection and table
   std::string user;
   std::string password;
   std::string database{default_database};
   std::string collection{default_collection};
+  bool is_shared = false;  // the collection is ShedLock's (`table`)
   bool uses_tls = false;
   bool is_this_host = false;  // no host of the URL is another one
 };

@@ -301,7 +301,7 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
   if (m_backend->is_shared() && is_of_other_kind(request.script.name)) {
     return Error{
         ErrorCode::config,
-        "a table that ShedLock shares has exclusive locks only (leave out --shared, --exclusive, --permits and "
+        "a table or collection of ShedLock has exclusive locks only (leave out --shared, --exclusive, --permits and "
         "--format)"};
   }
   return execute({.lock = *lock,

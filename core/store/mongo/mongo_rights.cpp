@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mongo/mongo_rights.h"
+
+namespace rlock::mongo {
+namespace {
+
+// A text of JavaScript.
+std::string quoted(std::string_view text)
+{
+  std::string all = "\"";
+  for (const char byte : text) {
+    all += byte == '"' || byte == '\\' ? "\\" + std::string(1, byte) : std::string(1, byte);
+  }
+  return all + '"';
+}
+
+}  // namespace
+
+// A collection of ShedLock is there, and so small that its locks need no index.
+std::string rights_script(const ConnectionSpec& spec, std::string_view user)
+{
+  const std::string collection = quoted(spec.collection);
+  const std::string role = quoted(spec.collection == default_collection ? "rlock" : "rlock_" + spec.collection);
+  const std::string make = "db.createCollection(" + collection + ")\ndb.getCollection(" + collection +
+                           ").createIndex({locked_by: 1}, {sparse: true})\n";
+  return (spec.is_shared ? "" : make) + "db.createRole({role: " + role + R"(, roles: [], privileges: [
+  {resource: {db: db.getName(), collection: )" +
+         collection + R"(}, actions: ["find", "insert", "update", "remove"]}]})
+db.createUser({user: )" +
+         quoted(user) + ", pwd: passwordPrompt(), roles: [" + role + "]})\n";
+}
+
+}  // namespace rlock::mongo

@@ -14,10 +14,11 @@ import traceback
 import redisson
 import shedlock
 import string_locks
+from databases import Mariadb, Mongo, Postgres
 from driver import Driver
 from rlock import Rlock
 from section import Traces
-from servers import Postgres, Server
+from servers import Server
 
 REDISSON = ("4.7.0", "3.16.8")
 HANDOVERS = 100
@@ -51,9 +52,12 @@ class Bench:
         self.directory = tempfile.mkdtemp(prefix="rlock-interop-")
         self.servers = [Server(os.path.join(self.directory, f"server{i}")) for i in range(3)]
 
+    def chosen(self, library, scenarios):
+        return [one for one in scenarios if re.search(self.options.pattern, f"{library}: {one[0]}")]
+
     def library(self, name, argv, scenarios, version=(), servers=None):
         """Runs those scenarios of a library whose names match. `servers`: other servers than those of the bench."""
-        chosen = [one for one in scenarios if re.search(self.options.pattern, f"{name}: {one[0]}")]
+        chosen = self.chosen(name, scenarios)
         if not chosen:
             return
         rlock = Rlock(self.options.rlock, os.path.join(self.options.out, "job"), servers or self.servers)
@@ -122,15 +126,19 @@ def run_shedlock(bench, out):
     jars = os.path.join(out, "shedlock")
     if not os.path.exists(f"{jars}.ready"):
         return
-    if not Postgres.programs():
-        print("interop: shedlock is skipped: there is no PostgreSQL server")
-        return
-    server = Postgres(os.path.join(bench.directory, "postgres"), bench.options.rlock)
-    try:
-        bench.library("ShedLock", [*JAVA, f"{jars}/classes:{jars}/*", "ShedDriver", server.jdbc_url], shedlock.scenarios(),
-                      servers=[server])
-    finally:
-        server.stop()
+    for database in (Postgres, Mariadb, Mongo):
+        if not database.program():
+            print(f"interop: shedlock on {database.name} is skipped: there is no such server")
+            continue
+        library, scenarios = f"ShedLock on {database.name}", shedlock.scenarios(database.clocks)
+        if not bench.chosen(library, scenarios):
+            continue
+        server = database(os.path.join(bench.directory, database.name), bench.options.rlock)
+        try:
+            bench.library(library, [*JAVA, f"{jars}/classes:{jars}/*", "ShedDriver", server.java_url], scenarios,
+                          servers=[server])
+        finally:
+            server.stop()
 
 
 def main():

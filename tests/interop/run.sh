@@ -32,7 +32,7 @@ download() {
   shift 2
   rm -f "$out/$name.ready"
   command -v "$tool" >/dev/null || skip "$name" "there is no $tool" || return 1
-  [ ! -e "$out/$name.ok" ] || return 0
+  [ ! "$out/$name.ok" -nt "$here/java/pom.xml" ] || return 0
   in_time "$@" >"$out/$name.log" 2>&1 || skip "$name" "cannot download it, see build/interop/$name.log" || return 1
   touch "$out/$name.ok"
 }

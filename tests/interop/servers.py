@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers on free ports of the loopback, and clients for questions about their data: redis-server, PostgreSQL."""
-import glob
+"""A real redis-server on a free port of the loopback, and a client for questions about its data."""
 import os
 import shutil
-import signal
 import socket
 import subprocess
 
@@ -77,63 +75,3 @@ class Server:
         if sign == "-":
             raise RuntimeError(rest)
         return int(rest) if sign == ":" else rest
-
-
-# The table as ShedLock's documentation makes it.
-SHEDLOCK_TABLE = """create table shedlock(name varchar(64) not null, lock_until timestamp not null, locked_at timestamp not null,
-    locked_by varchar(255) not null, primary key (name))"""
-
-
-class Postgres:
-    """Private, with the table of ShedLock and what `rlock acl` adds to it. As root it runs as the user postgres."""
-
-    @staticmethod
-    def programs():
-        """The directory of its programs; None: there are none."""
-        found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-        return os.path.dirname(found[-1]) if found else None
-
-    def __init__(self, directory, rlock):
-        self._programs = self.programs()
-        os.mkdir(directory)
-        self._as_user = []
-        if os.geteuid() == 0:
-            shutil.chown(directory, "postgres", "postgres")
-            os.chmod(os.path.dirname(directory), 0o711)
-            self._as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        data = os.path.join(directory, "data")
-        subprocess.run([*self._as_user, f"{self._programs}/initdb", "--no-sync", "-A", "trust", "-U", "postgres", "-D", data],
-                       cwd="/", check=True, stdout=subprocess.DEVNULL)
-        self.port = free_port()
-        with open(os.path.join(os.path.dirname(directory), "postgres.log"), "w") as log:
-            self.process = subprocess.Popen(
-                [*self._as_user, f"{self._programs}/postgres", "-D", data, "-c", "listen_addresses=127.0.0.1",
-                 "-c", f"unix_socket_directories={directory}", "-c", f"port={self.port}"],
-                cwd="/", stdout=log, stderr=log)
-        wait_until("PostgreSQL answers", lambda: subprocess.run(
-            [f"{self._programs}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode == 0)
-        self.ask(SHEDLOCK_TABLE)
-        self.ask(subprocess.run([rlock, "acl", "-S", self.url, "--user", "postgres"], check=True, capture_output=True,
-                                text=True).stdout)
-
-    @property
-    def url(self):
-        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres?table=shedlock"
-
-    @property
-    def jdbc_url(self):
-        return f"jdbc:postgresql://127.0.0.1:{self.port}/postgres?user=postgres"
-
-    def ask(self, sql):
-        """The rows of an answer, a line each."""
-        return subprocess.run([f"{self._programs}/psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1",
-                               "-p", str(self.port), "-U", "postgres", "-c", sql, "postgres"],
-                              check=True, capture_output=True, text=True).stdout.strip()
-
-    def clear(self):
-        """Leaves the rows, which ShedLock remembers."""
-        self.ask("update shedlock set lock_until = timezone('utc', now())")
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)  # ends the sessions too
-        self.process.wait()

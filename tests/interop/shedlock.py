@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ShedLock and rlock on one table of PostgreSQL: they exclude each other in both directions."""
+"""ShedLock and rlock on one table of a database, or one collection of MongoDB: they exclude each other in both directions."""
 import concurrent.futures
 import subprocess
 import time
@@ -14,9 +14,7 @@ LATE_MS = 1_500
 def held_by_rlock(scene, key, ttl="10s"):
     """rlock that holds the lock until it gets SIGTERM."""
     process = scene.rlock.run("plain", key, "--ttl", ttl, job=["sleep", "60"])
-    wait_until("rlock holds the lock", lambda: scene.server.ask(
-        f"select count(*) from shedlock where name = '{key}' and lock_until > timezone('utc', now()) "
-        "and locked_by <> ''") == "1")
+    wait_until("rlock holds the lock", lambda: scene.server.holder(scene.library, key))
     return process
 
 
@@ -102,7 +100,7 @@ def extension_after_rlock(scene, clock):
 
 
 def late_unlock(scene, clock):
-    """Java's lock has ended, rlock has taken it, Java unlocks: a loss with the JVM's clock, which compares no owner."""
+    """Java's lock has ended, rlock has taken it, Java unlocks: a loss with the JVM's clock, with which no owner is compared."""
     scene.library.expect("held", "a", "lock", clock, "u", 500, 0)
     time.sleep(0.7)
     holder = held_by_rlock(scene, "u", "3s")
@@ -119,7 +117,7 @@ def late_unlock(scene, clock):
 def queue(scene, clock):
     """rlock processes in line behind ShedLock run one after the other; no row is deleted."""
     scene.library.expect("held", "a", "lock", clock, "q", AT_MOST_MS, 0)
-    before = scene.server.ask("select count(*) from shedlock")
+    before = scene.server.rows(scene.library)
     waiters = []
     for i in range(4):
         waiters.append(scene.rlock.start("plain", "q", scene.traces, who=f"rlock{i}", hold=20))
@@ -128,7 +126,7 @@ def queue(scene, clock):
     for waiter in waiters:
         finish(waiter)
     scene.traces.check()
-    assert scene.server.ask("select count(*) from shedlock") == before
+    assert scene.server.rows(scene.library) == before
 
 
 def wait_verb(scene, clock):
@@ -173,6 +171,8 @@ SCENARIOS = [
 ]
 
 
-def scenarios():
-    return [(f"{name}, {'usingDbTime' if clock == 'db' else 'clock of the JVM'}", function, clock)
-            for clock in ("db", "jvm") for name, function in SCENARIOS]
+CLOCKS = {"db": "usingDbTime", "jvm": "clock of the JVM", "mongo": "clock of the JVM"}
+
+
+def scenarios(clocks):
+    return [(f"{name}, {CLOCKS[clock]}", function, clock) for clock in clocks for name, function in SCENARIOS]

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShedDriver JDBC_URL: takes and releases ShedLock's locks as its standard input says. The lines and answers are those of
-// ../Driver.java. KIND is `db`, which uses the time of the database, or `jvm`, which uses the clock of this process. The verbs:
+// ShedDriver URL: takes and releases ShedLock's locks in the database of that URL, jdbc:… or mongodb:…, as its standard input says. The
+// lines and answers are those of ../Driver.java. KIND is `db`, which uses the time of the database, `jvm`, which uses the clock of
+// this process, or `mongo`, which does so too. The verbs:
 //   lock KIND KEY AT_MOST_MS AT_LEAST_MS     held | busy
 //   extend KIND KEY AT_MOST_MS AT_LEAST_MS   held | lost
 //   unlock KIND KEY                          released
+//   holder mongo KEY                         free | who holds the lock by its document
+//   rows mongo -                             the number of documents
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.time.Duration;
@@ -22,6 +25,7 @@ import org.springframework.jdbc.datasource.DriverManagerDataSource;
 public final class ShedDriver {
   private final Map<String, LockProvider> providers = new HashMap<>();
   private final Map<String, SimpleLock> held = new HashMap<>();
+  private MongoLocks mongo;
 
   public static void main(String[] args) throws Exception {
     ShedDriver driver = new ShedDriver(args[0]);
@@ -37,9 +41,15 @@ public final class ShedDriver {
       }
       System.out.println(words[0] + " " + System.nanoTime() + " " + answer.replace('\n', ' '));
     }
+    System.exit(0);  // threads of the MongoDB client live on
   }
 
   private ShedDriver(String url) {
+    if (url.startsWith("mongodb:")) {
+      mongo = new MongoLocks(url);
+      providers.put("mongo", mongo.provider());
+      return;
+    }
     JdbcTemplate template = new JdbcTemplate(new DriverManagerDataSource(url));
     providers.put("db", new JdbcTemplateLockProvider(
         JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(template).usingDbTime().build()));
@@ -66,6 +76,10 @@ public final class ShedDriver {
       case "unlock":
         held.remove(place).unlock();
         return "released";
+      case "holder":
+        return mongo.holder(key).orElse("free");
+      case "rows":
+        return String.valueOf(mongo.count());
       default:
         throw new IllegalArgumentException(words[2]);
     }

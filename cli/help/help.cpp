@@ -37,10 +37,11 @@ constexpr std::array forms{
     UrlForm{"postgresql://[user[:password]@]host[:port]/database",
             "a PostgreSQL database, in any form that libpq reads, and ?create=no, ?table=shedlock"},
     UrlForm{"mysql://[user[:password]@]host[:port]/database",
-            "a MySQL or MariaDB database, also mariadb://; ?socket=PATH, ssl-mode=, ssl-ca=, create=no"},
+            "a MySQL or MariaDB database, also mariadb://; ?socket=PATH, ssl-mode=, ssl-ca=, create=no, "
+            "table=shedlock"},
     UrlForm{"mongodb://[user[:password]@]host[:port][,host...]/database",
-            "a MongoDB server or replica set, in any form that libmongoc reads, and ?collection=NAME; mongodb+srv:// "
-            "as well"},
+            "a MongoDB server or replica set, in any form that libmongoc reads, and ?collection=NAME, ?table=shedLock; "
+            "mongodb+srv:// as well"},
     UrlForm{"local:", "a private server that rlock starts for all processes of this user on this host"},
 };
 

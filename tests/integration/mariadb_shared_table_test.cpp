@@ -179,6 +179,17 @@ TEST_CASE("mariadb shared table: other kinds, long keys and names that the colla
   CHECK(shared.held("job") == "1\t1\n");
 }
 
+TEST_CASE("mariadb shared table: a key that the character set of the table cannot write is 78")
+{
+  const Shared shared({}, (std::string(shedlock_table) + " charset latin1").c_str());
+  shared.add_columns();
+  CHECK(shared.run(try_lock("caf\u00e9")).code == 0);
+  CHECK(shared.server.sql("select hex(name) from shedlock") == "636166E9\n");
+  const Finished refused = shared.run(try_lock("\u043a\u043b\u044e\u0447"));
+  CHECK(refused.code == 78);
+  CHECK_MESSAGE(has(refused.err, "convert it to utf8mb4"), refused.err);
+}
+
 TEST_CASE("mariadb shared table: columns without milliseconds, and TIMESTAMP elsewhere than in UTC, are 78")
 {
   const Shared shared({"default-time-zone=+02:00"});

@@ -13,51 +13,10 @@
 #include <utility>
 #include "base/text.h"
 #include "base/wait.h"
+#include "store/mysql/mysql_errors.h"
 
 namespace rlock::mysql {
 namespace {
-
-// What an error number means to a lock client (MySQL's "Server Error Message Reference"; from 2000 on they are libmariadb's).
-struct NumberRow {
-  unsigned number;
-  ErrorCode code;
-  Refusal refusal;
-  std::string_view advice;
-};
-constexpr std::string_view needs_rights = " (rlock acl prints the GRANT that rlock needs)";
-constexpr auto numbers = std::to_array<NumberRow>({
-    {1146, ErrorCode::config, Refusal::no_such_table, ""},
-    {1205, ErrorCode::server_not_ready, Refusal::conflict, ""},
-    {1213, ErrorCode::server_not_ready, Refusal::conflict, ""},
-    {1317, ErrorCode::server_not_ready, Refusal::killed, ""},
-    {1044, ErrorCode::refused, Refusal::other, needs_rights},
-    {1045, ErrorCode::refused, Refusal::other, ""},
-    {1142, ErrorCode::refused, Refusal::other, needs_rights},
-    {1143, ErrorCode::refused, Refusal::other, needs_rights},
-    {1227, ErrorCode::refused, Refusal::other, needs_rights},
-    {1698, ErrorCode::refused, Refusal::other, ""},
-    {1021, ErrorCode::server_not_ready, Refusal::other, ""},
-    {1114, ErrorCode::server_not_ready, Refusal::other, ""},
-    {1290, ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
-    {1792, ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
-    {1836, ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
-    {1047, ErrorCode::server_not_ready, Refusal::other, ""},
-    {1665, ErrorCode::config, Refusal::other, " (set binlog_format = ROW or MIXED)"},
-    {1040, ErrorCode::unreachable, Refusal::other, ""},
-    {1049, ErrorCode::unreachable, Refusal::other, ""},
-    {1053, ErrorCode::unreachable, Refusal::other, ""},
-    {1129, ErrorCode::unreachable, Refusal::other, ""},
-    {1130, ErrorCode::refused, Refusal::other, ""},
-    {1203, ErrorCode::unreachable, Refusal::other, ""},
-    {1226, ErrorCode::unreachable, Refusal::other, ""},
-    {1927, ErrorCode::unreachable, Refusal::other, ""},
-    {1054, ErrorCode::config, Refusal::no_such_column, ": a table of this name is not rlock's (use another database)"},
-    {1136, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
-    {1364, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
-    {1300, ErrorCode::config, Refusal::other, " (the name of the lock is no UTF-8)"},
-    {1366, ErrorCode::config, Refusal::other, " (the name of the lock is no UTF-8)"},
-    {1406, ErrorCode::config, Refusal::other, ""},
-});
 
 // While libmariadb works: its TLS may raise SIGPIPE, which would end a process that has not blocked it, and its first use makes
 // the process ignore SIGPIPE, which the job would inherit.

@@ -161,12 +161,13 @@ TEST_CASE("mysql doctor: a table of ShedLock, as its documentation makes it, and
   elsewhere.layout.columns["lock_until"].type = elsewhere.layout.columns["locked_at"].type = "datetime(3)";
   CHECK(finding(elsewhere, "columns").status == CheckStatus::ok);
 
-  for (const auto& [column, type] : {std::pair{"lock_until", "timestamp"}, std::pair{"lock_until", "datetime"},
-                                     std::pair{"locked_at", "datetime(2)"}, std::pair{"lock_until", "bigint(20)"},
-                                     std::pair{"name", "text"}, std::pair{"locked_by", "int(11)"}}) {
+  const std::vector<std::pair<const char*, const char*>> unfit{
+      {"lock_until", "timestamp"},  {"lock_until", "datetime"}, {"locked_at", "datetime(2)"},
+      {"lock_until", "bigint(20)"}, {"name", "text"},           {"locked_by", "int(11)"}};
+  for (const auto& each : unfit) {
     ServerFacts other = facts;
-    other.layout.columns[column].type = type;
-    CAPTURE(std::string(type));
+    other.layout.columns[each.first].type = each.second;
+    CAPTURE(std::string(each.second));
     CHECK(finding(other, "columns").status == CheckStatus::fail);
   }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real databases on free ports of the loopback, each with what ShedLock keeps its locks in and what `rlock acl` adds to it, and
 clients for questions about the locks: PostgreSQL, MariaDB, FerretDB. As root a server runs as the user of its package."""
+import atexit
 import glob
 import os
 import shutil
@@ -31,6 +32,7 @@ class Database:
     def _start(self, argv, has_answered):
         with open(f"{self._directory}.log", "w") as log:
             self.process = subprocess.Popen([*self._as_user, *argv], cwd="/", stdout=log, stderr=log)
+        atexit.register(self.process.kill)  # when its preparation fails
         wait_until(f"the database answers, see {self._directory}.log",
                    lambda: self.process.poll() is not None or has_answered())
         assert self.process.poll() is None, f"the database does not start, see {self._directory}.log"

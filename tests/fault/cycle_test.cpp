@@ -203,6 +203,7 @@ class Cycle {
 
 void check_cycle(const CycleRow& row, std::span<const FaultName> faults, int least_runs)
 {
+  skip_where_forked_threads_hang();
   SignalsOfRun run;
   const Servers servers = start_servers(row.servers);
   const auto series = series_of(faults, [&](FaultPlan& plan) { return Cycle(row, servers, plan, run.signals).run(); });

@@ -15,9 +15,11 @@ using namespace rlock::test;
 namespace {
 
 constexpr FaultTimes default_times{.ttl = Millis{1200} * slowness, .server_timeout = Millis{400} * slowness};
-constexpr Millis longest_wait{4000};    // longer than a ttl, and than the time to confirm a hand-over
-constexpr Millis longest_cancel{5000};  // longer than a request that fails, and the pause before it is repeated
-constexpr Millis hold_time{100};        // of the waiter
+// Longer than a ttl, and than the time to confirm a hand-over.
+constexpr Millis longest_wait = Millis{4000} * slowness;
+// Longer than a request that fails, and the pause before it is repeated.
+constexpr Millis longest_cancel = Millis{5000} * slowness;
+constexpr Millis hold_time{100};  // of the waiter
 
 enum class Faulty { holder, waiter };
 
@@ -115,6 +117,7 @@ class Handover {
 
 void check_handover(const HandoverRow& row, std::span<const FaultName> faults, int least_runs)
 {
+  skip_where_forked_threads_hang();
   SignalsOfRun run;
   const Servers servers = start_servers(row.servers);
   const auto series =

@@ -126,6 +126,7 @@ class Replacement {
 
 void check_replacement(Faulty faulty, std::span<const FaultName> faults, int least_runs)
 {
+  skip_where_forked_threads_hang();
   SignalsOfRun run;
   const Servers servers = start_servers(1);
   const auto series =

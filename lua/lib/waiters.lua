@@ -1,5 +1,6 @@
 -- waiters: who is in line, and what they are told. The same for every kind of lock.
-local QUEUE_MEMORY = 30000          -- ms without a poll by any waiter until the queue is forgotten
+local QUEUE_MEMORY = 40000          -- ms until the queue is forgotten, unless a poll extends it
+local LEAST_QUEUE_MEMORY = 30000    -- ms without a poll by any waiter for which the queue is remembered at least
 local WATCH_PAUSE = 1000            -- ms between two messages to watch hand-overs
 local WATCH_STEP = 20               -- ms between the requests of one watching waiter and of the next
 local WATCHERS = 8                  -- number of watching waiters at each end of the queue

@@ -140,10 +140,13 @@ local function replaced_by()
 end
 
 -- Puts OWNER in the queue. Returns the position, the ticket, and whether the queue did not know OWNER. A stored ticket counts,
--- because a reply that was lost may have told that ticket.
+-- because a reply that was lost may have told that ticket. A poll that would extend the memory of the queue by little changes
+-- nothing, because a change costs a database a commit.
 local function enqueue()
-  local ticket, is_new = tonumber(TICKET), false
-  redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
+  local ticket, is_new, extends = tonumber(TICKET), false, redis.call('PTTL', QUEUE) < LEAST_QUEUE_MEMORY
+  if extends then
+    redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
+  end
   if ticket == 0 then
     local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
     local newest = WAIT_MODE == 'latest' and tonumber((latest_waiter())) or 0  -- the server's clock may have been set back
@@ -155,7 +158,7 @@ local function enqueue()
   ticket = string.format('%.0f', ticket)
   if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)  -- at once, because HSET may be refused
-    is_new = true
+    is_new, extends = true, true
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
     if WAIT_MODE == 'latest' then
       replace_latest(ticket)
@@ -164,9 +167,12 @@ local function enqueue()
     ticket = string.format('%.0f', redis.call('ZSCORE', QUEUE, OWNER))
     if redis.call('HEXISTS', WAITERS, OWNER) == 0 then  -- the record was lost
       redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
+      extends = true
     end
   end
-  redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
+  if extends then
+    redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
+  end
   return redis.call('ZRANK', QUEUE, OWNER), ticket, is_new
 end
 

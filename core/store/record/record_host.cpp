@@ -18,9 +18,23 @@ constexpr std::chrono::seconds remembered_for{10};
 // The clock of a host may run faster than that of the store by this part.
 constexpr int clock_drift_divisor = 500;
 
-// The pause before the next try is random, up to this time for each conflict, and at most longest_pause.
+// The pause before the next try is random. With each conflict its limit grows by pause_step if a job waits for the answer. It
+// doubles if the caller only joins a queue, so that a crowd leaves the record to those that pass the lock on. A pause takes at
+// most one part in parts_of_time_left, and none is shorter than least_pause.
 constexpr std::chrono::microseconds pause_step{1500};
-constexpr std::chrono::microseconds longest_pause{40'000};
+constexpr std::chrono::microseconds longest_pause{20'000};
+constexpr std::chrono::microseconds longest_pause_in_queue{200'000};
+constexpr std::chrono::microseconds least_pause{250};
+constexpr int parts_of_time_left = 4;
+
+std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue)
+{
+  constexpr int most_doublings = 16;
+  return only_joins_queue ? std::min(pause_step * (1 << std::min(conflicts, most_doublings)), longest_pause_in_queue)
+                          : std::min<std::chrono::microseconds>(pause_step * conflicts, longest_pause);
+}
+
+bool is_busy(const Value& answer) { return !answer.elements.empty() && answer.elements[0].text == "busy"; }
 
 Reply reply_of(const Value& value)
 {
@@ -231,14 +245,16 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
 }
 
 // Returns an Error when the time is over.
-Result<Done> RecordHost::pause_after_conflict(int conflicts, const CallLimits& limit)
+Result<Done> RecordHost::pause_after_conflict(int conflicts, const Decision& decision, const CallLimits& limit)
 {
-  const auto most = std::min<std::chrono::microseconds>(pause_step * conflicts, longest_pause);
-  const Instant until =
-      m_clock.now() + std::chrono::microseconds(below(*m_rng, static_cast<std::uint64_t>(most.count()) + 1));
-  if (until >= limit.deadline) {
+  using std::chrono::microseconds;
+  const Instant now = m_clock.now();
+  const auto left = std::chrono::duration_cast<microseconds>(limit.deadline - now) / parts_of_time_left;
+  const auto most = std::min(left, limit_of_pause(conflicts, is_busy(decision.answer) && m_messages.empty()));
+  if (most < least_pause) {
     return Error{ErrorCode::server_not_ready, {}};
   }
+  const Instant until = now + microseconds(below(*m_rng, static_cast<std::uint64_t>(most.count()) + 1));
   return m_clock.sleep_until(until, limit.stop) == Wake::due ? Result(Done{}) : interrupted();
 }
 
@@ -286,7 +302,7 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
     }
     m_remembered.reset();
     is_remembered = false;
-    if (const auto paused = pause_after_conflict(++conflicts, limit); !paused) {
+    if (const auto paused = pause_after_conflict(++conflicts, *decision, limit); !paused) {
       return paused.error().code == ErrorCode::interrupted ? paused.error() : busy_record(work.lock.text());
     }
   }

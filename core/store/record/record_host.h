@@ -83,7 +83,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, LockRecord record);
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
-  Result<Done> pause_after_conflict(int conflicts, const CallLimits& limit);
+  Result<Done> pause_after_conflict(int conflicts, const Decision& decision, const CallLimits& limit);
 
   std::unique_ptr<Backend> m_backend;
   const Clock& m_clock;

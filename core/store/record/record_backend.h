@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "lock/abilities.h"
 #include "lock/names.h"
+#include "store/record/presence.h"
 #include "store/script/script_host.h"
 
 namespace rlock::record {
@@ -43,7 +44,8 @@ struct Snapshot {
   std::string bytes;  // of the record; empty: there is none
   // The store's clock, in microseconds since 1970, at a moment after the client sent the request and not after the moment of
   // which the record is the state. A lease that begins at this time ends no earlier than its client believes, and a lease that is
-  // over at this time was over in this state.
+  // over at this time was over in this state. A store with presences (presence.h) gives the client's wall clock
+  // (wall_clock_ms), which may be wrong.
   std::int64_t time_us = 0;
   // The channels of this lock to which a living client listens, in the same state as the record. Sorted. Whoever begins to listen
   // changes the version.
@@ -70,13 +72,18 @@ struct Change {
   Face face;
   const LogChange& log;
   std::span<const Message> messages;  // to be delivered if, and only if, the change happens
+  // Presences that must exist when the change happens, compared in the same transaction. Empty unless the store has presences.
+  std::span<const PresenceId> needed = {};
 };
 
 struct Committed {
   Version version;
 };
 struct Conflict {};  // the record has another version: nothing was changed, no message sent
-using Commit = std::variant<Committed, Conflict>;
+// The record has this version, but a needed presence is gone: nothing was changed, no message sent. A store that cannot tell which
+// of the two it was answers Conflict, after which the engine asks for its presences again.
+struct PresenceGone {};
+using Commit = std::variant<Committed, Conflict, PresenceGone>;
 
 // Not thread-safe; may be handed from one thread to another between calls.
 class Backend {
@@ -115,6 +122,9 @@ class Backend {
   virtual Result<std::vector<Finding>> check_server(const CallLimits&) { return std::vector<Finding>(); }
   // Whether another program shares the table of locks. A version is then one of the record and of the face.
   [[nodiscard]] virtual bool is_shared() const { return false; }
+  // nullptr: the holds of this store end by its clock.
+  virtual Presences* presences() { return nullptr; }
+  // Presences stay.
   virtual void drop_connection() = 0;
 };
 

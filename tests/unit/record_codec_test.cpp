@@ -38,6 +38,26 @@ TEST_CASE("record codec: what was encoded is decoded, in the same order")
   CHECK(encode(*decoded) == bytes);
 }
 
+TEST_CASE("record codec: what owners are bound to is in the record, and only there changes the format")
+{
+  CHECK(encode(sample()).starts_with("rlock1\n"));
+  LockRecord bound = sample();
+  bound.time_us = 1'700'000'000'000'001;
+  bound.bindings["owner"] = {{.id = std::string("a\0b", 3), .lease_ms = 30'000, .keeping = Keeping::kept},
+                             {.id = "other", .lease_ms = 1, .keeping = Keeping::unkept}};
+  const std::string bytes = encode(bound);
+  auto decoded = decode(bytes);
+  REQUIRE(decoded);
+  CHECK(decoded->time_us == 1'700'000'000'000'001);
+  CHECK(decoded->keys.size() == 4);
+  REQUIRE(decoded->bindings["owner"].size() == 2);
+  CHECK(decoded->bindings["owner"][0].id == std::string("a\0b", 3));
+  CHECK(decoded->bindings["owner"][0].lease_ms == 30'000);
+  CHECK(decoded->bindings["owner"][1].keeping == Keeping::unkept);
+  CHECK(encode(*decoded) == bytes);
+  CHECK(!decode(bytes.substr(0, 40)));
+}
+
 TEST_CASE("record codec: an empty record has no bytes")
 {
   CHECK(encode({}).empty());
@@ -48,7 +68,7 @@ TEST_CASE("record codec: an empty record has no bytes")
 
 TEST_CASE("record codec: a newer format, and bytes that are no record, are refused as configuration")
 {
-  const auto newer = decode("rlock2\n123");
+  const auto newer = decode("rlock3\n123");
   REQUIRE(!newer);
   CHECK(newer.error().code == ErrorCode::config);
   CHECK(newer.error().text.find("newer version") != std::string::npos);

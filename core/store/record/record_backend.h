@@ -52,6 +52,8 @@ struct Snapshot {
   std::vector<std::string> listeners;
   // As the store shows it, where another program may have written it; nullopt: none can.
   std::optional<Face> face = std::nullopt;
+  // Of the presences that the record names, those that are gone. The engine fills it in, by Presences::gone().
+  std::vector<PresenceId> gone = {};
 };
 
 // An entry of the event log of a lock. Ids rise by 1.

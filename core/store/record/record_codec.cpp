@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes: format, log_base, then for each key its name, expiry in ms (0: none), type, the number of its parts, and the parts. A
+// The bytes: format, log_base, in the format with presences the time, the number of owners and for each owner its name, the number of
+// its presences, and for each its id, lease and keeping, then for each key its name, expiry in ms (0: none), type, the number of its parts, and the parts. A
 // number is a varint (7 bits a byte, the lowest first). A text has its length before it. A score is the 8 bytes of a double.
 #include "store/record/record_codec.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view any_format = "rlock";
 constexpr std::string_view format = "rlock1\n";
+constexpr std::string_view format_with_presences = "rlock2\n";
 
 // Greater numbers are damage: of entries of a log, or of milliseconds since 1970.
 constexpr auto greatest_number = static_cast<std::uint64_t>(latest_expiry);
@@ -166,17 +168,51 @@ class Parser {
   bool m_is_bad = false;
 };
 
+void put(std::string& out, const Bindings& bindings)
+{
+  put(out, bindings.size());
+  for (const auto& [owner, presences] : bindings) {
+    put(out, owner);
+    put(out, presences.size());
+    for (const BoundPresence& each : presences) {
+      put(out, each.id);
+      put(out, static_cast<std::uint64_t>(each.lease_ms));
+      put(out, static_cast<std::uint64_t>(each.keeping));
+    }
+  }
+}
+
+Bindings bindings_in(Parser& in)
+{
+  Bindings bindings;
+  for (auto owners = in.number(); owners > 0 && !in.is_bad(); --owners) {
+    std::vector<BoundPresence>& presences = bindings[in.text()];
+    in.parts([&] {
+      PresenceId id = in.text();
+      const std::int64_t lease_ms = in.number();
+      presences.push_back(
+          {.id = std::move(id), .lease_ms = lease_ms, .keeping = in.number() == 0 ? Keeping::kept : Keeping::unkept});
+    });
+  }
+  return bindings;
+}
+
 Error not_readable(std::string_view why) { return {ErrorCode::config, "the record of the lock " + std::string(why)}; }
 
 }  // namespace
 
 std::string encode(const LockRecord& record)
 {
-  if (record.keys.empty() && record.log_base == 0) {
+  const bool has_presences = record.time_us > 0 || !record.bindings.empty();
+  if (record.keys.empty() && record.log_base == 0 && !has_presences) {
     return {};
   }
-  std::string out(format);
+  std::string out(has_presences ? format_with_presences : format);
   put(out, static_cast<std::uint64_t>(record.log_base));
+  if (has_presences) {
+    put(out, static_cast<std::uint64_t>(record.time_us));
+    put(out, record.bindings);
+  }
   for (const auto& [key, entry] : record.keys) {
     put(out, key);
     put(out, static_cast<std::uint64_t>(entry.expires.value_or(0)));
@@ -192,13 +228,18 @@ Result<LockRecord> decode(std::string_view bytes)
   if (bytes.empty()) {
     return record;
   }
-  if (!bytes.starts_with(format)) {
+  const bool has_presences = bytes.starts_with(format_with_presences);
+  if (!has_presences && !bytes.starts_with(format)) {
     return not_readable(bytes.starts_with(any_format)
                             ? "was written by a newer version of rlock (install that version here)"
                             : "is damaged, or another program's");
   }
   Parser in(bytes.substr(format.size()));
   record.log_base = in.number();
+  if (has_presences) {
+    record.time_us = in.number();
+    record.bindings = bindings_in(in);
+  }
   while (!in.at_end()) {
     std::string key = in.text();
     const std::int64_t expires = in.number();

@@ -80,74 +80,14 @@ Error busy_record(std::string_view lock)
                                            "no change of this one got through (raise --server-timeout)"};
 }
 
-// The part of the event log that is in the record.
-struct RecordedLog {
-  std::int64_t base;  // the id of the entry before the first one
-  List entries;
-  bool is_over;  // its time has passed: what the store has up to `base` is of no use
-};
-
-// nullptr: the record has no log.
-List* list_in(LockRecord& record, const std::string& log_key)
-{
-  const auto key = record.keys.find(log_key);
-  return key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
-}
-
-RecordedLog log_in(const LockRecord& record, const std::string& log_key, std::int64_t time_us)
-{
-  const auto key = record.keys.find(log_key);
-  const List* const list = key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
-  if (list == nullptr) {
-    return {.base = record.log_base, .entries = {}, .is_over = true};
-  }
-  if (key->second.expires && time_us / 1000 > *key->second.expires) {
-    return {.base = record.log_base + static_cast<std::int64_t>(list->size()), .entries = {}, .is_over = true};
-  }
-  return {.base = record.log_base, .entries = *list, .is_over = false};
-}
-
-// How a script that changed the entries in the record changes the whole log. The log keeps event_count entries, and is cut when a
-// quarter as many have come.
-LogChange change_of(const RecordedLog& before, const List& after)
-{
-  constexpr std::int64_t cut_after = event_count / 4;
-  LogChange change;
-  const auto same = std::ranges::mismatch(before.entries, after).in1 - before.entries.begin();
-  for (auto i = static_cast<std::size_t>(same); i < after.size(); ++i) {
-    change.written.push_back({.id = before.base + static_cast<std::int64_t>(i) + 1, .entry = after[i]});
-  }
-  if (after.size() < before.entries.size()) {
-    change.last_kept = before.base + static_cast<std::int64_t>(after.size());
-  }
-  if (before.is_over) {
-    change.first_kept = before.base > 0 ? std::optional(before.base + 1) : std::nullopt;
-  } else if (after.empty()) {
-    change.first_kept = before.base + 1;
-  } else if (!change.written.empty()) {
-    const std::int64_t last = change.written.back().id;
-    const bool is_time_to_cut = last / cut_after > (change.written.front().id - 1) / cut_after;
-    change.first_kept = is_time_to_cut ? std::optional(last - event_count + 1) : std::nullopt;
-  }
-  return change;
-}
-
-// Leaves the last entries of the log in the record.
-void shorten_log(LockRecord& record, const std::string& log_key)
-{
-  List* const list = list_in(record, log_key);
-  if (list != nullptr && list->size() > entries_in_record) {
-    const auto dropped = static_cast<std::ptrdiff_t>(list->size() - entries_in_record);
-    list->erase(list->begin(), list->begin() + dropped);
-    record.log_base += dropped;
-  }
-}
-
 }  // namespace
 
 RecordHost::RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng)
     : m_backend(std::move(backend)), m_clock(clock), m_rng(std::move(rng))
 {
+  if (Presences* const presences = m_backend->presences()) {
+    m_keeper.emplace(*presences, m_clock);
+  }
   m_keys.count_subscribers = [this](const std::string& channel) {
     return static_cast<std::int64_t>(std::ranges::count(m_listeners, channel));
   };
@@ -188,6 +128,11 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     }
     read->bytes = *std::move(bytes);
   }
+  if (read && m_keeper) {
+    if (const auto completed = m_keeper->complete(work.lock, *read, limit); !completed) {
+      return completed.error();
+    }
+  }
   if (read) {
     // The store's clock has moved on by at least what passes from now on.
     m_remembered = Remembered{.lock = work.lock.text(), .state = *read, .at = m_clock.now()};
@@ -196,61 +141,98 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
 }
 
 // Runs a part of the work, or a command, on the key space of the record.
-std::optional<Value> RecordHost::run_part(const Work& work, ScriptPart part, const Snapshot& state, LockRecord record)
+std::optional<Value> RecordHost::run_part(const Work& work, ScriptPart part, const Snapshot& state, KeySpace::Keys keys)
 {
-  m_keys.replace(std::move(record.keys));
+  m_keys.replace(std::move(keys));
   m_keys.set_time(state.time_us);
   m_listeners = state.listeners;
   m_messages.clear();
   return work.script == nullptr ? m_keys.command(work.words) : m_scripts.run(*work.script, part, work.keys, work.words);
 }
 
-// Runs the work on the state. Changes nothing in the store.
-Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot& state, const CallLimits& limit)
+Result<RecordHost::Started> RecordHost::start_from(const Work& work, const Snapshot& state)
 {
   auto record = decode(state.bytes);
   if (!record) {
     return record.error();
   }
-  const LockKeys names(work.lock);
-  const std::string& log_key = names.events;
-  const RecordedLog before = log_in(*record, log_key, state.time_us);
-  if (work.reads_log && !before.is_over) {
+  const bool must_write = m_keeper && m_keeper->prepare(work.asked, work.lock, *record, state);
+  RecordedLog log = log_in(*record, LockKeys(work.lock).events, state.time_us);
+  return Started{.record = *std::move(record), .log = std::move(log), .must_write = must_write};
+}
+
+// Runs the work on the state. Changes no lock in the store; may make a presence there.
+Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot& state, const CallLimits& limit)
+{
+  auto start = start_from(work, state);
+  if (!start) {
+    return start.error();
+  }
+  KeySpace::Keys keys = std::move(start->record.keys);
+  if (work.reads_log && !start->log.is_over) {
     auto whole = m_backend->events(work.lock.text(), limit);
     if (!whole) {
       return whole.error();
     }
-    record->keys[log_key].data = *std::move(whole);
+    keys[LockKeys(work.lock).events].data = *std::move(whole);
   }
   const bool has_first_part =
       work.script != nullptr && work.script->first_part < work.script->order.size() && !work.reads_log;
-  auto answer = run_part(work, has_first_part ? ScriptPart::first : ScriptPart::whole, state, *std::move(record));
+  auto answer = run_part(work, has_first_part ? ScriptPart::first : ScriptPart::whole, state, std::move(keys));
   if (!answer && has_first_part) {  // what it did is of no account
-    answer = run_part(work, ScriptPart::whole, state, *decode(state.bytes));
+    answer = run_part(work, ScriptPart::whole, state, start_from(work, state)->record.keys);
   }
   Decision decision{.answer = std::move(answer).value_or(Value{}), .bytes = state.bytes, .face = {}, .log = {}};
   if (decision.answer.kind == Value::Kind::error) {
     return script_failed(work.lock.text(), decision.answer.text);
   }
-  if (!work.reads_log && (m_keys.may_have_changed() || !m_messages.empty())) {  // what reads the log changes nothing
-    LockRecord after{.keys = m_keys.take_keys(), .log_base = before.base};
-    const List none;
-    const List* const entries = list_in(after, log_key);
-    decision.log = change_of(before, entries != nullptr ? *entries : none);
-    shorten_log(after, log_key);
-    decision.face = face_of(after.keys, names);
-    decision.bytes = encode(after);
+  if (!work.reads_log) {  // what reads the log changes nothing
+    if (const auto noted = note_change(work, state, *start, decision, limit); !noted) {
+      return noted.error();
+    }
   }
   return decision;
 }
 
+// Adds to the decision what must be written after the script.
+Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, const Started& start, Decision& decision,
+                                     const CallLimits& limit)
+{
+  bool is_changed = start.must_write || m_keys.may_have_changed() || !m_messages.empty();
+  if (!is_changed && !m_keeper) {
+    return Done{};
+  }
+  LockRecord after{.keys = m_keys.take_keys(), .log_base = start.log.base};
+  if (m_keeper) {
+    after.time_us = state.time_us;
+    after.bindings = start.record.bindings;
+    const auto& parts = decision.answer.elements;
+    auto bound = m_keeper->bind(work.asked, work.lock, parts.empty() ? "" : parts.front().text, after, limit);
+    if (!bound) {
+      return bound.error();
+    }
+    decision.is_stale = bound->is_stale;
+    decision.needed = std::move(bound->needed);
+    decision.is_written = bound->is_changed;
+    is_changed = is_changed || bound->is_changed;
+  }
+  if (is_changed) {
+    const LockKeys names(work.lock);
+    decision.log = change_of(start.log, after.keys, names.events);
+    shorten_log(after, names.events);
+    decision.face = face_of(after.keys, names);
+    decision.bytes = encode(after);
+  }
+  return Done{};
+}
+
 // Returns an Error when the time is over.
-Result<Done> RecordHost::pause_after_conflict(int conflicts, const Decision& decision, const CallLimits& limit)
+Result<Done> RecordHost::pause_after_conflict(int conflicts, bool only_joins_queue, const CallLimits& limit)
 {
   using std::chrono::microseconds;
   const Instant now = m_clock.now();
   const auto left = std::chrono::duration_cast<microseconds>(limit.deadline - now) / parts_of_time_left;
-  const auto most = std::min(left, limit_of_pause(conflicts, is_busy(decision.answer) && m_messages.empty()));
+  const auto most = std::min(left, limit_of_pause(conflicts, only_joins_queue));
   if (most < least_pause) {
     return Error{ErrorCode::server_not_ready, {}};
   }
@@ -265,44 +247,75 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
     return Error{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
                                                   " would have more than 1 MiB (too many waiters)"};
   }
-  return m_backend->write_if(
-      work.lock.text(), state.version,
-      {.bytes = decision.bytes, .face = decision.face, .log = decision.log, .messages = m_messages}, limit);
+  return m_backend->write_if(work.lock.text(), state.version,
+                             {.bytes = decision.bytes,
+                              .face = decision.face,
+                              .log = decision.log,
+                              .messages = m_messages,
+                              .needed = decision.needed},
+                             limit);
+}
+
+Reply RecordHost::finish(const Decision& decision, const CallLimits& limit)
+{
+  if (m_keeper) {
+    m_keeper->settle(limit);
+  }
+  return reply_of(decision.answer);
+}
+
+Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remembered, const CallLimits& limit)
+{
+  const auto state = state_of(work, is_remembered, limit);
+  if (!state) {
+    return state.error();
+  }
+  const auto decision = decide(work, *state, limit);
+  if (!decision) {
+    return decision.error();
+  }
+  const Attempt again{.reply = std::nullopt, .only_joins_queue = is_busy(decision->answer) && m_messages.empty()};
+  if (decision->is_stale) {
+    return again;
+  }
+  if (!decision->is_written && decision->bytes == state->bytes && m_messages.empty()) {
+    // What changes nothing must be true of a fresh state.
+    return is_remembered ? try_once(work, false, limit) : Attempt{.reply = finish(*decision, limit)};
+  }
+  auto committed = commit(work, *state, *decision, limit);
+  if (!committed) {
+    return committed.error();
+  }
+  if (auto* done = std::get_if<Committed>(&*committed)) {
+    m_remembered->state.version = std::move(done->version);
+    m_remembered->state.bytes = decision->bytes;
+    return Attempt{.reply = finish(*decision, limit)};
+  }
+  if (m_keeper && std::holds_alternative<PresenceGone>(*committed)) {
+    m_keeper->lost(decision->needed);
+  }
+  return again;
 }
 
 Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
 {
+  if (m_keeper) {
+    if (const auto renewed = m_keeper->renew(work.asked, limit); !renewed) {
+      return renewed.error();
+    }
+  }
   bool is_remembered = work.may_use_remembered && remembers(work.lock.text());
   for (int conflicts = 0;;) {
-    const auto state = state_of(work, is_remembered, limit);
-    if (!state) {
-      return state.error();
-    }
-    const auto decision = decide(work, *state, limit);
-    if (!decision) {
-      m_remembered.reset();
-      return decision.error();
-    }
-    if (decision->bytes == state->bytes && m_messages.empty()) {
-      if (!is_remembered) {
-        return reply_of(decision->answer);
-      }
-      is_remembered = false;  // what changes nothing must be true of a fresh state
-      continue;
-    }
-    auto committed = commit(work, *state, *decision, limit);
-    if (!committed) {
-      m_remembered.reset();
-      return committed.error();
-    }
-    if (auto* done = std::get_if<Committed>(&*committed)) {
-      m_remembered->state.version = std::move(done->version);
-      m_remembered->state.bytes = decision->bytes;
-      return reply_of(decision->answer);
+    auto attempt = try_once(work, is_remembered, limit);
+    if (attempt && attempt->reply) {
+      return *std::move(attempt->reply);
     }
     m_remembered.reset();
+    if (!attempt) {
+      return attempt.error();
+    }
     is_remembered = false;
-    if (const auto paused = pause_after_conflict(++conflicts, *decision, limit); !paused) {
+    if (const auto paused = pause_after_conflict(++conflicts, attempt->only_joins_queue, limit); !paused) {
       return paused.error().code == ErrorCode::interrupted ? paused.error() : busy_record(work.lock.text());
     }
   }
@@ -325,7 +338,8 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
                   .keys = Words(request.keys.begin(), request.keys.end()),
                   .words = Words(request.args.begin(), request.args.end()),
                   .reads_log = request.reads_log,
-                  .may_use_remembered = request.script.name.ends_with("_release")},
+                  .may_use_remembered = request.script.name.ends_with("_release"),
+                  .asked = m_keeper ? asked_of(request) : Asked{}},
                  limit);
 }
 

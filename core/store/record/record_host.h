@@ -7,6 +7,7 @@
 // * The time of the script is that of the read: not later than the state, so a hold that is over at that time was over in that
 //   state; and not earlier than the sending, so a lease ends no earlier than its client believes.
 // * A request that is sent twice, or whose answer is lost, gets the same answer, as on Redis: the scripts see to that.
+// * In a store with presences holds end with them instead: presence_keeper.h.
 // * Only a release is decided on a remembered state, whose time is an estimate that is too early: it grants its caller nothing.
 #pragma once
 
@@ -17,8 +18,10 @@
 #include <vector>
 #include "base/clock.h"
 #include "store/record/key_space.h"
+#include "store/record/presence_keeper.h"
 #include "store/record/record_backend.h"
 #include "store/record/record_codec.h"
+#include "store/record/recorded_log.h"
 #include "store/record/script_interpreter.h"
 #include "store/script/script_host.h"
 
@@ -26,10 +29,6 @@ namespace rlock::record {
 
 // A record that would become larger is not written. 1 000 waiters need about a third.
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
-
-// The entries of the event log that stay in the record, because scripts look for the last hand-over of an owner. Each adds some
-// 250 bytes to every commit.
-inline constexpr std::size_t entries_in_record = 24;
 
 // Threads and ownership: as ScriptHost says. `clock` must outlive it.
 class RecordHost final : public ScriptHost, public StoreChecks {
@@ -50,6 +49,12 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   StoreChecks* store_checks() override { return this; }
   [[nodiscard]] bool spares_connections() const override { return true; }
   [[nodiscard]] bool has_only_locks() const override { return m_backend->is_shared(); }
+  // A waiter without the store's clock cannot tell when a hand-over was, and asks.
+  [[nodiscard]] bool may_fail_over() const override { return m_keeper.has_value(); }
+  [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
+  {
+    return m_keeper ? m_keeper->lease_of(owner.text()) : std::nullopt;
+  }
   void drop_connection() override;
 
  private:
@@ -61,6 +66,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     Words words;  // ARGV, or the command
     bool reads_log = false;
     bool may_use_remembered = false;
+    Asked asked = {};  // in a store with presences
   };
   // The state of a lock after the last read or commit of this host.
   struct Remembered {
@@ -68,26 +74,46 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     Snapshot state;
     Instant at;  // when the state was read
   };
+  // The record before a script.
+  struct Started {
+    LockRecord record;
+    RecordedLog log;
+    bool must_write;  // whatever the script does
+  };
   struct Decision {
     Value answer;
     std::string bytes;
     Face face;
     LogChange log;
+    bool is_written = false;  // also if the bytes are the same
+    bool is_stale = false;    // the state must be read again
+    std::vector<PresenceId> needed = {};
+  };
+  // What came of one state. No reply: the state was not, or is no longer, that of the store.
+  struct Attempt {
+    std::optional<Reply> reply;
+    bool only_joins_queue = false;  // no job waits for the reply
   };
 
   Result<Reply> execute(const Work& work, const CallLimits& limit);
   [[nodiscard]] bool remembers(std::string_view lock) const;
   [[nodiscard]] Snapshot remembered_state() const;
   Result<Snapshot> state_of(const Work& work, bool is_remembered, const CallLimits& limit);
+  Result<Started> start_from(const Work& work, const Snapshot& state);
   Result<Decision> decide(const Work& work, const Snapshot& state, const CallLimits& limit);
-  std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, LockRecord record);
+  Result<Done> note_change(const Work& work, const Snapshot& state, const Started& start, Decision& decision,
+                           const CallLimits& limit);
+  std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, KeySpace::Keys keys);
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
-  Result<Done> pause_after_conflict(int conflicts, const Decision& decision, const CallLimits& limit);
+  Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
+  Reply finish(const Decision& decision, const CallLimits& limit);
+  Result<Done> pause_after_conflict(int conflicts, bool only_joins_queue, const CallLimits& limit);
 
   std::unique_ptr<Backend> m_backend;
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
+  std::optional<PresenceKeeper> m_keeper;  // for a store with presences
   KeySpace m_keys;
   ScriptInterpreter m_scripts{m_keys};
   std::vector<std::string> m_listeners;  // of the state on which a script runs

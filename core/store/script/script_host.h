@@ -113,6 +113,9 @@ class ScriptHost {
   [[nodiscard]] virtual bool is_cluster() const { return false; }
   // Whether another server may take over. Then requests may go without an answer for longer than a short lease lasts.
   [[nodiscard]] virtual bool may_fail_over() const { return false; }
+  // The lease of this owner, where it is that of its presence in the store (store/record/presence.h) as of the last answer; nullopt:
+  // the ttl that was asked for, from the moment of the sending.
+  [[nodiscard]] virtual std::optional<LeaseTerm> lease_of(const Owner&) const { return std::nullopt; }
   // LockStore::spares_connections.
   [[nodiscard]] virtual bool spares_connections() const { return false; }
   // Whether an acquire must ask first whether the user may also renew, release and hand over (acl_check_cmd of Redis).

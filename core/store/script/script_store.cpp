@@ -41,13 +41,10 @@ std::string_view purpose_of(const RenewOptions& options)
   return options.stopping ? "stopping" : options.confirms ? "confirm" : "";
 }
 
-// {'granted', fence, count, agreed}. The server counts the whole ttl from the moment when it ran the script.
-Granted granted_in(const ScriptReply& answer, Instant sent_at, Millis ttl)
+// {'granted', fence, count, agreed}.
+Granted granted_in(const ScriptReply& answer, const LeaseTerm& lease)
 {
-  return {.fence = answer.number(1),
-          .count = answer.integer(2),
-          .lease = LeaseTerm{.from = sent_at, .length = ttl},
-          .agreed = answer.integer(3) == 1};
+  return {.fence = answer.number(1), .count = answer.integer(2), .lease = lease, .agreed = answer.integer(3) == 1};
 }
 
 std::string loss_in(const ScriptReply& answer)
@@ -134,6 +131,20 @@ ScriptCall ScriptStore::call_of(const Script& script, const LockName& name, cons
   return call;
 }
 
+// A server that ends holds by its clock counts the whole ttl from the moment when it ran the script.
+LeaseTerm ScriptStore::lease_of(const Owner& owner, Instant sent_at, Millis ttl) const
+{
+  return m_host->lease_of(owner).value_or(LeaseTerm{.from = sent_at, .length = ttl});
+}
+
+// A waiter with a presence keeps it by asking.
+std::optional<Millis> ScriptStore::watch_in(const Owner& owner, const ScriptReply& busy) const
+{
+  const auto told = busy.integer(9) > 0 ? std::optional{busy.millis(9)} : std::nullopt;
+  const auto lease = m_host->lease_of(owner);
+  return lease ? std::min(told.value_or(lease->length), renewal_period(lease->length)) : told;
+}
+
 std::string_view ScriptStore::rights_check() const { return m_host->checks_rights() ? "" : "unchecked"; }
 
 std::string_view ScriptStore::among() const { return m_host->is_cluster() ? "cluster" : ""; }
@@ -157,7 +168,7 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
   }
   const ScriptReply answer(*reply);
   if (answer.is("granted")) {
-    return Attempt{granted_in(answer, sent_at, spec.ttl)};
+    return Attempt{granted_in(answer, lease_of(owner, sent_at, spec.ttl))};
   }
   if (answer.is("done")) {
     return Attempt{AlreadyDone{answer.millis(1)}};
@@ -175,7 +186,7 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
                       .ticket = answer.number(6),
                       .silent = held && !kind_of(spec.kind).announces_release && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
-                      .watch_in = answer.integer(9) > 0 ? std::optional{answer.millis(9)} : std::nullopt,
+                      .watch_in = watch_in(owner, answer),
                       .at = m_host->may_fail_over() ? std::nullopt : time_in(answer, 8)}};
 }
 
@@ -191,7 +202,7 @@ Result<ReentryResult> ScriptStore::reenter(const LockRequest& spec, const Hold& 
   }
   const ScriptReply answer(*reply);
   if (answer.is("granted")) {
-    return ReentryResult{granted_in(answer, sent_at, spec.ttl)};
+    return ReentryResult{granted_in(answer, lease_of(hold.owner, sent_at, spec.ttl))};
   }
   if (answer.is("done")) {
     return ReentryResult{AlreadyDone{answer.millis(1)}};
@@ -258,10 +269,10 @@ Result<Renewal> ScriptStore::renew_as(const LockRequest& spec, const Owner& owne
   }
   const ScriptReply answer(*reply);
   if (answer.is("kept")) {
-    return Renewal{Renewed{
-        .lease = options.only_checks ? std::nullopt : std::optional(LeaseTerm{.from = sent_at, .length = spec.ttl}),
-        .forced = request_in(answer, 1),
-        .at = time_in(answer, 2)}};
+    return Renewal{
+        Renewed{.lease = options.only_checks ? std::nullopt : std::optional(lease_of(owner, sent_at, spec.ttl)),
+                .forced = request_in(answer, 1),
+                .at = time_in(answer, 2)}};
   }
   if (answer.is("lost")) {
     return Renewal{not_held(answer)};

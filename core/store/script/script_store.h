@@ -15,6 +15,8 @@
 
 namespace rlock {
 
+class ScriptReply;
+
 class ScriptStore : public LockStore,
                     public EventLog,
                     public FenceRaising,
@@ -79,6 +81,8 @@ class ScriptStore : public LockStore,
  private:
   Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
                            const RenewOptions& options, const CallLimits& limit);
+  [[nodiscard]] LeaseTerm lease_of(const Owner& owner, Instant sent_at, Millis ttl) const;
+  [[nodiscard]] std::optional<Millis> watch_in(const Owner& owner, const ScriptReply& busy) const;
   [[nodiscard]] std::string_view rights_check() const;
   [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,

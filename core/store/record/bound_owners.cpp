@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/record/bound_owners.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include "store/script/lock_keys.h"
+
+namespace rlock::record {
+namespace {
+
+// How long what is bound to a living presence that nobody keeps lasts at least, after its time has come.
+constexpr std::int64_t least_left_ms = 1000;
+
+// One kind for each queue.
+const std::array<LockKind, 4> kinds_with_queues{Plain{}, Writer{}, Permits{0}, StringLock{}};
+
+template <typename Data>
+Data* at(KeySpace::Keys& keys, const std::string& key)
+{
+  const auto found = keys.find(key);
+  return found == keys.end() ? nullptr : std::get_if<Data>(&found->second.data);
+}
+
+// Only reads.
+template <typename Data>
+const Data* at(const KeySpace::Keys& keys, const std::string& key)
+{
+  const auto found = keys.find(key);
+  return found == keys.end() ? nullptr : std::get_if<Data>(&found->second.data);
+}
+
+bool has_field(const Hash& hash, const std::string& name)
+{
+  return std::ranges::any_of(hash, [&](const auto& field) { return field.first == name; });
+}
+
+// permit_of of lua/kinds/permits.lua.
+std::string permit_of(const std::string& owner)
+{
+  constexpr std::size_t uuid_size = 36;
+  constexpr std::size_t bytes = 16;
+  std::string hex = owner.substr(0, uuid_size);
+  std::erase(hex, '-');
+  std::string permit;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    unsigned byte = 0;
+    const auto parsed = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    if (parsed.ptr != hex.data() + i + 2) {
+      return owner;
+    }
+    permit += static_cast<char>(byte);
+  }
+  return hex.size() == 2 * bytes ? permit : owner;
+}
+
+bool holds_permit(const KeySpace::Keys& keys, const LockKeys& names, const std::string& owner)
+{
+  const auto* set = at<SortedSet>(keys, names.second);
+  return set != nullptr && set->scores.contains(permit_of(owner));
+}
+
+// In the layouts of the other kinds.
+bool holds_lock(const KeySpace::Keys& keys, const LockKeys& names, const std::string& owner)
+{
+  if (const auto* text = at<std::string>(keys, names.lock)) {
+    return *text == owner;
+  }
+  const auto* hash = at<Hash>(keys, names.lock);
+  return hash != nullptr && (has_field(*hash, owner) || has_field(*hash, owner + ":write"));
+}
+
+// The keys of a record, with what belongs to one owner.
+struct Owned {
+  KeySpace::Keys& keys;
+  const LockKeys names;
+  const std::string& owner;
+
+  // Of a reader: a key for each of its holds.
+  template <typename Act>
+  void each_timeout(const Act& act)
+  {
+    const std::string prefix = names.reads + owner + ":rwlock_timeout:";
+    for (auto key = keys.lower_bound(prefix); key != keys.end() && key->first.starts_with(prefix);) {
+      key = act(key);
+    }
+  }
+
+  void end_hold()
+  {
+    if (auto* set = at<SortedSet>(keys, names.second); set != nullptr && holds_permit(keys, names, owner)) {
+      set->add(permit_of(owner), 1);  // expired: the scripts count and remove it
+    }
+    if (!holds_lock(keys, names, owner)) {
+      return;
+    }
+    each_timeout([this](auto key) { return keys.erase(key); });
+    auto* hash = at<Hash>(keys, names.lock);
+    if (hash != nullptr) {
+      std::erase_if(*hash,
+                    [this](const auto& field) { return field.first == owner || field.first == owner + ":write"; });
+    }
+    if (hash == nullptr || hash->empty() || (hash->size() == 1 && hash->front().first == "mode")) {
+      keys.erase(names.lock);
+      keys.erase(names.holder);
+    }
+  }
+
+  void raise(const std::string& key, std::int64_t ends_ms)
+  {
+    const auto found = keys.find(key);
+    if (found != keys.end() && found->second.expires) {
+      found->second.expires = std::max(*found->second.expires, ends_ms);
+    }
+  }
+  void lengthen_hold(std::int64_t ends_ms)
+  {
+    if (holds_permit(keys, names, owner)) {
+      auto* set = at<SortedSet>(keys, names.second);
+      set->add(permit_of(owner), std::max(set->scores[permit_of(owner)], static_cast<double>(ends_ms)));
+    } else if (holds_lock(keys, names, owner)) {
+      raise(names.lock, ends_ms);
+      each_timeout([&](auto key) {
+        raise(key->first, ends_ms);
+        return ++key;
+      });
+    } else {
+      return;
+    }
+    raise(names.holder, ends_ms);
+    raise(names.force, ends_ms);
+  }
+
+  void leave(const LockKind& kind)
+  {
+    const LockKeys of_kind(*LockName::parse(names.lock), kind);
+    if (auto* queue = at<SortedSet>(keys, of_kind.queue)) {
+      queue->remove(owner);
+      if (queue->order.empty()) {
+        keys.erase(of_kind.queue);
+      }
+    }
+    if (auto* waiters = at<Hash>(keys, of_kind.waiters)) {
+      std::erase_if(*waiters,
+                    [this](const auto& field) { return field.first == owner || field.first == "wish:" + owner; });
+      if (waiters->empty()) {
+        keys.erase(of_kind.waiters);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<PresenceId> presences_in(const Bindings& bindings)
+{
+  std::vector<PresenceId> ids;
+  for (const auto& [owner, presences] : bindings) {
+    for (const BoundPresence& each : presences) {
+      if (std::ranges::find(ids, each.id) == ids.end()) {
+        ids.push_back(each.id);
+      }
+    }
+  }
+  return ids;
+}
+
+void end_owner(LockRecord& record, const LockName& lock, const std::string& owner)
+{
+  Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
+  owned.end_hold();
+  for (const LockKind& kind : kinds_with_queues) {
+    owned.leave(kind);
+  }
+}
+
+void end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone, std::int64_t time_us)
+{
+  const std::int64_t now_ms = time_us / 1000;
+  for (auto bound = record.bindings.begin(); bound != record.bindings.end();) {
+    auto& [owner, presences] = *bound;
+    std::erase_if(presences, [&](const BoundPresence& each) { return std::ranges::find(gone, each.id) != gone.end(); });
+    if (presences.empty()) {
+      end_owner(record, lock, owner);
+      bound = record.bindings.erase(bound);
+      continue;
+    }
+    Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
+    for (const BoundPresence& each : presences) {
+      owned.lengthen_hold(now_ms + (each.keeping == Keeping::kept ? each.lease_ms : least_left_ms));
+    }
+    ++bound;
+  }
+}
+
+Standing standing_of(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner)
+{
+  const LockKeys names(lock);
+  Standing standing;
+  if (holds_permit(keys, names, owner)) {
+    standing.holds = true;
+    standing.ends_ms = static_cast<std::int64_t>(at<SortedSet>(keys, names.second)->scores.at(permit_of(owner)));
+  } else if (holds_lock(keys, names, owner)) {
+    standing.holds = true;
+    standing.ends_ms = keys.at(names.lock).expires.value_or(0);
+  }
+  standing.waits = std::ranges::any_of(kinds_with_queues, [&](const LockKind& kind) {
+    const auto* queue = at<SortedSet>(keys, LockKeys(lock, kind).queue);
+    return queue != nullptr && queue->scores.contains(owner);
+  });
+  return standing;
+}
+
+std::optional<std::string> revoked_hold(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner)
+{
+  const LockKeys names(lock);
+  const auto* requests = at<Hash>(keys, names.force);
+  if (requests == nullptr || !has_field(*requests, "revoked:" + owner)) {
+    return std::nullopt;
+  }
+  const auto* records = at<Hash>(keys, names.holder);
+  if (records == nullptr) {
+    return "";
+  }
+  const auto fence = std::ranges::find(*records, "fence:" + owner, [](const auto& field) { return field.first; });
+  return fence == records->end() ? "" : fence->second;
+}
+
+void drop_idle(LockRecord& record, const LockName& lock)
+{
+  std::erase_if(record.bindings, [&](const auto& bound) {
+    const Standing standing = standing_of(record.keys, lock, bound.first);
+    return !standing.holds && !standing.waits;
+  });
+}
+
+}  // namespace rlock::record

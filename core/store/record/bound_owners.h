@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The owners in a record whose holds, claims and places in the queue end with presences. The scripts know times alone, so what is
+// bound to a living presence gets a time that has not come, and what is bound to one that is gone is over, before a script runs.
+// Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+#include "lock/names.h"
+#include "store/record/record_codec.h"
+
+namespace rlock::record {
+
+std::vector<PresenceId> presences_in(const Bindings& bindings);
+
+// Ends the owners whose presences are all in `gone`, and removes them from the bindings; whatever the others hold ends after
+// `time_us`. Then the record is right at that time.
+void end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone, std::int64_t time_us);
+
+// Ends whatever this owner holds.
+void end_owner(LockRecord& record, const LockName& lock, const std::string& owner);
+
+struct Standing {
+  bool holds = false;
+  bool waits = false;
+  std::int64_t ends_ms = 0;  // when the hold ends by the scripts' time
+};
+Standing standing_of(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner);
+
+// The fencing number of the hold that force-unlock has revoked; nullopt: it has not revoked the hold of this owner.
+std::optional<std::string> revoked_hold(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner);
+
+// Removes the bindings of owners that neither hold nor wait.
+void drop_idle(LockRecord& record, const LockName& lock);
+
+}  // namespace rlock::record

@@ -37,11 +37,11 @@ inline RunningServers memory_server(const std::string& scheme)
   return {.spec = {.endpoints = {*parse_server(scheme + ":contract-" + std::to_string(++number))}}, .redis = {}};
 }
 
-inline RunningServers records_in_memory()
+inline RunningServers records_in_memory(const std::string& scheme)
 {
   static int number = 0;
   add_record_engine();
-  return {.spec = {.endpoints = {*parse_server("records:contract-" + std::to_string(++number))}}, .redis = {}};
+  return {.spec = {.endpoints = {*parse_server(scheme + ":contract-" + std::to_string(++number))}}, .redis = {}};
 }
 
 inline RunningServers database_server(const DatabaseRow& database)
@@ -90,7 +90,8 @@ struct StoreRow {
 inline const std::array stores{
     StoreRow{"memory", [] { return memory_server("memory"); }, true},
     StoreRow{"memory with sessions", [] { return memory_server("memory-sessions"); }, true},
-    StoreRow{"records in memory", records_in_memory, true},
+    StoreRow{"records in memory", [] { return records_in_memory("records"); }, true},
+    StoreRow{"records in memory with sessions", [] { return records_in_memory("record-sessions"); }, true},
     StoreRow{"redis", [] { return redis_servers(1); }, true},
     StoreRow{"quorum of three", [] { return redis_servers(3); }, false},
 };

@@ -29,6 +29,11 @@ using record::Snapshot;
 using record::Version;
 
 constexpr std::string_view scheme = "records";
+constexpr std::string_view session_scheme = "record-sessions";
+
+// A session gets at least this, and is a little longer than what was asked for, as ZooKeeper rounds to its ticks.
+constexpr Millis shortest_session{100};
+constexpr Millis session_step{50};
 
 struct Row {
   std::uint64_t version = 0;
@@ -44,7 +49,16 @@ struct MemoryTable {
   std::map<std::string, Row> rows;
   std::uint64_t last_version = 0;
   std::set<MemorySource*> sources;
+  struct Session {
+    Instant ends;
+    Millis length;
+  };
+  std::map<record::PresenceId, Session> sessions;
+  std::uint64_t last_session = 0;
 };
+
+constexpr int members = 3;
+constexpr int cut_off = 0;  // the member that the others do not hear
 
 class MemorySource final : public MessageSource {
  public:
@@ -100,14 +114,89 @@ class MemorySource final : public MessageSource {
   Fd m_event;
 };
 
+// What the majority knows. The mutex of the table is held.
+class MemoryPresences final : public record::Presences {
+ public:
+  MemoryPresences(MemoryTable& table, const Clock& clock) : m_table(table), m_clock(clock) {}
+
+  Result<record::Presence> make(Millis lease, record::Keeping, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    const Millis length = std::max(shortest_session, (lease + session_step - Millis{1}) / session_step * session_step);
+    const std::string id = "session " + std::to_string(++m_table.last_session);
+    const Instant from = m_clock.now();
+    m_table.sessions[id] = {.ends = from + length, .length = length};
+    return record::Presence{.id = id, .lease = LeaseTerm{.from = from, .length = length}};
+  }
+
+  // The member that is cut off answers the keep-alive, but not the read after it, so the next member is asked.
+  Result<record::Proof> prove(const record::PresenceId& id, const CallLimits&) override
+  {
+    if (m_member == cut_off) {
+      m_member = (m_member + 1) % members;
+    }
+    const std::lock_guard guard(m_table.mutex);
+    end_expired();
+    const Instant from = m_clock.now();
+    const auto session = m_table.sessions.find(id);
+    m_member = (m_member + 1) % members;  // the next renewal is another member's
+    if (session == m_table.sessions.end()) {
+      return record::Proof{record::NoLonger{}};
+    }
+    session->second.ends = from + session->second.length;
+    return record::Proof{LeaseTerm{.from = from, .length = session->second.length}};
+  }
+
+  Result<std::vector<record::PresenceId>> gone(std::span<const record::PresenceId> ids, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    end_expired();
+    std::vector<record::PresenceId> over;
+    std::ranges::copy_if(ids, std::back_inserter(over),
+                         [this](const auto& id) { return !m_table.sessions.contains(id); });
+    return over;
+  }
+
+  Result<Done> remove(const record::PresenceId& id, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_table.mutex);
+    m_table.sessions.erase(id);
+    return Done{};
+  }
+
+  // The mutex is held.
+  [[nodiscard]] bool exists(const record::PresenceId& id)
+  {
+    end_expired();
+    return m_table.sessions.contains(id);
+  }
+
+ private:
+  void end_expired()
+  {
+    std::erase_if(m_table.sessions, [now = m_clock.now()](const auto& each) { return each.second.ends <= now; });
+  }
+
+  MemoryTable& m_table;
+  const Clock& m_clock;
+  int m_member = cut_off;
+};
+
 class MemoryBackend final : public Backend {
  public:
   MemoryBackend(MemoryTable& table, const Clock& clock) : m_table(table), m_clock(clock) {}
+  // With presences.
+  MemoryBackend(MemoryTable& table, const Clock& clock, std::int64_t wall_ahead_us)
+      : m_table(table), m_clock(clock), m_wall_ahead_us(wall_ahead_us)
+  {
+    m_presences.emplace(table, clock);
+  }
+  record::Presences* presences() override { return m_presences ? &*m_presences : nullptr; }
 
   Result<Snapshot> read(std::string_view name, const CallLimits&) override
   {
     const std::lock_guard guard(m_table.mutex);
-    Snapshot state{.version = {}, .bytes = {}, .time_us = wall_clock_ms() * 1000, .listeners = {}};
+    Snapshot state{.version = {}, .bytes = {}, .time_us = wall_clock_ms() * 1000 + m_wall_ahead_us, .listeners = {}};
     if (const auto row = m_table.rows.find(std::string(name)); row != m_table.rows.end()) {
       state.version = std::to_string(row->second.version);
       state.bytes = row->second.bytes;
@@ -131,6 +220,9 @@ class MemoryBackend final : public Backend {
     const std::string present = found == m_table.rows.end() ? "" : std::to_string(found->second.version);
     if (present != version) {
       return Commit{Conflict{}};
+    }
+    if (std::ranges::any_of(change.needed, [this](const auto& id) { return !m_presences->exists(id); })) {
+      return Commit{record::PresenceGone{}};
     }
     Row& row = m_table.rows[std::string(name)];
     row.version = ++m_table.last_version;
@@ -194,22 +286,31 @@ class MemoryBackend final : public Backend {
  private:
   MemoryTable& m_table;
   const Clock& m_clock;
+  std::int64_t m_wall_ahead_us = 0;
+  std::optional<MemoryPresences> m_presences;
 };
+
+MemoryTable& table_called(const std::string& name)
+{
+  static std::map<std::string, MemoryTable> tables;
+  return tables[name];
+}
 
 Result<Endpoint> parse_records(std::string_view url)
 {
   Endpoint endpoint;
-  endpoint.scheme = scheme;
+  endpoint.scheme = url.substr(0, url.find(':'));
   endpoint.kind = Endpoint::Kind::other;
-  endpoint.path = url.substr(scheme.size() + 1);
+  endpoint.path = url.substr(endpoint.scheme.size() + 1);
   return endpoint;
 }
 
 Result<std::unique_ptr<LockStore>> open_records(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
                                                 StopToken)
 {
-  auto host =
-      std::make_unique<record::RecordHost>(memory_backend(endpoint.path, clock), clock, std::make_unique<SystemRng>());
+  auto backend =
+      endpoint.scheme == session_scheme ? session_backend(endpoint.path, clock) : memory_backend(endpoint.path, clock);
+  auto host = std::make_unique<record::RecordHost>(std::move(backend), clock, std::make_unique<SystemRng>());
   return std::unique_ptr<LockStore>(std::make_unique<ScriptStore>(std::move(host), clock));
 }
 
@@ -218,7 +319,9 @@ Result<std::unique_ptr<LockStore>> open_records(const ServerSpec&, const Endpoin
 void add_record_engine()
 {
   static const bool once = [] {
-    add_engine({.scheme = scheme, .parse = parse_records, .open = open_records});
+    for (const std::string_view each : {scheme, session_scheme}) {
+      add_engine({.scheme = each, .parse = parse_records, .open = open_records});
+    }
     return true;
   }();
   static_cast<void>(once);
@@ -226,8 +329,20 @@ void add_record_engine()
 
 std::unique_ptr<Backend> memory_backend(const std::string& name, const Clock& clock)
 {
-  static std::map<std::string, MemoryTable> tables;
-  return std::make_unique<MemoryBackend>(tables[name], clock);
+  return std::make_unique<MemoryBackend>(table_called(name), clock);
+}
+
+std::unique_ptr<Backend> session_backend(const std::string& name, const Clock& clock, std::int64_t wall_ahead_us)
+{
+  return std::make_unique<MemoryBackend>(table_called("with sessions: " + name), clock, wall_ahead_us);
+}
+
+std::size_t presences_in(const std::string& name, const Clock& clock)
+{
+  MemoryTable& table = table_called("with sessions: " + name);
+  const std::lock_guard guard(table.mutex);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(table.sessions, [now = clock.now()](const auto& each) { return each.second.ends > now; }));
 }
 
 }  // namespace rlock::test

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores whose holds end with presences, in the memory of the test program: what clients, whose clocks are wrong, see of each other.
+#include "contract/tested_store.h"
+#include "store/record/record_host.h"
+#include "store/script/script_store.h"
+#include "support/test.h"
+
+#include <thread>
+
+using namespace rlock::test;
+
+namespace {
+
+constexpr std::int64_t hour_us = 3'600'000'000;
+
+// A store with clients whose clocks differ by hours.
+struct Sessions {
+  std::string name = "presence-" + std::to_string(++last);
+  std::unique_ptr<LockStore> early = client(-hour_us);
+  std::unique_ptr<LockStore> late = client(hour_us);
+  Owner owner = Tested::owner();
+  Owner other = Tested::owner();
+  static inline int last = 0;
+
+  [[nodiscard]] std::unique_ptr<LockStore> client(std::int64_t ahead_us) const
+  {
+    auto host = std::make_unique<record::RecordHost>(session_backend(name, Tested::clock(), ahead_us), Tested::clock(),
+                                                     std::make_unique<SystemRng>());
+    return std::make_unique<ScriptStore>(std::move(host), Tested::clock());
+  }
+  [[nodiscard]] std::size_t presences() const { return presences_in(name, Tested::clock()); }
+  [[nodiscard]] std::string version() const
+  {
+    return session_backend(name, Tested::clock())->read("k", Tested::soon())->version;
+  }
+  static LockRequest request(Millis ttl, LockKind kind = Plain{})
+  {
+    LockRequest wanted = Tested::spec(kind, ttl);
+    wanted.who.automatic = true;
+    return wanted;
+  }
+  static bool takes(LockStore& store, const LockRequest& wanted, const Owner& owner, bool queues = false)
+  {
+    const auto answer = store.acquire(wanted, owner, {.queues = queues}, Tested::soon());
+    REQUIRE_MESSAGE(answer, answer.error().text);
+    return std::holds_alternative<Granted>(*answer);
+  }
+  static bool keeps(LockStore& store, const LockRequest& wanted, const Owner& owner)
+  {
+    const auto answer = store.renew(wanted, owner, {}, Tested::soon());
+    REQUIRE_MESSAGE(answer, answer.error().text);
+    return std::holds_alternative<Renewed>(*answer);
+  }
+  static Release lets_go(LockStore& store, const LockRequest& wanted, const Owner& owner, Millis keep = Millis{0})
+  {
+    const auto answer = store.release(wanted, owner, {.keep = keep}, Tested::soon());
+    REQUIRE_MESSAGE(answer, answer.error().text);
+    return *answer;
+  }
+};
+
+template <typename Condition>
+void wait_until(const Condition& is_true)
+{
+  const Instant until = Tested::clock().now() + 10s;
+  while (!is_true()) {
+    REQUIRE(Tested::clock().now() < until);
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("presence: a hold ends with the presence of its owner, whatever the clocks of the clients say")
+{
+  for (const LockKind& kind :
+       {LockKind(Plain{}), LockKind(Writer{}), LockKind(Reader{}), LockKind(Permits{1}), LockKind(StringLock{})}) {
+    CAPTURE(kind.index());
+    Sessions store;
+    const LockRequest short_one = Sessions::request(300ms, kind);
+    LockRequest next = short_one;
+    next.kind = std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind;
+    const Instant sent_at = Tested::clock().now();
+    REQUIRE(Sessions::takes(*store.early, short_one, store.owner));
+    CHECK(store.presences() == 1);
+    wait_until([&] { return Sessions::takes(*store.late, next, store.other); });
+    CHECK(Tested::clock().now() >= sent_at + 300ms);
+    CHECK(!Sessions::keeps(*store.early, short_one, store.owner));
+  }
+}
+
+TEST_CASE("presence: a hold that is renewed lasts, and its record is not written for that")
+{
+  Sessions store;
+  const LockRequest wanted = Sessions::request(1500ms);
+  REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
+  const std::string version = store.version();
+  for (const Instant until = Tested::clock().now() + 2s; Tested::clock().now() < until;) {
+    CHECK(Sessions::keeps(*store.early, wanted, store.owner));
+    CHECK(!Sessions::takes(*store.late, wanted, store.other));
+    std::this_thread::sleep_for(50ms);
+  }
+  CHECK(store.version() == version);
+  CHECK(std::holds_alternative<Released>(Sessions::lets_go(*store.early, wanted, store.owner)));
+  CHECK(store.presences() == 0);
+}
+
+TEST_CASE("presence: another process renews by the token, with a presence of its own")
+{
+  Sessions store;
+  REQUIRE(Sessions::takes(*store.early, Sessions::request(1500ms), store.owner));
+  REQUIRE(Sessions::keeps(*store.late, Sessions::request(20s), store.owner));
+  wait_until([&] { return store.presences() == 1; });  // the first one has ended
+  const auto third = store.client(0);
+  CHECK(!Sessions::takes(*third, Sessions::request(300ms), store.other));
+  CHECK(std::holds_alternative<Released>(Sessions::lets_go(*store.early, Sessions::request(20s), store.owner)));
+}
+
+TEST_CASE("presence: a waiter that was handed the lock has it for as long as its presence lasts")
+{
+  Sessions store;
+  const LockRequest wanted = Sessions::request(1500ms);
+  REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
+  REQUIRE(!Sessions::takes(*store.late, wanted, store.other, true));
+  const auto third = store.client(0);
+  CHECK(std::holds_alternative<Released>(Sessions::lets_go(*store.early, wanted, store.owner)));
+  const Owner stranger = Tested::owner();
+  CHECK(!Sessions::takes(*third, wanted, stranger));
+  wait_until([&] { return Sessions::takes(*third, wanted, stranger); });  // the waiter has died
+  CHECK(store.presences() == 1);
+}
+
+TEST_CASE("presence: a released lock stays taken for --min-hold, which nobody keeps")
+{
+  Sessions store;
+  const LockRequest wanted = Sessions::request(30s);
+  REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
+  const Instant sent_at = Tested::clock().now();
+  CHECK(std::holds_alternative<Released>(Sessions::lets_go(*store.early, wanted, store.owner, 1500ms)));
+  store.early.reset();
+  CHECK(!Sessions::takes(*store.late, wanted, store.other));
+  wait_until([&] { return Sessions::takes(*store.late, wanted, store.other); });
+  CHECK(Tested::clock().now() >= sent_at + 1500ms);
+}
+
+TEST_CASE("presence: a revoked hold ends when its last proof has run out, though its presence lives")
+{
+  Sessions store;
+  const LockRequest wanted = Sessions::request(1500ms);
+  REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
+  const ForceCall call{.name = wanted.name, .kind = Plain{}, .owner = store.owner, .by = "op", .stands_for = 10s};
+  const auto is_free = [&] {
+    const auto answer = store.late->force_unlock()->force(ForceStep::revoke, call, Tested::soon());
+    REQUIRE_MESSAGE(answer, answer.error().text);
+    CHECK(!Sessions::keeps(*store.early, wanted, store.owner));  // proves the presence all the same
+    return !std::holds_alternative<ForceHeld>(*answer);
+  };
+  const Instant asked_at = Tested::clock().now();
+  CHECK(!is_free());
+  wait_until(is_free);
+  CHECK(Tested::clock().now() >= asked_at + 1500ms);
+  CHECK(Sessions::takes(*store.late, wanted, store.other));
+}
+
+TEST_CASE("presence: an attempt that is refused makes no presence, and one that gives up leaves none")
+{
+  Sessions store;
+  const LockRequest wanted = Sessions::request(30s);
+  REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
+  REQUIRE(!Sessions::takes(*store.late, wanted, store.other));
+  CHECK(store.presences() == 1);
+  REQUIRE(!Sessions::takes(*store.late, wanted, store.other, true));
+  CHECK(store.presences() == 2);
+  CHECK(std::holds_alternative<Dequeued>(Sessions::lets_go(*store.late, wanted, store.other)));
+  CHECK(store.presences() == 1);
+}

@@ -5,6 +5,7 @@
 #include "cli/verbs/dispatch.h"
 #include "process/signals.h"
 #include "support/integration.h"
+#include "support/memory_backend.h"
 #include "support/memory_store.h"
 
 #include <iostream>
@@ -210,4 +211,47 @@ TEST_CASE("memory engine with sessions: what needs a lock without a process ends
       rlock_in_a_child({"renew", "-k", "k", "--token", "0d7a2b44-63a9-4b6c-8a49-6f0b8a0e8f55:71"}, sessions_url);
   CHECK(renewed.code == 78);
   CHECK(renewed.err == "rlock: rlock renew" + server + ends + other_server);
+}
+
+TEST_CASE("record engine with sessions: run keeps its session alive while the job runs, and then releases")
+{
+  add_record_engine();
+  const ChildEnd end = in_a_child([] {
+    const std::string server = "record-sessions:run";
+    const int ran =
+        rlock_here({"run", "-k", "k", "--ttl", "2s", "--", "sh", "-c", "sleep 4; echo $RLOCK_LEASE_MS"}, server);
+    return ran == 0 ? rlock_here({"status", "k"}, server) : 100 + ran;
+  });
+  CHECK(end.code == 1);
+  CHECK(has(end.out, "2000\nk: free"));
+  CHECK(end.err.empty());
+}
+
+TEST_CASE("record engine with sessions: run waits in line, and --min-hold keeps the lock")
+{
+  add_record_engine();
+  const ChildEnd end = in_a_child([] {
+    const std::string server = "record-sessions:min-hold";
+    const int ran = rlock_here({"run", "-k", "k", "--min-hold", "3s", "--", "true"}, server);
+    const int busy = rlock_here({"run", "-n", "-q", "-k", "k", "--", "true"}, server);
+    const int waited = rlock_here({"run", "-w", "10s", "-k", "k", "--", "true"}, server);
+    return ran == 0 && busy == 75 ? waited : 100;
+  });
+  CHECK(end.code == 0);
+}
+
+TEST_CASE("record engine with sessions: a lock that was acquired for a time is renewed and released by its token")
+{
+  add_record_engine();
+  const ChildEnd end = in_a_child([] {
+    const std::string server = "record-sessions:token";
+    const std::string token = "0d7a2b44-63a9-4b6c-8a49-6f0b8a0e8f55:71";
+    const int acquired = rlock_here({"acquire", "-k", "k", "--lease", "1m"}, server);
+    const int busy = rlock_here({"run", "-n", "-q", "-k", "k", "--", "true"}, server);
+    const int other = rlock_here({"renew", "-k", "k", "--token", token}, server);
+    return acquired == 0 && busy == 75 && other == 1 ? rlock_here({"force-unlock", "-k", "k", "--yes", "--now"}, server)
+                                                     : 100;
+  });
+  CHECK(end.code == 0);
+  CHECK(has(end.out, "k: broken"));
 }

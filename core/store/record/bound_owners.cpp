@@ -194,6 +194,14 @@ void end_gone(LockRecord& record, const LockName& lock, std::span<const Presence
   }
 }
 
+bool is_changed(KeySpace::Keys before, const KeySpace::Keys& after, std::int64_t time_us)
+{
+  KeySpace space;
+  space.set_time(time_us);
+  space.replace(std::move(before));
+  return encode({.keys = space.take_keys()}) != encode({.keys = after});
+}
+
 Standing standing_of(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner)
 {
   const LockKeys names(lock);

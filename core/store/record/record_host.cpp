@@ -198,12 +198,15 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
 Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, const Started& start, Decision& decision,
                                      const CallLimits& limit)
 {
-  bool is_changed = start.must_write || m_keys.may_have_changed() || !m_messages.empty();
-  if (!is_changed && !m_keeper) {
+  bool changes = start.must_write || m_keys.may_have_changed() || !m_messages.empty();
+  if (!changes && !m_keeper) {
     return Done{};
   }
   LockRecord after{.keys = m_keys.take_keys(), .log_base = start.log.base};
   if (m_keeper) {
+    changes = start.must_write || !m_messages.empty() ||
+              (m_keys.may_have_changed() &&
+               is_changed(start_from(work, state)->record.keys, after.keys, state.time_us));  // the time is another one
     after.time_us = state.time_us;
     after.bindings = start.record.bindings;
     const auto& parts = decision.answer.elements;
@@ -214,9 +217,9 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
     decision.is_stale = bound->is_stale;
     decision.needed = std::move(bound->needed);
     decision.is_written = bound->is_changed;
-    is_changed = is_changed || bound->is_changed;
+    changes = changes || bound->is_changed;
   }
-  if (is_changed) {
+  if (changes) {
     const LockKeys names(work.lock);
     decision.log = change_of(start.log, after.keys, names.events);
     shorten_log(after, names.events);

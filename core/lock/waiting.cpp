@@ -311,13 +311,16 @@ class WaitLoop {
     if (!is_passing(error.code) || (!stays_in_line && !waits_for_it)) {
       return error;
     }
-    m_requests.drop_connection();
-    m_notifications.close();
-    if (!cut_while_resting) {
+    const bool has_answered = error.was_there && error.code == ErrorCode::server_not_ready;
+    if (!has_answered) {
+      m_requests.drop_connection();
+      m_notifications.close();
+    }
+    if (!cut_while_resting || has_answered) {
       m_observer.server_failed(error);
     }
     const Instant until = waits_for_it ? *m_policy.server_until : now;
-    m_candidates.ask_all_at(cut_while_resting ? now : now + m_pauses.next(now, until));
+    m_candidates.ask_all_at(cut_while_resting && !has_answered ? now : now + m_pauses.next(now, until));
     m_pauses.failed();
     return std::optional<WaitOutcome>{};
   }

@@ -4,6 +4,10 @@
 #include "support/foreign_kinds.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"
+#include "support/topology.h"
+
+#include "lock/store.h"
+#include "store/open.h"
 
 using namespace rlock::test;
 
@@ -16,14 +20,13 @@ std::int64_t queue_length(const RedisServer& server)
   return as_int(server.command({"ZCARD", "rlock:queue-permits:{k}"}));
 }
 
-// How many permits are held while there is a waiter, read in one request; -1: there is no waiter.
-std::int64_t held_while_some_wait(const RedisServer& server)
+// How many permits are held while there is a waiter, at one moment; -1: there is no waiter.
+int held_while_some_wait(LockStore& store)
 {
-  constexpr const char* script = R"(
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-return redis.call('zcard', KEYS[2]) > 0 and redis.call('zcount', KEYS[1], '(' .. now, '+inf') or -1)";
-  return as_int(server.command({"EVAL", script, "2", expiries, "rlock:queue-permits:{k}"}));
+  const BootClock clock;
+  const auto state = store.inspect(*LockName::parse("k"), {.deadline = clock.now() + 10s, .stop = StopToken::never()});
+  REQUIRE_MESSAGE(state, state.error().text);
+  return state->waiting.empty() ? -1 : static_cast<int>(state->holders.size());
 }
 
 // The greatest number of holders at a time, by a file of "+" and "-".
@@ -61,6 +64,12 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
     crowd.push_back(queue.start({"--permits", "5"}, {"sh", "-c", job}));
   }
   wait_until([&] { return queue_length(queue.server) == jobs - 5; }, "five are in and the others wait", 60s);
+  const BootClock clock;
+  const bool is_in_database = topology_kind() == TopologyKind::database;
+  const auto store =
+      open_store({.endpoints = {*parse_server(is_in_database ? queue.server.url() : queue.server.direct_url())}}, clock,
+                 StopToken::never());
+  REQUIRE(store);
   std::ofstream(dir / "go") << "now";
   int looks = 0;
   const auto over = [&] {
@@ -69,7 +78,7 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
   wait_until(
       [&] {
         for (int i = 0; i < 20; ++i) {
-          const std::int64_t held = held_while_some_wait(queue.server);
+          const int held = held_while_some_wait(**store);
           looks += held >= 0 ? 1 : 0;
           CHECK((held == -1 || held == 5));
         }

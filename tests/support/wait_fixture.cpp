@@ -80,7 +80,7 @@ class ScriptedStore final : public LockStore {
     return call<std::unique_ptr<Listener>>("listen", specs.size(), limit,
                                            [&] { return std::make_unique<ScriptedListener>(m_fixture, specs.size()); });
   }
-  void drop_connection() override {}
+  void drop_connection() override { ++m_fixture.drops; }
 
   Result<Renewal> renew(const LockRequest&, const Owner&, const RenewOptions&, const CallLimits&) override
   {
@@ -111,7 +111,7 @@ class ScriptedStore final : public LockStore {
       m_fixture.with_call();
     }
     if (fails) {
-      return Error{.code = ErrorCode::unreachable, .text = "lost", .was_there = m_fixture.had_spoken};
+      return Error{.code = m_fixture.failure, .text = "lost", .was_there = m_fixture.had_spoken};
     }
     return *std::move(answer);
   }

@@ -276,6 +276,21 @@ TEST_CASE(
   CHECK(outcome_of(impatient, not_at_all) == "lost; taken:; queues:");
 }
 
+TEST_CASE("waiting for one: a waiter whose change did not get through a crowd keeps its connection and its place")
+{
+  for (const int fail_at : {1, 4}) {  // the first request; the one after a message
+    CAPTURE(fail_at);
+    WaitFixture fixture(1);
+    fixture.fail_at = fail_at;
+    fixture.failure = ErrorCode::server_not_ready;
+    fixture.had_spoken = true;
+    const auto rests = [&] { fixture.count("stand") == 1 ? fixture.say(0, {.look_in = 0ms}) : fixture.hand_over(0); };
+    CHECK(outcome_of(fixture, for_ever, rests) == "took 0, listening; taken: 0; queues:");
+    CHECK(fixture.count("listen") == 1);
+    CHECK(fixture.drops == 0);
+  }
+}
+
 TEST_CASE("waiting for any: a lock whose grant got lost is released")
 {
   WaitFixture fixture(3);

@@ -59,6 +59,37 @@ class LogFixture {
   RecordHost m_host;
 };
 
+// Others are always faster.
+class CrowdedBackend final : public Backend {
+ public:
+  explicit CrowdedBackend(const Clock& clock) : m_clock(clock) {}
+  Result<Snapshot> read(std::string_view, const CallLimits& limit) override
+  {
+    return m_clock.now() < limit.deadline ? Result(Snapshot{.version = "1", .bytes = {}, .time_us = 1, .listeners = {}})
+                                          : Error{ErrorCode::unreachable, "late"};
+  }
+  Result<Commit> write_if(std::string_view, const Version&, const Change&, const CallLimits&) override
+  {
+    return Commit{Conflict{}};
+  }
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
+  {
+    return Error{ErrorCode::internal, "not asked"};
+  }
+  Result<std::vector<std::string>> events(std::string_view, const CallLimits&) override
+  {
+    return std::vector<std::string>{};
+  }
+  Result<std::vector<std::string>> list(std::string_view, Which, const CallLimits&) override
+  {
+    return std::vector<std::string>{};
+  }
+  void drop_connection() override {}
+
+ private:
+  const Clock& m_clock;
+};
+
 }  // namespace
 
 TEST_CASE("record host: the log has more entries than the record, in their order")
@@ -137,6 +168,18 @@ TEST_CASE("record host: a record has room for 1 000 waiters, and a change that w
   CHECK(refused.error().text == "the record of the lock k would have more than 1 MiB (too many waiters)");
   CHECK(fixture.answer({"HGET", keys.waiters, "too-long"})->kind == Reply::Kind::nil);  // nothing was written
   fixture.command({"DEL", keys.waiters});
+}
+
+TEST_CASE("record host: a store that answers with conflicts until the time is over was there")
+{
+  const BootClock clock;
+  RecordHost host(std::make_unique<CrowdedBackend>(clock), clock, std::make_unique<SystemRng>());
+  const std::array<std::string_view, 3> argv{"SET", "k", "v"};
+  const auto reply =
+      host.command(*LockName::parse("k"), argv, {.deadline = clock.now() + 30ms, .stop = StopToken::never()});
+  REQUIRE(!reply);
+  CHECK(reply.error().code == ErrorCode::server_not_ready);
+  CHECK(reply.error().was_there);
 }
 
 TEST_CASE("record host: what an uncontended run needs of the scripts is bytecode of Lua 5.1")

@@ -19,18 +19,15 @@ constexpr std::chrono::seconds remembered_for{10};
 constexpr int clock_drift_divisor = 500;
 
 // The pause before the next try is random. With each conflict its limit grows by pause_step if a job waits for the answer. It
-// doubles if the caller only joins a queue, so that a crowd leaves the record to those that pass the lock on. A pause takes at
-// most one part in parts_of_time_left, and none is shorter than least_pause.
+// grows fourfold if the caller only joins a queue, so that a crowd leaves the record to those that pass the lock on.
 constexpr std::chrono::microseconds pause_step{1500};
 constexpr std::chrono::microseconds longest_pause{20'000};
-constexpr std::chrono::microseconds longest_pause_in_queue{200'000};
-constexpr std::chrono::microseconds least_pause{250};
-constexpr int parts_of_time_left = 4;
+constexpr std::chrono::microseconds longest_pause_in_queue{1'000'000};
 
 std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue)
 {
-  constexpr int most_doublings = 16;
-  return only_joins_queue ? std::min(pause_step * (1 << std::min(conflicts, most_doublings)), longest_pause_in_queue)
+  constexpr int most_steps = 8;
+  return only_joins_queue ? std::min(pause_step * (1 << 2 * std::min(conflicts, most_steps)), longest_pause_in_queue)
                           : std::min<std::chrono::microseconds>(pause_step * conflicts, longest_pause);
 }
 
@@ -76,8 +73,18 @@ Error script_failed(std::string_view lock, const std::string& text)
 
 Error busy_record(std::string_view lock)
 {
-  return {ErrorCode::server_not_ready, "the lock " + printable(lock) + " is changed by so many clients at once that " +
-                                           "no change of this one got through (raise --server-timeout)"};
+  return {
+      .code = ErrorCode::server_not_ready,
+      .text = "the lock " + printable(lock) +
+              " is changed by so many clients at once that no change of this one got through (raise --server-timeout)",
+      .was_there = true};
+}
+
+// A conflict is an answer: then the server was there, and a waiter stays in line.
+Error after_conflicts(int conflicts, Error error)
+{
+  error.was_there = error.was_there || conflicts > 0;
+  return error;
 }
 
 }  // namespace
@@ -232,14 +239,12 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
 // Returns an Error when the time is over.
 Result<Done> RecordHost::pause_after_conflict(int conflicts, bool only_joins_queue, const CallLimits& limit)
 {
-  using std::chrono::microseconds;
-  const Instant now = m_clock.now();
-  const auto left = std::chrono::duration_cast<microseconds>(limit.deadline - now) / parts_of_time_left;
-  const auto most = std::min(left, limit_of_pause(conflicts, only_joins_queue));
-  if (most < least_pause) {
+  const auto most = limit_of_pause(conflicts, only_joins_queue);
+  const Instant until =
+      m_clock.now() + std::chrono::microseconds(below(*m_rng, static_cast<std::uint64_t>(most.count()) + 1));
+  if (until >= limit.deadline) {
     return Error{ErrorCode::server_not_ready, {}};
   }
-  const Instant until = now + microseconds(below(*m_rng, static_cast<std::uint64_t>(most.count()) + 1));
   return m_clock.sleep_until(until, limit.stop) == Wake::due ? Result(Done{}) : interrupted();
 }
 
@@ -315,7 +320,7 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
     }
     m_remembered.reset();
     if (!attempt) {
-      return attempt.error();
+      return after_conflicts(conflicts, attempt.error());
     }
     is_remembered = false;
     if (const auto paused = pause_after_conflict(++conflicts, attempt->only_joins_queue, limit); !paused) {

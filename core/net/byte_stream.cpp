@@ -23,8 +23,6 @@
 namespace rlock {
 namespace {
 
-constexpr std::size_t chunk = 16384;
-
 // The first byte of a TLS record is its type. The first record is an alert or a part of the handshake.
 bool is_tls_record(std::string_view bytes) { return bytes.front() == 0x15 || bytes.front() == 0x16; }
 
@@ -34,6 +32,8 @@ ByteStream::ByteStream(Fd socket, const Endpoint& endpoint, const Clock& clock)
     : m_socket(std::move(socket)),
       m_clock(&clock),
       m_where(endpoint.shown()),
+      m_scheme(endpoint.scheme),
+      m_tls_scheme(endpoint.scheme_with_tls()),
       m_may_want_tls(endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls)
 {
 }
@@ -146,36 +146,6 @@ Result<std::size_t> ByteStream::receive(char* bytes, std::size_t size)
   return broken(os_text(errno));
 }
 
-Result<Done> ByteStream::read_into(Decoder& decoder)
-{
-  std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
-  const auto count = receive(bytes.data(), bytes.size());
-  if (!count) {
-    return count.error();
-  }
-  const std::string_view received(bytes.data(), *count);
-  m_has_received = m_has_received || !received.empty();
-  if (m_tls) {
-    m_tls->add_received(received);
-    return decrypt_into(decoder);
-  }
-  decoder.feed(received);
-  return Done{};
-}
-
-Result<Done> ByteStream::decrypt_into(Decoder& decoder)
-{
-  if (!m_tls) {
-    return Done{};
-  }
-  const auto plain = m_tls->decrypt();
-  if (!plain) {
-    return plain.error();
-  }
-  decoder.feed(*plain);
-  return Done{};
-}
-
 Error ByteStream::no_answer(Instant since, const CallLimits& limit) const
 {
   return {ErrorCode::unreachable,
@@ -185,16 +155,16 @@ Error ByteStream::no_answer(Instant since, const CallLimits& limit) const
 Error ByteStream::broken(std::string_view why) const
 {
   const bool may_want_tls = m_may_want_tls && !m_has_received;
-  const std::string_view hint = may_want_tls ? " without an answer (if it speaks TLS: rediss://)" : "";
+  const std::string hint = may_want_tls ? " without an answer (if it speaks TLS: " + m_tls_scheme + "://)" : "";
   return {.code = ErrorCode::unreachable,
-          .text = "lost the connection to " + m_where + ": " + std::string(why) + std::string(hint),
+          .text = "lost the connection to " + m_where + ": " + std::string(why) + hint,
           .was_there = m_has_received};
 }
 
 Error ByteStream::no_tls(std::string_view what) const
 {
   return {ErrorCode::unreachable,
-          "no TLS with " + m_where + ": it " + std::string(what) + " (if it speaks no TLS: redis://)"};
+          "no TLS with " + m_where + ": it " + std::string(what) + " (if it speaks no TLS: " + m_scheme + "://)"};
 }
 
 namespace {
@@ -295,8 +265,10 @@ Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after
     case ENOENT:
     case ECONNREFUSED:
       return {ErrorCode::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +
-                                          " (is redis-server running? -S names another server, -S local: "
-                                          "starts a private one)"};
+                                          (endpoint.scheme == Endpoint().scheme
+                                               ? " (is redis-server running? -S names another server, -S local: "
+                                                 "starts a private one)"
+                                               : " (is it running? -S names another server)")};
     case EACCES: return {ErrorCode::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
     default: return {ErrorCode::unreachable, text + os_text(error) + " (-S names another server)"};
   }

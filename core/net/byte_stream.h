@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connected stream of bytes to a server, with or without TLS. Private to net.
+// A connected stream of bytes to a server, with or without TLS. For net, and for a store that frames its own
+// requests.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +12,6 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/wait.h"
-#include "net/codec.h"
 #include "net/endpoint.h"
 #include "net/tls.h"
 
@@ -25,10 +27,38 @@ class ByteStream {
   // Sends the bytes. Returns Done as well if the server has closed the connection, because the next read may return the reason.
   Result<Done> send(std::string_view bytes, const CallLimits& limit);
 
-  // Both feed the decoder with the bytes that have arrived, if any. Call read_into when fd() is readable. Call decrypt_into once
-  // after open, because bytes may have come together with the end of the TLS handshake.
-  Result<Done> read_into(Decoder& decoder);
-  Result<Done> decrypt_into(Decoder& decoder);
+  // Both call `feed` with the bytes that have arrived, if any. Call read_into when fd() is readable. Call decrypt_into once after
+  // open, because bytes may have come together with the end of the TLS handshake.
+  template <typename Feed>
+  Result<Done> read_into(const Feed& feed)
+  {
+    std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
+    const auto count = receive(bytes.data(), bytes.size());
+    if (!count) {
+      return count.error();
+    }
+    const std::string_view received(bytes.data(), *count);
+    m_has_received = m_has_received || !received.empty();
+    if (m_tls) {
+      m_tls->add_received(received);
+      return decrypt_into(feed);
+    }
+    feed(received);
+    return Done{};
+  }
+  template <typename Feed>
+  Result<Done> decrypt_into(const Feed& feed)
+  {
+    if (!m_tls) {
+      return Done{};
+    }
+    const auto plain = m_tls->decrypt();
+    if (!plain) {
+      return plain.error();
+    }
+    feed(*plain);
+    return Done{};
+  }
 
   [[nodiscard]] int fd() const { return m_socket.get(); }
   [[nodiscard]] std::optional<std::chrono::days> certificate_left() const
@@ -40,6 +70,8 @@ class ByteStream {
   [[nodiscard]] Error no_answer(Instant since, const CallLimits& limit) const;
 
  private:
+  static constexpr std::size_t chunk = 16384;
+
   ByteStream(Fd socket, const Endpoint& endpoint, const Clock& clock);
   Result<Done> tls_handshake(Instant start, const CallLimits& limit);
   Result<Done> transmit(std::string_view bytes, const CallLimits& limit);
@@ -50,6 +82,8 @@ class ByteStream {
   Fd m_socket;
   const Clock* m_clock;
   std::string m_where;
+  std::string m_scheme;         // of a URL without TLS
+  std::string m_tls_scheme;     // of a URL with TLS
   bool m_may_want_tls;          // plain TCP: the server may expect TLS
   bool m_has_received = false;  // bytes have come after the TLS handshake
   std::optional<Tls> m_tls;

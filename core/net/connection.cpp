@@ -24,6 +24,11 @@ Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const
 struct Connection::State {
   ByteStream stream;
   Decoder decoder;
+
+  auto feed()
+  {
+    return [this](std::string_view bytes) { decoder.feed(bytes); };
+  }
 };
 
 Connection::Connection(std::unique_ptr<State> state) : m_state(std::move(state)) {}
@@ -45,7 +50,7 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock
   }
   Connection connection(std::unique_ptr<State>(new State{*std::move(stream), Decoder()}));
   State& state = *connection.m_state;
-  if (const auto early = state.stream.decrypt_into(state.decoder); !early) {
+  if (const auto early = state.stream.decrypt_into(state.feed()); !early) {
     return early.error();
   }
   if (const auto done = shake_hands(connection, endpoint, limit); !done) {
@@ -100,7 +105,7 @@ Result<std::optional<Reply>> Connection::receive(const CallLimits& limit)
       case Waited::stopped: return interrupted();
       case Waited::ready: break;
     }
-    if (const auto read = m_state->stream.read_into(m_state->decoder); !read) {
+    if (const auto read = m_state->stream.read_into(m_state->feed()); !read) {
       return read.error();
     }
   }

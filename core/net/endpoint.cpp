@@ -87,8 +87,8 @@ std::string url_of(const Endpoint& endpoint, bool with_users)
       return (endpoint.tls ? "rediss+cluster://" : "redis+cluster://") + login + joined(endpoint.nodes);
     case Endpoint::Kind::tcp: break;
   }
-  return (endpoint.tls ? "rediss://" : "redis://") + login + show(HostPort{endpoint.host, endpoint.port}) +
-         (endpoint.db == 0 ? "" : "/" + db);
+  return (endpoint.tls ? endpoint.scheme_with_tls() : endpoint.scheme) + "://" + login +
+         show(HostPort{endpoint.host, endpoint.port}) + (endpoint.db == 0 ? "" : "/" + db);
 }
 
 }  // namespace
@@ -98,6 +98,8 @@ std::string show(const HostPort& at)
   const bool ipv6 = at.host.find(':') != std::string::npos;
   return (ipv6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
 }
+
+std::string Endpoint::scheme_with_tls() const { return scheme == "zookeeper" ? scheme + "+tls" : scheme + "s"; }
 
 std::string Endpoint::shown() const { return url_of(*this, false); }
 

@@ -60,6 +60,8 @@ struct Endpoint {
   // The URL with the users of the server and of the sentinels: the form that the job gets.
   [[nodiscard]] std::string without_passwords() const;
 
+  // The scheme of the URL of such a server with TLS: "rediss".
+  [[nodiscard]] std::string scheme_with_tls() const;
   [[nodiscard]] bool is_redis() const { return kind != Kind::other; }
   [[nodiscard]] bool is_cluster() const { return kind == Kind::cluster; }
   [[nodiscard]] bool is_sentinel_group() const { return kind == Kind::sentinel; }

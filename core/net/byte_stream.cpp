@@ -38,12 +38,13 @@ ByteStream::ByteStream(Fd socket, const Endpoint& endpoint, const Clock& clock)
 {
 }
 
-Result<ByteStream> ByteStream::open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
+Result<ByteStream> ByteStream::open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit,
+                                    std::string_view protocol)
 {
   const Instant start = clock.now();
   std::optional<Tls> tls;
   if (endpoint.tls) {  // before connecting, because bad files make the connection useless
-    auto opened = Tls::open(endpoint);
+    auto opened = Tls::open(endpoint, protocol);
     if (!opened) {
       return opened.error();
     }

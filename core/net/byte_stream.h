@@ -22,7 +22,9 @@ class ByteStream {
  public:
   // Connects and, if the endpoint wants TLS, authenticates the server. `clock` must outlive the stream. Errors: those of
   // Connection::open.
-  static Result<ByteStream> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
+  // `protocol`: Tls::open; of no account without TLS.
+  static Result<ByteStream> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit,
+                                 std::string_view protocol = {});
 
   // Sends the bytes. Returns Done as well if the server has closed the connection, because the next read may return the reason.
   Result<Done> send(std::string_view bytes, const CallLimits& limit);

@@ -25,8 +25,7 @@ Result<const OpenSsl*> openssl()
 {
   static const std::optional<OpenSsl> loaded = load();
   if (!loaded) {
-    return cannot_load(file, "rediss:// needs",
-                       "OpenSSL's library: libssl3 on Debian and Ubuntu, openssl-libs on Fedora");
+    return cannot_load(file, "TLS needs", "OpenSSL's library: libssl3 on Debian and Ubuntu, openssl-libs on Fedora");
   }
   return &*loaded;
 }

@@ -40,21 +40,23 @@ constexpr int certificate_required = alert_reason + 116;
 
 }  // namespace
 
-Tls::Tls(const OpenSsl* library, const Endpoint& endpoint)
+Tls::Tls(const OpenSsl* library, const Endpoint& endpoint, std::string_view protocol)
     : m_library(library),
       m_host(endpoint.host.substr(0, endpoint.host.find('%'))),  // without the zone of fe80::1%eth0
+      m_protocol(protocol),
+      m_has_certificate(endpoint.tls && !endpoint.tls->certificate.empty()),
       m_where(endpoint.shown()),
       m_session(nullptr, Free{library})
 {
 }
 
-Result<Tls> Tls::open(const Endpoint& endpoint)
+Result<Tls> Tls::open(const Endpoint& endpoint, std::string_view protocol)
 {
   const auto library = openssl();
   if (!library) {
     return library.error();
   }
-  Tls tls(*library, endpoint);
+  Tls tls(*library, endpoint, protocol);
   const TlsFiles files = endpoint.tls.value_or(TlsFiles{});
   const Context context((*library)->SSL_CTX_new((*library)->TLS_client_method()), Free{*library});
   if (!context) {
@@ -103,6 +105,16 @@ Result<Done> Tls::use_client_certificate(SSL_CTX* context, const TlsFiles& files
   return Done{};
 }
 
+bool Tls::offer_protocol()
+{
+  if (m_protocol.empty()) {
+    return true;
+  }
+  const std::string list = static_cast<char>(m_protocol.size()) + m_protocol;
+  return m_library->SSL_set_alpn_protos(m_session.get(), reinterpret_cast<const unsigned char*>(list.data()),
+                                        static_cast<unsigned>(list.size())) == 0;
+}
+
 // Authenticates the server: its certificate must have a trusted chain and the name that the user gave.
 Result<Done> Tls::start(SSL_CTX* context)
 {
@@ -115,6 +127,9 @@ Result<Done> Tls::start(SSL_CTX* context)
   SSL* const session = m_session.get();
   m_library->SSL_set_bio(session, m_received, m_to_send);
   m_library->SSL_set_connect_state(session);
+  if (!offer_protocol()) {
+    return failed();
+  }
   if (is_address(m_host)) {
     const auto set = m_library->X509_VERIFY_PARAM_set1_ip_asc(m_library->SSL_get0_param(session), m_host.c_str());
     return set == 1 ? Result<Done>(Done{}) : failed();
@@ -200,7 +215,8 @@ Error Tls::failed() const
     return bad_certificate(verified);
   }
   const int code = ERR_GET_REASON(m_library->ERR_peek_error());
-  if (code == certificate_required) {
+  // Go answers with bad_certificate where none was given.
+  if (code == certificate_required || (code == bad_certificate_alert && !m_has_certificate)) {
     return {ErrorCode::refused, m_where + " wants a client certificate (give --cert and --tls-key)"};
   }
   if (code >= bad_certificate_alert && code <= access_denied) {

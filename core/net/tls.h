@@ -20,7 +20,8 @@ class Tls {
  public:
   // Reads the files that the endpoint names, each time, because they may have been renewed. ErrorCode::config: a file is invalid,
   // or there is no OpenSSL.
-  static Result<Tls> open(const Endpoint& endpoint);
+  //   protocol  what client and server are to speak inside TLS (ALPN, RFC 7301); empty: that is not agreed on
+  static Result<Tls> open(const Endpoint& endpoint, std::string_view protocol);
 
   // Continues the handshake with the bytes received so far. True: the handshake is complete, and the server is authenticated.
   //   server_not_ready  the server's certificate is invalid, or the server and rlock have no TLS version or cipher in common
@@ -43,10 +44,11 @@ class Tls {
   };
   using Context = std::unique_ptr<SSL_CTX, Free>;
 
-  Tls(const OpenSsl* library, const Endpoint& endpoint);
+  Tls(const OpenSsl* library, const Endpoint& endpoint, std::string_view protocol);
   Result<Done> trust(SSL_CTX* context, const TlsFiles& files) const;
   Result<Done> use_client_certificate(SSL_CTX* context, const TlsFiles& files) const;
   Result<Done> start(SSL_CTX* context);
+  [[nodiscard]] bool offer_protocol();
   [[nodiscard]] Error failed() const;
   [[nodiscard]] Error bad_certificate(long why) const;
   [[nodiscard]] Error bad_file(std::string_view option, const std::string& file) const;
@@ -54,6 +56,8 @@ class Tls {
 
   const OpenSsl* m_library;
   std::string m_host;
+  std::string m_protocol;
+  bool m_has_certificate;  // of the client
   std::string m_where;
   std::unique_ptr<SSL, Free> m_session;
   BIO* m_received = nullptr;  // m_session owns both

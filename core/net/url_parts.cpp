@@ -74,6 +74,28 @@ UrlParts url_parts(std::string_view text)
   return parts;
 }
 
+std::optional<HostPort> host_port(std::string_view text)
+{
+  const bool has_brackets = text.starts_with('[');
+  const auto end = has_brackets ? text.find(']') : text.find(':');
+  if (has_brackets && end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto host = percent_decoded(has_brackets ? text.substr(1, end - 1) : text.substr(0, end));
+  std::string_view port = text.substr(std::min(end, text.size()));
+  port.remove_prefix(has_brackets ? 1 : 0);
+  HostPort at{.host = host.value_or(""), .port = 0};
+  if (at.host.empty()) {
+    return std::nullopt;
+  }
+  if (port.empty()) {
+    return at;
+  }
+  const auto [stop, error] = std::from_chars(port.data() + 1, port.data() + port.size(), at.port);
+  const bool is_port = port[0] == ':' && error == std::errc{} && stop == port.data() + port.size() && at.port != 0;
+  return is_port ? std::optional(at) : std::nullopt;
+}
+
 bool is_this_host(const std::string& host)
 {
   in_addr address{};

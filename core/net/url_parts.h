@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "net/endpoint.h"
 
 namespace rlock {
 
@@ -27,6 +28,10 @@ struct UrlParts {
 
 // `text`: what follows the scheme and its colon; begins with //.
 UrlParts url_parts(std::string_view text);
+
+// Reads "host", "host:3306" or "[::1]:3306"; a port that is not given is 0. nullopt: it is none of them, or the port is not from 1
+// to 65535.
+std::optional<HostPort> host_port(std::string_view text);
 
 // Whether the host of a URL is this one: no host, a path or an abstract name means a unix socket. The text of an address counts
 // only if it is one: 127.0.0.1.example is a name.

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdint>
 #include <optional>
 #include <utility>
 #include "base/text.h"
@@ -21,29 +19,6 @@ struct Parsed {
   ConnectionSpec spec;
   std::string why;  // empty: nothing is wrong
 };
-
-// "host", "host:3306", "[::1]:3306"
-std::optional<HostPort> host_port(std::string_view text)
-{
-  const bool has_brackets = text.starts_with('[');
-  const auto end = has_brackets ? text.find(']') : text.find(':');
-  if (has_brackets && end == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const auto host = percent_decoded(has_brackets ? text.substr(1, end - 1) : text.substr(0, end));
-  std::string_view port = text.substr(std::min(end, text.size()));
-  port.remove_prefix(has_brackets ? 1 : 0);
-  HostPort at{.host = host.value_or(""), .port = 0};
-  if (at.host.empty()) {
-    return std::nullopt;
-  }
-  if (port.empty()) {
-    return at;
-  }
-  const auto [stop, error] = std::from_chars(port.data() + 1, port.data() + port.size(), at.port);
-  const bool is_port = port[0] == ':' && error == std::errc{} && stop == port.data() + port.size() && at.port != 0;
-  return is_port ? std::optional(at) : std::nullopt;
-}
 
 // "host:3306,other/database"
 std::string set_location(ConnectionSpec& spec, std::string_view location)

@@ -9,13 +9,13 @@ set -eu
 if ! command -v apt-get >/dev/null; then
   cat <<'END'
 There is no apt here, so no package is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
-pkg-config, hiredis, OpenSSL's headers, Lua 5.1, headers of libpq, libmariadb and libmongoc, CLI11, toml++ and nlohmann-json, then
-redis or valkey to talk to; its tests need doctest and openssl:
+pkg-config, hiredis, OpenSSL's headers, Lua 5.1, headers of libpq, libmariadb, libmongoc, nghttp2 and protozero, CLI11,
+toml++ and nlohmann-json, then redis or valkey to talk to; its tests need doctest and openssl:
   Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel compat-lua-devel libpq-devel \
-                      mariadb-connector-c-devel mongo-c-driver-devel cli11-devel tomlplusplus-devel json-devel valkey \
-                      doctest-devel openssl
-  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs mariadb-libs mongo-c-driver cli11 tomlplusplus \
-                   nlohmann-json valkey doctest
+                      mariadb-connector-c-devel mongo-c-driver-devel libnghttp2-devel protozero-devel \
+                      cli11-devel tomlplusplus-devel json-devel valkey doctest-devel openssl
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl lua51 postgresql-libs mariadb-libs mongo-c-driver libnghttp2 protozero \
+                   cli11 tomlplusplus nlohmann-json valkey doctest
 END
   exit 0
 fi
@@ -51,11 +51,11 @@ build_ferretdb() {
 
 builds_ferretdb=no
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev liblua5.1-0-dev libpq-dev libmariadb-dev libmongoc-dev'
+  nlohmann-json3-dev liblua5.1-0-dev libpq-dev libmariadb-dev libmongoc-dev libnghttp2-dev libprotozero-dev'
 for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
-    databases) builds_ferretdb=yes packages="$packages postgresql mariadb-server" ;;  # for the tests of locks in databases
+    databases) builds_ferretdb=yes packages="$packages postgresql mariadb-server etcd-server etcd-client" ;;  # for the tests of locks in databases
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
       # The sanitizers of clang; a machine may have those of one version without the package that names the version.
@@ -95,7 +95,7 @@ fi
 # The services of the databases are not started: tests start servers of their own.
 policy=/usr/sbin/policy-rc.d
 case $missing in
-  *postgresql* | *mariadb-server*)
+  *postgresql* | *mariadb-server* | *etcd-server*)
     if [ ! -e "$policy" ]; then
       printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
       as_root chmod 755 "$policy"

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/etcd/etcd_url.h"
+
+#include <algorithm>
+#include <optional>
+#include "base/text.h"
+#include "net/url_parts.h"
+
+namespace rlock::etcd {
+namespace {
+
+constexpr const char* bad_escape = "a % is not followed by two hexadecimal digits (write %25)";
+
+// The hosts and the prefix of a URL, or why they are invalid.
+struct Location {
+  std::vector<HostPort> hosts;
+  std::string prefix{default_prefix};
+  std::string why;  // empty: nothing is wrong
+};
+
+// "host:2379,other/prefix"
+Location location_in(std::string_view text)
+{
+  Location found;
+  const auto slash = std::min(text.find('/'), text.size());
+  std::string_view hosts = text.substr(0, slash);
+  if (hosts.empty()) {
+    found.why = "it names no host";
+    return found;
+  }
+  auto prefix = percent_decoded(text.substr(std::min(slash + 1, text.size())));
+  if (!prefix || prefix->find('\0') != std::string::npos) {
+    found.why = prefix ? "the prefix has a byte 0" : bad_escape;
+    return found;
+  }
+  while (prefix->ends_with('/')) {
+    prefix->pop_back();
+  }
+  if (!prefix->empty()) {
+    found.prefix = *prefix;
+  }
+  for (bool is_last = false; !is_last;) {
+    const auto end = std::min(hosts.find(','), hosts.size());
+    auto at = host_port(hosts.substr(0, end));
+    if (!at) {
+      found.why = "'" + printable(hosts.substr(0, end)) + "' is no host with a port from 1 to 65535";
+      return found;
+    }
+    at->port = at->port == 0 ? default_port : at->port;
+    found.hosts.push_back(*at);
+    is_last = end == hosts.size();
+    hosts.remove_prefix(std::min(end + 1, hosts.size()));
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<Endpoint> parse_etcd_url(std::string_view url)
+{
+  const auto colon = std::min(url.find(':'), url.size());
+  const std::string name(url.substr(0, colon));
+  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
+  const auto invalid = [&](const std::string& shown, const std::string& why) {
+    return Error{ErrorCode::usage, "the URL '" + printable(name + ":" + shown) + "' is invalid: " + why + " (" + name +
+                                       "://user@host:2379,other/prefix)"};
+  };
+  if (!text.starts_with("//")) {
+    return invalid("", "it has no //");
+  }
+  const UrlParts parts = url_parts(text);
+  const std::string shown = parts.without_login();
+  const auto user = percent_decoded(parts.user);
+  const auto password = percent_decoded(parts.password);
+  if (!user || !password) {
+    return invalid(shown, bad_escape);
+  }
+  if (user->empty() && !password->empty()) {
+    return invalid(shown, "a password needs a user");
+  }
+  if (!parts.parameters.empty()) {
+    return invalid("//" + parts.location, "it has no parameters");
+  }
+  if (const Location location = location_in(parts.location); !location.why.empty()) {
+    return invalid(shown, location.why);
+  }
+  Endpoint endpoint;
+  endpoint.scheme = name;
+  endpoint.kind = Endpoint::Kind::other;
+  endpoint.path = shown;
+  endpoint.user = *user;
+  endpoint.password = *password;
+  if (name == tls_scheme) {
+    endpoint.tls.emplace();
+  }
+  return endpoint;
+}
+
+ConnectionSpec connection_spec(const Endpoint& endpoint)
+{
+  const Location location = location_in(url_parts(endpoint.path).location);
+  ConnectionSpec spec;
+  spec.url = endpoint.shown();
+  spec.user = endpoint.user;
+  spec.password = endpoint.password;
+  spec.prefix = location.prefix;
+  for (const HostPort& at : location.hosts) {
+    Endpoint& member = spec.members.emplace_back();
+    member.scheme = scheme;
+    member.host = at.host;
+    member.port = at.port;
+    member.tls = endpoint.tls;
+  }
+  return spec;
+}
+
+}  // namespace rlock::etcd

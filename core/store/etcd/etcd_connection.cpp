@@ -292,6 +292,7 @@ Result<LeaseAnswer> Connection::keep_alive(std::int64_t id, const CallLimits& li
 Result<Done> Connection::watch(const Range& range, std::int64_t id, const CallLimits& limit)
 {
   const Instant start = m_clock.now();
+  const bool is_first = m_watches == 0;
   const auto calls = stream(m_watches, "/etcdserverpb.Watch/Watch", limit);
   if (!calls) {
     return calls.error();
@@ -315,9 +316,10 @@ Result<Done> Connection::watch(const Range& range, std::int64_t id, const CallLi
     }
     const bool is_this = answer->id == id && (answer->is_created || answer->is_canceled);
     if (is_this && answer->is_canceled) {
-      return refused({.code = has_text(answer->cancel_reason, "permission denied") ? GrpcCode::permission_denied
-                                                                                   : GrpcCode::unavailable,
-                      .text = answer->cancel_reason});
+      // The token with which the watches of this connection began may have expired; a new connection logs in.
+      const bool is_forbidden = is_first && has_text(answer->cancel_reason, "permission denied");
+      return refused(
+          {.code = is_forbidden ? GrpcCode::permission_denied : GrpcCode::unavailable, .text = answer->cancel_reason});
     }
     if (is_this) {
       return Done{};
@@ -328,7 +330,8 @@ Result<Done> Connection::watch(const Range& range, std::int64_t id, const CallLi
 
 void Connection::cancel_watch(std::int64_t id, const CallLimits& limit)
 {
-  if (m_channel && m_watches != 0 && !m_channel->send(m_watches, encode_watch_cancel(id), limit)) {
+  if (m_channel && m_process == ::getpid() && m_watches != 0 &&
+      !m_channel->send(m_watches, encode_watch_cancel(id), limit)) {
     drop();
   }
 }

@@ -46,7 +46,7 @@ class Connection {
 
   // Tells each Put in the range after the return; a watch lasts as long as the connection. The id must not be in use.
   Result<Done> watch(const Range& range, std::int64_t id, const CallLimits& limit);
-  // Nothing waits for the answer.
+  // Nothing waits for the answer. Does nothing in a child of the process that connected.
   void cancel_watch(std::int64_t id, const CallLimits& limit);
   // The next Puts of one watch; nullopt: none by the deadline. Unreachable: the member has ended the watch.
   Result<std::optional<WatchAnswer>> next_events(const CallLimits& limit);

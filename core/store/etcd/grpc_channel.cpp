@@ -111,8 +111,6 @@ GrpcChannel::GrpcChannel(ByteStream bytes, const Libnghttp2& library, const Endp
 {
 }
 
-GrpcChannel::~GrpcChannel() = default;
-
 Result<std::unique_ptr<GrpcChannel>> GrpcChannel::open(const Endpoint& server, Opening opening, const Clock& clock,
                                                        const CallLimits& limit)
 {
@@ -166,15 +164,6 @@ Result<Done> GrpcChannel::start_session()
   return Done{};
 }
 
-void GrpcChannel::set_metadata(const std::string& name, const std::string& value)
-{
-  if (value.empty()) {
-    m_metadata.erase(name);
-  } else {
-    m_metadata[name] = value;
-  }
-}
-
 Result<GrpcChannel::Stream> GrpcChannel::submit(std::string_view method, std::string_view message, End end)
 {
   std::vector<nghttp2_nv> headers{
@@ -187,7 +176,9 @@ Result<GrpcChannel::Stream> GrpcChannel::submit(std::string_view method, std::st
       header("user-agent", "grpc-rlock/1"),
   };
   for (const auto& [name, value] : m_metadata) {
-    headers.push_back(header(name, value));
+    if (!value.empty()) {
+      headers.push_back(header(name, value));
+    }
   }
   nghttp2_data_provider body{};
   body.read_callback = Callbacks::read_body;
@@ -239,8 +230,6 @@ void GrpcChannel::post(std::string_view method, std::string_view message, const 
     m_failure = sent.error();
   }
 }
-
-Result<GrpcChannel::Stream> GrpcChannel::start(std::string_view method) { return submit(method, {}, End::open); }
 
 Result<Done> GrpcChannel::send(Stream stream, std::string_view message, const CallLimits& limit)
 {
@@ -297,7 +286,8 @@ Result<bool> GrpcChannel::run_until(const Condition& is_reached, const CallLimit
       case Waited::ready: break;
     }
     is_late = m_bytes.clock().now() >= limit.deadline;  // a server that never stops sending must not delay the caller
-    if (const auto done = read(); !done) {
+    const auto done = m_bytes.read_into([&](std::string_view bytes) { take_bytes(bytes); });
+    if (!done) {
       return done.error();
     }
   }
@@ -313,16 +303,10 @@ Result<Done> GrpcChannel::flush(const CallLimits& limit)
       return Error{ErrorCode::internal, where() + ": " + m_library.nghttp2_strerror(static_cast<int>(count))};
     }
     if (count == 0) {
-      break;
+      return all.empty() ? Result(Done{}) : m_bytes.send(all, limit);
     }
     all.append(text_of(bytes, static_cast<std::size_t>(count)));
   }
-  return all.empty() ? Result(Done{}) : m_bytes.send(all, limit);
-}
-
-Result<Done> GrpcChannel::read()
-{
-  return m_bytes.read_into([&](std::string_view bytes) { take_bytes(bytes); });
 }
 
 void GrpcChannel::take_bytes(std::string_view bytes)

@@ -57,12 +57,12 @@ class GrpcChannel {
   enum class Opening { at_once, awaits_server };
   static Result<std::unique_ptr<GrpcChannel>> open(const Endpoint& server, Opening opening, const Clock& clock,
                                                    const CallLimits& limit);
-  ~GrpcChannel();
+  ~GrpcChannel() = default;
   GrpcChannel(const GrpcChannel&) = delete;
   GrpcChannel& operator=(const GrpcChannel&) = delete;
 
   // A header of each request from now on. An empty value: none.
-  void set_metadata(const std::string& name, const std::string& value);
+  void set_metadata(const std::string& name, const std::string& value) { m_metadata[name] = value; }
 
   // One message there, one back. `method`: "/etcdserverpb.KV/Range". Errors: unreachable, interrupted.
   Result<GrpcAnswer> call(std::string_view method, std::string_view message, const CallLimits& limit);
@@ -72,7 +72,7 @@ class GrpcChannel {
 
   // A call to which both sides send any number of messages. It lasts as long as the channel, or until the server ends it.
   using Stream = std::int32_t;
-  Result<Stream> start(std::string_view method);
+  Result<Stream> start(std::string_view method) { return submit(method, {}, End::open); }
   Result<Done> send(Stream stream, std::string_view message, const CallLimits& limit);
   // The next message. nullopt: none has come by the deadline, and the channel is still usable.
   Result<std::optional<std::string>> receive(Stream stream, const CallLimits& limit);
@@ -101,7 +101,6 @@ class GrpcChannel {
   Result<Done> start_session();
   Result<Stream> submit(std::string_view method, std::string_view message, End end);
   Result<Done> flush(const CallLimits& limit);
-  Result<Done> read();
   void take_bytes(std::string_view bytes);
   template <typename Condition>
   Result<bool> run_until(const Condition& is_reached, const CallLimits& limit);

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/etcd/etcd_backend.h"
+
+#include <fnmatch.h>
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+#include <vector>
+#include "store/etcd/etcd_checks.h"
+#include "store/etcd/etcd_listener.h"
+#include "store/etcd/etcd_presences.h"
+
+namespace rlock::etcd {
+namespace {
+
+using record::Backend;
+using record::Change;
+using record::Commit;
+using record::Committed;
+using record::Conflict;
+using record::PresenceGone;
+using record::Snapshot;
+using record::Version;
+
+constexpr std::size_t most_operations = 128;  // of one transaction, as etcd permits (--max-txn-ops)
+constexpr std::int64_t keys_per_page = 5000;
+
+// "MODIFICATION READ"
+struct Revisions {
+  std::int64_t modification = 0;  // 0: there is no record
+  std::int64_t read = 0;
+};
+
+Version version_of(const Revisions& revisions)
+{
+  return std::to_string(revisions.modification) + " " + std::to_string(revisions.read);
+}
+
+Revisions revisions_in(std::string_view version)
+{
+  Revisions revisions;
+  const char* const end = version.data() + version.size();
+  const auto first = std::from_chars(version.data(), end, revisions.modification);
+  if (first.ptr != end) {
+    std::from_chars(first.ptr + 1, end, revisions.read);
+  }
+  return revisions;
+}
+
+class EtcdBackend final : public Backend {
+ public:
+  EtcdBackend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
+      : m_clock(clock),
+        m_shared(std::make_shared<Listeners>(std::move(spec), clock, std::move(rng))),
+        m_presences(*m_shared, clock)
+  {
+  }
+
+  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
+  {
+    if (const auto beaten = beat(limit); !beaten) {
+      return beaten.error();
+    }
+    Txn txn;
+    txn.success.emplace_back(Range{.key = layout().key(Kind::lock, name)});
+    txn.success.emplace_back(layout().all(Kind::listener, name));
+    const std::int64_t time_us = wall_clock_ms() * 1000;
+    const auto answer = connection().txn(txn, limit);
+    if (!answer) {
+      return answer.error();
+    }
+    if (answer->answers.size() != 2) {
+      return Error{ErrorCode::internal, connection().where() + " answered nonsense (is it etcd?)"};
+    }
+    Snapshot state{.version = {}, .bytes = {}, .time_us = time_us, .listeners = {}};
+    Revisions revisions{.modification = 0, .read = answer->header.revision};
+    for (const KeyValue& record : answer->answers[0].keys) {
+      revisions.modification = record.mod_revision;
+      state.bytes = record.value;
+    }
+    state.version = version_of(revisions);
+    m_seen = Seen{.name = std::string(name), .leases = {}};
+    for (const KeyValue& key : answer->answers[1].keys) {
+      Listener listener = listener_in(key);
+      for (std::string& channel : listener.channels) {
+        m_seen.leases[channel] = listener.lease;
+        state.listeners.push_back(std::move(channel));
+      }
+    }
+    std::ranges::sort(state.listeners);
+    return state;
+  }
+
+  Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
+                          const CallLimits& limit) override
+  {
+    if (const auto beaten = beat(limit); !beaten) {
+      return beaten.error();
+    }
+    const Revisions revisions = revisions_in(version);
+    Txn txn;
+    compare_version(txn, name, revisions);
+    put_record(txn, name, change);
+    change_log(txn, name, change.log);
+    if (const auto needed = m_presences.need(change.needed, txn, limit); !needed) {
+      return needed.error();
+    }
+    const std::size_t told = put_messages(txn, name, change.messages);
+    const auto answer = connection().txn(txn, limit);
+    if (!answer) {
+      return is_lease_gone() ? lease_gone(change, limit) : answer.error();
+    }
+    if (!answer->succeeded) {
+      return Commit{Conflict{}};
+    }
+    m_presences.committed(change.needed, answer->header.revision);
+    if (!tell_rest(name, change.messages.subspan(told), limit)) {
+      connection().drop();  // the change has happened; whoever waits for a message looks again by itself
+    }
+    return Commit{Committed{version_of({answer->header.revision, answer->header.revision})}};
+  }
+
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
+  {
+    m_shared->last_at_least(m_presences.longest());
+    return m_shared->open(channels, limit);
+  }
+
+  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
+  {
+    const auto answer = connection().range(layout().all(Kind::event, name), limit);
+    if (!answer) {
+      return answer.error();
+    }
+    std::vector<std::string> entries;
+    for (const KeyValue& each : answer->keys) {
+      entries.push_back(each.value);
+    }
+    return entries;
+  }
+
+  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
+  {
+    Range page = layout().all(which == Which::held ? Kind::held : Kind::event);
+    const std::size_t begin = page.key.size();
+    page.keys_only = true;
+    page.limit = keys_per_page;
+    const std::string pattern(glob);
+    std::vector<std::string> names;
+    for (bool has_more = true; has_more;) {
+      const auto answer = connection().range(page, limit);
+      if (!answer) {
+        return answer.error();
+      }
+      for (const KeyValue& each : answer->keys) {
+        const std::string name = each.key.substr(begin, each.key.find('\0') - begin);
+        if ((names.empty() || names.back() != name) && ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) {
+          names.push_back(name);
+        }
+      }
+      has_more = answer->has_more && !answer->keys.empty();
+      page.key = has_more ? answer->keys.back().key + '\0' : page.key;
+    }
+    return names;
+  }
+
+  Result<Done> erase(std::string_view name, const CallLimits& limit) override
+  {
+    Txn txn;
+    txn.success.emplace_back(Delete{.key = layout().key(Kind::lock, name)});
+    txn.success.emplace_back(Delete{.key = layout().key(Kind::held, name)});
+    const Range events = layout().all(Kind::event, name);
+    txn.success.emplace_back(Delete{.key = events.key, .range_end = events.range_end});
+    const auto done = connection().txn(txn, limit);
+    return done ? Result(Done{}) : Result<Done>(done.error());
+  }
+
+  Result<std::vector<Finding>> check_server(const CallLimits& limit) override
+  {
+    return etcd::check_server(connection().spec(), m_clock, limit);
+  }
+  record::Presences* presences() override { return &m_presences; }
+  void drop_connection() override { connection().drop(); }
+
+ private:
+  // What the last read saw beside its record.
+  struct Seen {
+    std::string name;
+    std::map<std::string, std::int64_t> leases;  // of a listener of each channel
+  };
+
+  Connection& connection() { return m_shared->connection(); }
+  [[nodiscard]] const Layout& layout() const { return m_shared->layout(); }
+  Result<Done> beat(const CallLimits& limit) { return m_shared->beat(limit); }
+
+  // The record is the same, and nobody has begun to listen since.
+  void compare_version(Txn& txn, std::string_view name, const Revisions& revisions) const
+  {
+    txn.compare.push_back({Compare::Target::modification, Compare::Result::equal, layout().key(Kind::lock, name),
+                           revisions.modification});
+    const Range listeners = layout().all(Kind::listener, name);
+    txn.compare.push_back({.target = Compare::Target::modification,
+                           .result = Compare::Result::less,
+                           .key = listeners.key,
+                           .revision = revisions.read + 1,
+                           .range_end = listeners.range_end});
+  }
+
+  void put_record(Txn& txn, std::string_view name, const Change& change) const
+  {
+    txn.success.emplace_back(Put{.key = layout().key(Kind::lock, name), .value = std::string(change.bytes)});
+    std::string held = layout().key(Kind::held, name);
+    if (change.face.holder.empty()) {
+      txn.success.emplace_back(Delete{.key = std::move(held)});
+    } else {
+      txn.success.emplace_back(Put{.key = std::move(held), .value = change.face.holder});
+    }
+  }
+
+  // No key may be both put and deleted.
+  void change_log(Txn& txn, std::string_view name, const record::LogChange& log) const
+  {
+    for (const record::LoggedEvent& each : log.written) {
+      const bool is_kept = each.id >= log.first_kept.value_or(each.id) && each.id <= log.last_kept.value_or(each.id);
+      if (is_kept) {
+        txn.success.emplace_back(Put{.key = layout().event(name, each.id), .value = each.entry});
+      }
+    }
+    if (log.first_kept && *log.first_kept > 0) {
+      txn.success.emplace_back(Delete{layout().event(name, 0), layout().event(name, *log.first_kept)});
+    }
+    if (log.last_kept) {
+      txn.success.emplace_back(
+          Delete{layout().event(name, *log.last_kept + 1), layout().all(Kind::event, name).range_end});
+    }
+  }
+
+  // As many as one transaction takes; returns their number.
+  std::size_t put_messages(Txn& txn, std::string_view name, std::span<const Message> messages) const
+  {
+    std::size_t number = 0;
+    for (const Message& each : messages) {
+      if (txn.success.size() == most_operations) {
+        break;
+      }
+      const auto lease = m_seen.leases.find(each.channel);
+      if (m_seen.name == name && lease != m_seen.leases.end()) {
+        txn.success.emplace_back(Put{.key = layout().key(Kind::message, each.channel, std::to_string(number)),
+                                     .value = each.text,
+                                     .lease = lease->second});
+      }
+      ++number;
+    }
+    return number;
+  }
+
+  Result<Done> tell_rest(std::string_view name, std::span<const Message> messages, const CallLimits& limit)
+  {
+    while (!messages.empty()) {
+      Txn txn;
+      messages = messages.subspan(put_messages(txn, name, messages));
+      const auto told = connection().txn(txn, limit);
+      if (!told && !is_lease_gone()) {
+        return told.error();
+      }
+    }
+    return Done{};
+  }
+
+  [[nodiscard]] bool is_lease_gone()
+  {
+    return connection().refusal().text.find("requested lease not found") != std::string::npos;
+  }
+
+  // The transaction did not happen. The lease was that of a listener, or of an own presence.
+  Result<Commit> lease_gone(const Change& change, const CallLimits& limit)
+  {
+    const auto lost = m_presences.has_lost_lease(change.needed, limit);
+    if (!lost) {
+      return lost.error();
+    }
+    return *lost ? Commit{PresenceGone{}} : Commit{Conflict{}};
+  }
+
+  const Clock& m_clock;
+  std::shared_ptr<Listeners> m_shared;
+  EtcdPresences m_presences;
+  Seen m_seen;
+};
+
+// In single quotes for a shell.
+std::string quoted(std::string_view text)
+{
+  std::string word = "'";
+  for (const char c : text) {
+    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return word + "'";
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> open_backend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
+{
+  return std::make_unique<EtcdBackend>(std::move(spec), clock, std::move(rng));
+}
+
+std::string rights_lines(const ConnectionSpec& spec, std::string_view user)
+{
+  return "etcdctl role add rlock\n"
+         "etcdctl role grant-permission rlock readwrite --prefix=true " +
+         quoted(Layout(spec.prefix).all().key) + "\netcdctl user add " + quoted(user) + "\netcdctl user grant-role " +
+         quoted(user) + " rlock\n";
+}
+
+}  // namespace rlock::etcd

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/etcd/etcd_checks.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include "base/text.h"
+#include "net/url_parts.h"
+#include "store/etcd/etcd_connection.h"
+#include "store/record/server_findings.h"
+
+namespace rlock::etcd {
+namespace {
+
+using record::fail;
+using record::ok;
+using record::warn;
+
+// The first good patch of the versions 3.MINOR. Those before it revoke leases that were renewed.
+constexpr int oldest_minor = 4;
+constexpr std::array<std::pair<int, int>, 2> first_good_patch{{{4, 31}, {5, 13}}};
+
+Finding members(const CheckedFacts& facts)
+{
+  std::string silent;
+  std::size_t answering = 0;
+  for (const MemberFacts& each : facts.named) {
+    answering += each.status ? 1U : 0U;
+    silent += each.status ? "" : (silent.empty() ? "" : "; ") + each.error;
+  }
+  const std::string found =
+      std::to_string(answering) + " of " + std::to_string(facts.named.size()) + " in the URL answer";
+  if (!silent.empty()) {
+    return warn("members", found + ": " + silent, "start it, or leave it out of the URL");
+  }
+  if (!facts.voters) {
+    return ok("members", found);
+  }
+  const std::string all = found + ", the cluster has " + std::to_string(*facts.voters);
+  if (*facts.voters > facts.named.size()) {
+    return warn("members", all, "name them all in the URL, so that the loss of one is harmless");
+  }
+  if (*facts.voters == 1) {
+    return warn("members", all + ": no lock is taken or renewed while it is down", "run three members");
+  }
+  return ok("members", all);
+}
+
+Finding leader(const CheckedFacts& facts)
+{
+  for (const MemberFacts& each : facts.named) {
+    if (each.status && each.status->leader == 0) {
+      return fail("leader", printable(each.where) + " knows none", "start a majority of the members");
+    }
+  }
+  return ok("leader", "each member that answers knows one");
+}
+
+Finding version(const CheckedFacts& facts)
+{
+  std::string all;
+  for (const MemberFacts& each : facts.named) {
+    if (!each.status) {
+      continue;
+    }
+    const std::string found = "etcd " + printable(each.status->version);
+    switch (judge_version(each.status->version)) {
+      case VersionIs::good: break;
+      case VersionIs::too_old: return fail("version", found + " is too old", "run etcd 3.5.13 or later");
+      case VersionIs::loses_leases:
+        return fail("version", found + " may end a lease that was renewed: two jobs may run",
+                    "run etcd 3.5.13 or later, or 3.4.31");
+      case VersionIs::unknown: return warn("version", found + " is unknown to rlock", "run etcd 3.5.13 or later");
+    }
+    all += all.find(found) == std::string::npos ? (all.empty() ? "" : ", ") + found : "";
+  }
+  return ok("version", all);
+}
+
+Finding alarms(const CheckedFacts& facts)
+{
+  for (const MemberFacts& each : facts.named) {
+    if (each.status && !each.status->errors.empty()) {
+      return fail("space", printable(each.where) + ": " + printable(each.status->errors.front()),
+                  "see etcdctl alarm list; when the space is used up: compact, defragment, etcdctl alarm disarm");
+    }
+  }
+  return ok("space", "no alarm");
+}
+
+Finding encryption(const CheckedFacts& facts)
+{
+  return record::encryption_finding(facts.uses_tls, facts.is_this_host, "set up TLS at the members, and use etcds://");
+}
+
+}  // namespace
+
+VersionIs judge_version(std::string_view version)
+{
+  std::array<int, 3> numbers{};
+  const char* at = version.data();
+  const char* const end = at + version.size();
+  for (int& number : numbers) {
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc{}) {
+      return VersionIs::unknown;
+    }
+    at = stop == end ? end : stop + 1;
+  }
+  if (numbers[0] != 3 || numbers[1] < oldest_minor) {
+    return numbers[0] <= 3 ? VersionIs::too_old : VersionIs::good;
+  }
+  const bool loses = std::ranges::any_of(
+      first_good_patch, [&](const auto& each) { return numbers[1] == each.first && numbers[2] < each.second; });
+  return loses ? VersionIs::loses_leases : VersionIs::good;
+}
+
+std::vector<Finding> findings_of(const CheckedFacts& facts)
+{
+  std::vector<Finding> findings;
+  for (const auto rule : {version, members, leader, alarms, encryption}) {
+    findings.push_back(rule(facts));
+  }
+  return findings;
+}
+
+Result<std::vector<Finding>> check_server(const ConnectionSpec& spec, const Clock& clock, const CallLimits& limit)
+{
+  CheckedFacts facts;
+  facts.uses_tls = spec.uses_tls();
+  facts.is_this_host = std::ranges::all_of(spec.members, [](const Endpoint& each) { return is_this_host(each.host); });
+  std::optional<Error> last;
+  auto left = static_cast<std::int64_t>(spec.members.size());
+  for (const Endpoint& member : spec.members) {
+    ConnectionSpec one = spec;
+    one.members = {member};
+    Connection connection(one, clock, std::make_unique<SystemRng>());
+    const Instant now = clock.now();
+    const CallLimits share{now + (limit.deadline - now) / left--, limit.stop};
+    MemberFacts& found = facts.named.emplace_back(MemberFacts{.where = member.shown()});
+    const auto status = connection.status(share);
+    if (!status) {
+      if (!is_passing(status.error().code)) {
+        return status.error();
+      }
+      last = status.error();
+      found.error = status.error().text;
+      continue;
+    }
+    found.status = *status;
+    if (const auto all = facts.voters ? Result(std::vector<Member>()) : connection.members(share);
+        all && !all->empty()) {
+      facts.voters = static_cast<std::size_t>(std::ranges::count(*all, false, &Member::is_learner));
+    }
+  }
+  const bool is_silent =
+      std::ranges::none_of(facts.named, [](const MemberFacts& each) { return each.status.has_value(); });
+  return is_silent ? Result<std::vector<Finding>>(*last) : findings_of(facts);
+}
+
+}  // namespace rlock::etcd

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rlock doctor` asks the members of an etcd cluster, and what the answers mean for locks. Private to store/etcd.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "base/clock.h"
+#include "lock/abilities.h"
+#include "store/etcd/etcd_messages.h"
+#include "store/etcd/etcd_url.h"
+
+namespace rlock::etcd {
+
+struct MemberFacts {
+  std::string where;
+  std::optional<StatusAnswer> status = std::nullopt;
+  std::string error = {};  // why there is no status
+};
+
+struct CheckedFacts {
+  std::vector<MemberFacts> named;                    // the members that the URL names
+  std::optional<std::size_t> voters = std::nullopt;  // of the cluster; nullopt: no member told it
+  bool uses_tls = false;
+  bool is_this_host = false;
+};
+
+// A pure function.
+std::vector<Finding> findings_of(const CheckedFacts& facts);
+
+// Whether a server of this version may end a lease that was renewed, which no client can notice in time (etcd before 3.4.31 and
+// 3.5.13), or is older than rlock supports.
+enum class VersionIs { good, too_old, loses_leases, unknown };
+VersionIs judge_version(std::string_view version);
+
+// StoreChecks::check_server. Errors: no member answers.
+Result<std::vector<Finding>> check_server(const ConnectionSpec& spec, const Clock& clock, const CallLimits& limit);
+
+}  // namespace rlock::etcd

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A private etcd cluster of a test case: one node or several, on free ports of the loopback interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+#include "store/etcd/etcd_connection.h"
+#include "support/certificates.h"
+#include "support/database_server.h"
+#include "support/etcd_peers.h"
+
+namespace rlock::test {
+
+// Whether this machine has etcd, and rlock's library for it.
+bool has_etcd();
+
+struct EtcdOptions {
+  std::size_t nodes = 1;
+  // The nodes speak TLS with it, and demand a client certificate of this authority.
+  const Authority* authority = nullptr;
+  std::vector<std::string> args = {};  // further arguments of each node
+  bool relays_peers = false;           // the nodes reach each other by relays: cut_off()
+};
+
+class EtcdServer final : public DatabaseServer {
+ public:
+  // Skips the test case where there is no etcd.
+  explicit EtcdServer(EtcdOptions options = {});
+
+  [[nodiscard]] std::string url() const override { return url("app"); }
+  [[nodiscard]] std::string url(const std::string& prefix, const std::string& login = "") const;
+  [[nodiscard]] std::string url_of_node(std::size_t node) const;
+  [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
+  [[nodiscard]] std::vector<std::string> lock_names() const override;
+  void delete_locks() const override;
+  void end_connections() const override;
+  void start() override;
+
+  // Sends a signal to one node.
+  void signal_node(std::size_t node, int number) const;
+  // No byte passes any more between the node and its peers.
+  void cut_off(std::size_t node);
+  // Which node is the leader now.
+  [[nodiscard]] std::size_t leader() const;
+  // Runs etcdctl(1), and returns what it prints.
+  [[nodiscard]] std::string etcdctl(Words words) const;
+  // The user root with this password; from now on each client must log in.
+  void demand_login(const std::string& password);
+
+  // With the certificates of the options.
+  [[nodiscard]] etcd::ConnectionSpec spec(const std::string& url) const;
+  [[nodiscard]] std::uint16_t port(std::size_t node) const { return m_client_ports[node]; }
+
+ private:
+  [[nodiscard]] Words words_of_node(std::size_t node) const;
+  [[nodiscard]] bool serves(std::size_t node) const;
+  [[nodiscard]] std::string base_url(std::uint16_t port) const;
+
+  EtcdOptions m_options;
+  std::optional<Certificate> m_certificate;
+  std::string m_root_password;
+  std::vector<std::uint16_t> m_client_ports;
+  std::vector<std::uint16_t> m_peer_ports;
+  std::unique_ptr<EtcdPeers> m_peers;  // nullptr: no relays
+};
+
+}  // namespace rlock::test

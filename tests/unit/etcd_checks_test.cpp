@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/etcd/etcd_checks.h"
+#include "support/test.h"
+
+using namespace rlock::test;
+using etcd::VersionIs;
+
+namespace {
+
+etcd::MemberFacts member(const std::string& version)
+{
+  return {.where = "etcd://a:2379",
+          .status = etcd::StatusAnswer{.header = {}, .version = version, .leader = 1, .errors = {}},
+          .error = {}};
+}
+
+etcd::CheckedFacts three()
+{
+  return {.named = {member("3.5.16"), member("3.5.16"), member("3.5.16")}, .voters = 3, .uses_tls = true};
+}
+
+Finding finding(const etcd::CheckedFacts& facts, std::string_view check)
+{
+  for (Finding& each : etcd::findings_of(facts)) {
+    if (each.check == check) {
+      return each;
+    }
+  }
+  FAIL("no such check");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("etcd checks: which versions may end a lease that was renewed")
+{
+  struct Row {
+    const char* version;
+    VersionIs expect;
+  };
+  const Row rows[] = {
+      {"2.3.8", VersionIs::too_old},       {"3.3.27", VersionIs::too_old}, {"3.4.23", VersionIs::loses_leases},
+      {"3.4.30", VersionIs::loses_leases}, {"3.4.31", VersionIs::good},    {"3.5.0", VersionIs::loses_leases},
+      {"3.5.12", VersionIs::loses_leases}, {"3.5.13", VersionIs::good},    {"3.5.16", VersionIs::good},
+      {"3.6.0-rc.1", VersionIs::good},     {"4.0.0", VersionIs::good},     {"", VersionIs::unknown},
+      {"3.x", VersionIs::unknown}};
+  for (const Row& row : rows) {
+    CAPTURE(row.version);
+    CHECK(etcd::judge_version(row.version) == row.expect);
+  }
+}
+
+TEST_CASE("etcd checks: a good cluster has no finding to act on")
+{
+  for (const Finding& each : etcd::findings_of(three())) {
+    CAPTURE(each.check);
+    CHECK(each.status == CheckStatus::ok);
+  }
+}
+
+TEST_CASE("etcd checks: what is wrong is said with the advice")
+{
+  etcd::CheckedFacts facts = three();
+  SUBCASE("an old version on one member")
+  {
+    facts.named[1] = member("3.4.23");
+    CHECK(finding(facts, "version").status == CheckStatus::fail);
+    CHECK(has(finding(facts, "version").found, "etcd 3.4.23 may end a lease that was renewed"));
+  }
+  SUBCASE("a member that is silent")
+  {
+    facts.named[2] = {.where = "etcd://c:2379", .status = std::nullopt, .error = "cannot reach etcd://c:2379"};
+    CHECK(finding(facts, "members").status == CheckStatus::warn);
+    CHECK(finding(facts, "members").found == "2 of 3 in the URL answer: cannot reach etcd://c:2379");
+  }
+  SUBCASE("one node, and a member that the URL does not name")
+  {
+    facts.named.resize(1);
+    CHECK(finding(facts, "members").status == CheckStatus::warn);
+    facts.voters = 1;
+    CHECK(has(finding(facts, "members").found, "no lock is taken or renewed while it is down"));
+  }
+  SUBCASE("no leader")
+  {
+    facts.named[0].status->leader = 0;
+    CHECK(finding(facts, "leader").status == CheckStatus::fail);
+  }
+  SUBCASE("an alarm")
+  {
+    facts.named[0].status->errors = {"memberID:1 alarm:NOSPACE "};
+    CHECK(finding(facts, "space").status == CheckStatus::fail);
+  }
+  SUBCASE("no TLS")
+  {
+    facts.uses_tls = false;
+    CHECK(finding(facts, "encryption").status == CheckStatus::warn);
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a keep-alive of etcd is a proof; and the messages of etcd.
+#include "store/etcd/etcd_presences.h"
+#include "support/test.h"
+
+using namespace rlock::test;
+
+namespace {
+
+constexpr Instant sent_at{5s};
+
+etcd::LeaseAnswer kept(std::uint64_t member, std::uint64_t term, std::int64_t ttl)
+{
+  return {.header = {.member = member, .raft_term = term}, .id = 7, .ttl = ttl};
+}
+
+etcd::RangeAnswer read(std::uint64_t member, std::uint64_t term, std::int64_t create_revision)
+{
+  etcd::RangeAnswer answer{.header = {.member = member, .raft_term = term}, .keys = {}};
+  if (create_revision != 0) {
+    answer.keys.push_back({.key = "k", .create_revision = create_revision, .value = {}});
+  }
+  return answer;
+}
+
+std::string show(const std::optional<record::Proof>& proof)
+{
+  if (!proof) {
+    return "unproven";
+  }
+  const auto* const term = std::get_if<LeaseTerm>(&*proof);
+  if (term == nullptr) {
+    return "gone";
+  }
+  CHECK(term->from == sent_at);
+  return std::to_string(term->length.count());
+}
+
+}  // namespace
+
+TEST_CASE("etcd presences: what the answers to a keep-alive and to the read after it prove")
+{
+  struct Row {
+    const char* why;
+    etcd::LeaseAnswer kept;
+    etcd::RangeAnswer read;
+    std::int64_t create_revision;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {"one leader, and the key is there", kept(1, 4, 6), read(1, 4, 9), 9, "6000"},
+      {"a new term: the leader that renewed may have been deposed", kept(1, 4, 6), read(1, 5, 9), 9, "unproven"},
+      {"another member", kept(1, 4, 6), read(2, 4, 9), 9, "unproven"},
+      {"the lease is over, says a member alone", kept(1, 4, 0), read(1, 4, 9), 9, "unproven"},
+      {"the key is gone", kept(1, 4, 6), read(1, 4, 0), 9, "gone"},
+      {"the key is gone, in a new term too", kept(1, 4, 0), read(1, 5, 0), 9, "gone"},
+      {"another key with the name", kept(1, 4, 6), read(1, 4, 10), 9, "gone"},
+      {"no commit has put the key yet", kept(1, 4, 6), read(1, 4, 0), 0, "6000"},
+      {"no key yet, and the lease is over", kept(1, 4, 0), read(1, 4, 0), 0, "unproven"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK(show(etcd::proof_of(row.kept, row.read, row.create_revision, sent_at)) == row.expect);
+  }
+}
+
+TEST_CASE("etcd presences: a lease has whole seconds, and a name that tells its number")
+{
+  CHECK(etcd::seconds_of(1ms) == 1);
+  CHECK(etcd::seconds_of(2000ms) == 2);
+  CHECK(etcd::seconds_of(2001ms) == 3);
+  CHECK(etcd::name_of_lease(0x1234) == "0000000000001234");
+}
+
+TEST_CASE("etcd messages: bytes that are no message are refused, not read")
+{
+  for (const char* bytes : {"\x0a", "\x0a\x7f", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}) {
+    CAPTURE(bytes);
+    CHECK_FALSE(etcd::decode_range(bytes));
+    CHECK_FALSE(etcd::decode_txn(bytes));
+    CHECK_FALSE(etcd::decode_watch(bytes));
+  }
+  CHECK_FALSE(etcd::decode_range("\x12\x03\x0a\x05k"));  // a key that is longer than its message
+  CHECK(etcd::decode_range("\x18\x01"));
+  CHECK(etcd::decode_range("\x1a\x01x"));  // a field of another type is passed over
+  CHECK(etcd::decode_range(""));
+}
+
+TEST_CASE("etcd messages: the end of a prefix")
+{
+  CHECK(etcd::end_of_prefix("a/") == "a0");
+  CHECK(etcd::end_of_prefix("a\xff") == "b");
+  CHECK(etcd::end_of_prefix(std::string("a\0", 2)) == std::string("a\x01"));
+}

@@ -42,6 +42,8 @@ constexpr std::array forms{
     UrlForm{"mongodb://[user[:password]@]host[:port][,host...]/database",
             "a MongoDB server or replica set, in any form that libmongoc reads, and ?collection=NAME, ?table=shedLock; "
             "mongodb+srv:// as well"},
+    UrlForm{"etcd://[user[:password]@]host[:port][,host...][/prefix]",
+            "an etcd cluster, by some of its members; etcds:// with TLS"},
     UrlForm{"local:", "a private server that rlock starts for all processes of this user on this host"},
 };
 

@@ -23,13 +23,14 @@ struct RawAcl {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 6> examples{
+constexpr std::array<std::string_view, 7> examples{
     "rlock acl -k 'app:*' --user deploy | redis-cli",
     "redis-cli ACL SETUSER deploy '>PASSWORD'",
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
     "rlock acl -S postgresql:///app --user deploy | psql app",
     "rlock acl -S mysql:///app --user deploy | mysql app",
     "rlock acl -S mongodb://db1/app --user cron >role.js  # mongosh --file role.js",
+    "rlock acl -S etcd://e1,e2,e3/app --user deploy  # lines for etcdctl",
 };
 
 constexpr std::array exits{

@@ -2,6 +2,7 @@
 #include "store/open.h"
 
 #include "lock/abilities.h"
+#include "store/etcd/etcd_backend.h"
 #include "store/mongo/mongo_backend.h"
 #include "store/mongo/mongo_rights.h"
 #include "store/mysql/mysql_backend.h"
@@ -57,6 +58,11 @@ Result<std::unique_ptr<LockStore>> open_mongo(const ServerSpec&, const Endpoint&
                                               StopToken)
 {
   return store_on(mongo::open_backend(mongo::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
+}
+
+Result<std::unique_ptr<LockStore>> open_etcd(const ServerSpec&, const Endpoint& endpoint, const Clock& clock, StopToken)
+{
+  return store_on(etcd::open_backend(etcd::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
 }
 
 std::string postgres_rights(const Endpoint& endpoint, std::string_view user)
@@ -122,13 +128,28 @@ constexpr Engine mongo_engine{
     .rights = mongo_rights,
 };
 
+constexpr Engine etcd_engine{
+    .scheme = etcd::scheme,
+    .parse = etcd::parse_etcd_url,
+    .open = open_etcd,
+    .refuses_sync = "every write is on a majority of the members of etcd already (leave out --sync)",
+    .refuses_quorum =
+        "an etcd cluster is no part of a quorum: every write is on a majority already (give it alone; its members "
+        "stand "
+        "in one URL, etcd://a,b,c/prefix)",
+    .refuses_tls_files = "etcd:// is without TLS (try etcds://)",
+    .password_variable = "ETCDCTL_PASSWORD",
+    .rights = [](const Endpoint& endpoint,
+                 std::string_view user) { return etcd::rights_lines(etcd::connection_spec(endpoint), user); },
+};
+
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)
 {
   engine.scheme = scheme;
   return engine;
 }
 
-constexpr std::array<Engine, 7> engines{
+constexpr std::array<Engine, 9> engines{
     Engine{.scheme = "redis", .parse = parse_url, .open = open_redis, .password_variable = "REDISCLI_AUTH"},
     postgres_engine,
     with_scheme(postgres_engine, "postgres"),
@@ -136,6 +157,8 @@ constexpr std::array<Engine, 7> engines{
     with_scheme(mysql_engine, mysql::mariadb_scheme),
     mongo_engine,
     with_scheme(mongo_engine, mongo::srv_scheme),
+    etcd_engine,
+    with_scheme(etcd_engine, etcd::tls_scheme),
 };
 
 std::vector<Engine>& added_engines()

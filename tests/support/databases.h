@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 #include "support/database_server.h"
+#include "support/etcd_fixture.h"
 #include "support/mariadb_fixture.h"
 #include "support/mongo_fixture.h"
 #include "support/postgres_fixture.h"
@@ -31,10 +32,19 @@ inline std::unique_ptr<DatabaseServer> start_mariadb()
 
 inline std::unique_ptr<DatabaseServer> start_mongo() { return std::make_unique<MongoServer>(); }
 
+inline std::unique_ptr<DatabaseServer> start_etcd() { return std::make_unique<EtcdServer>(); }
+
+inline std::unique_ptr<DatabaseServer> start_etcd3()
+{
+  return std::make_unique<EtcdServer>(EtcdOptions{.nodes = 3});
+}
+
 inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
     DatabaseRow{"mariadb", has_mariadb, start_mariadb},
     DatabaseRow{"mongo", has_mongo, start_mongo},
+    DatabaseRow{"etcd", has_etcd, start_etcd},
+    DatabaseRow{"etcd3", has_etcd, start_etcd3},
 };
 
 }  // namespace rlock::test

@@ -181,6 +181,17 @@ std::vector<std::string> EtcdServer::lock_names() const
   return names;
 }
 
+std::string EtcdServer::holder(const std::string& lock) const
+{
+  const BootClock clock;
+  etcd::Connection connection(spec(url()), clock, std::make_unique<SystemRng>());
+  const auto answer = connection.range({.key = etcd::Layout("app").key(etcd::Kind::held, lock)}, limit_of(clock));
+  if (!answer) {
+    give_up(answer.error().text);
+  }
+  return answer->keys.empty() ? "" : answer->keys.front().value;
+}
+
 void EtcdServer::delete_locks() const
 {
   const BootClock clock;

@@ -39,6 +39,8 @@ class EtcdServer final : public DatabaseServer {
   void end_connections() const override;
   void start() override;
 
+  // As the key for people says; empty: none.
+  [[nodiscard]] std::string holder(const std::string& lock) const;
   // Sends a signal to one node.
   void signal_node(std::size_t node, int number) const;
   // No byte passes any more between the node and its peers.

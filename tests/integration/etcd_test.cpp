@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks in etcd, by rlock as a process.
+#include "support/etcd_fixture.h"
+#include "support/integration.h"
+
+using namespace rlock::test;
+
+namespace {
+
+Words with_server(const EtcdServer& server, Words args)
+{
+  args.insert(args.begin() + 1, {"-S", server.url()});
+  return args;
+}
+
+Finished run_on(const EtcdServer& server, Words args) { return run_rlock(with_server(server, std::move(args))); }
+Process start_on(const EtcdServer& server, Words args) { return start_rlock(with_server(server, std::move(args))); }
+
+bool holds(const EtcdServer& server, const std::string& key) { return !server.holder(key).empty(); }
+
+std::string until_exists(const std::filesystem::path& file)
+{
+  return "until [ -e " + file.string() + " ]; do sleep 0.02; done";
+}
+
+std::string keys_in(const EtcdServer& server) { return server.etcdctl({"get", "--prefix", "--keys-only", "app/"}); }
+
+}  // namespace
+
+TEST_CASE("etcd: the job runs under the lock, its exit code is returned, and no lease or presence is left")
+{
+  const EtcdServer server;
+  const Finished run = run_on(server, {"run", "-k", "k", "--", "sh", "-c", "echo job; exit 7"});
+  CHECK_MESSAGE(run.code == 7, run.err);
+  CHECK(run.out == "job\n");
+  CHECK(run.err.empty());
+  CHECK(server.lock_names() == std::vector<std::string>{"k"});
+  CHECK_FALSE(holds(server, "k"));
+  CHECK(has(run_on(server, {"history", "k"}).out, "failed"));
+  CHECK_FALSE(has(keys_in(server), "app/presence/"));
+  CHECK(has(server.etcdctl({"lease", "list"}), "found 0 leases"));
+}
+
+TEST_CASE("etcd: a second run is busy, and those in line get the lock in their order by a message")
+{
+  const EtcdServer server;
+  const auto go = home_dir() / "go";
+  Process first = start_on(server, {"run", "-k", "k", "--", "sh", "-c", until_exists(go)});
+  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 75);
+  std::vector<Process> waiters;
+  for (int i = 1; i <= 3; ++i) {
+    const std::string line = "echo " + std::to_string(i) + " >> " + (home_dir() / "order").string();
+    waiters.push_back(start_on(server, {"run", "-k", "k", "--", "sh", "-c", line}));
+    wait_until(
+        [&] {
+          return has(run_on(server, {"status", "--json", "k"}).out, "\"place\":" + std::to_string(i));
+        },
+        "the waiter is in the queue");
+  }
+  std::ofstream(go).flush();
+  CHECK(first.wait() == success);
+  expect_ends(waiters);
+  CHECK(text_of(home_dir() / "order") == "1\n2\n3\n");
+  wait_until([&] { return !has(keys_in(server), "app/presence/") && !has(keys_in(server), "app/listener/"); },
+             "nothing is left of the waiters");
+}
+
+TEST_CASE("etcd: after kill -9 of the runner the job is dead before the next one runs")
+{
+  const EtcdServer server;
+  const auto alive = home_dir() / "alive";
+  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "flock", alive.string(), "sleep", "60"});
+  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  holder.signal(SIGKILL);
+  const Finished next = run_on(server, {"run", "-k", "k", "--", "flock", "-n", alive.string(), "true"});
+  CHECK_MESSAGE(next.code == 0, next.err);
+}
+
+TEST_CASE("etcd: deleted keys end the job, and it says what happened")
+{
+  const EtcdServer server;
+  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
+  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  server.delete_locks();
+  CHECK(holder.wait() == exited(121));
+  CHECK(has(holder.err(), "was lost"));
+}
+
+TEST_CASE("etcd: a revoked lease ends the hold, and the next one gets the lock")
+{
+  const EtcdServer server;
+  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "6s", "--", "sleep", "60"});
+  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  const std::string leases = server.etcdctl({"lease", "list"});
+  std::istringstream lines(leases);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() == 16) {
+      [[maybe_unused]] const std::string out = server.etcdctl({"lease", "revoke", line});
+    }
+  }
+  CHECK(run_on(server, {"run", "-w", "10", "-k", "k", "--", "true"}).code == 0);
+  CHECK(holder.wait() == exited(121));
+}
+
+TEST_CASE("etcd: a stopped node of three costs no lock")
+{
+  const EtcdServer server({.nodes = 3});
+  const auto go = home_dir() / "go";
+  Process holder = start_on(
+      server, {"run", "-k", "k", "--ttl", "12s", "--server-timeout", "2s", "--", "sh", "-c", until_exists(go)});
+  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  const std::size_t leader = server.leader();
+  server.signal_node(leader, SIGSTOP);
+  const Finished second = run_on(server, {"run", "-w", "15s", "--wait-server", "15s", "-k", "k", "--", "true"});
+  CHECK_MESSAGE(second.code == 75, second.err);
+  CHECK(holder.running());
+  std::ofstream(go).flush();
+  CHECK_MESSAGE(holder.wait(30s) == success, holder.err());
+  server.signal_node(leader, SIGCONT);
+}
+
+TEST_CASE("etcd: what cannot be is refused before a request, with the reason")
+{
+  const auto refused = [](Words options) {
+    Words all{"run", "-S", "etcd://127.0.0.1:1/app"};
+    all.insert(all.end(), options.begin(), options.end());
+    const Finished run = run_rlock(joined(all, {"-k", "k", "--", "true"}));
+    CHECK(run.code == 64);
+    return run.err;
+  };
+  CHECK(has(refused({"--sync", "1"}), "every write is on a majority of the members of etcd already"));
+  CHECK(has(refused({"-S", "redis://127.0.0.1:1"}), "an etcd cluster is no part of a quorum"));
+  CHECK(has(refused({"--cacert", "/nowhere"}), "etcd:// is without TLS (try etcds://)"));
+  const Finished bad = run_rlock({"run", "-S", "etcd://u:hunter2@a/p?x=1", "-k", "k", "--", "true"});
+  CHECK(bad.code == 64);
+  CHECK(has(bad.err, "it has no parameters"));
+  const Finished nobody = run_rlock({"run", "-S", "etcd://127.0.0.1:1", "-k", "k", "--", "true"});
+  CHECK(nobody.code == 69);
+  CHECK(has(nobody.err, "cannot reach etcd://127.0.0.1:1: connection refused"));
+}
+
+TEST_CASE("etcd: a user with the rights that rlock acl prints keeps locks there, and another one has none")
+{
+  EtcdServer server;
+  std::istringstream lines(run_on(server, {"acl", "--user", "deploy"}).out);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    Words argv;
+    for (std::string word; words >> word;) {
+      std::erase(word, '\'');
+      argv.push_back(word);
+    }
+    REQUIRE(argv.front() == "etcdctl");
+    argv.erase(argv.begin());
+    if (argv[0] == "user" && argv[1] == "add") {
+      argv.back() += ":secret";  // else etcdctl asks for the password
+    }
+    [[maybe_unused]] const std::string out = server.etcdctl(argv);
+  }
+  server.demand_login("root");
+  [[maybe_unused]] const std::string out = server.etcdctl({"user", "add", "other:other"});
+  const auto as = [&](const std::string& login) {
+    return run_rlock({"run", "-S", server.url("app", login), "-k", "k", "--", "true"});
+  };
+  const Finished run = as("deploy:secret@");
+  CHECK_MESSAGE(run.code == 0, run.err);
+  const Finished refused = as("other:other@");
+  CHECK(refused.code == 77);
+  CHECK(has(refused.err, "rlock acl prints the role that rlock needs"));
+  CHECK(as("deploy:wrong@").code == 77);
+}
+
+TEST_CASE("etcd: over TLS with a client certificate")
+{
+  const Authority authority;
+  const EtcdServer server({.authority = &authority});
+  const Certificate own = authority.sign("DNS:client");
+  const Words options{"--cacert", authority.file(), "--cert", own.file, "--tls-key", own.key};
+  const Finished run = run_on(server, joined(joined({"run"}, options), {"-k", "k", "--", "true"}));
+  CHECK_MESSAGE(run.code == 0, run.err);
+  const Finished without = run_on(server, {"run", "--cacert", authority.file(), "-k", "k", "--", "true"});
+  CHECK(without.code == 77);
+  CHECK(has(without.err, "wants a client certificate (give --cert and --tls-key)"));
+}
+
+TEST_CASE("etcd doctor: it takes a lock on trial, keeps nothing of it, and judges version and members")
+{
+  const EtcdServer server;
+  const Finished text = run_on(server, {"doctor"});
+  CHECK(has(text.out, "ok       lock          a trial lock was taken"));
+  CHECK(has(text.out, "1 of 1 in the URL answer"));
+  CHECK(has(text.out, "version       etcd 3."));
+  CHECK(server.lock_names().empty());
+}
+
+TEST_CASE("etcd bench: it leaves no key")
+{
+  const EtcdServer server;
+  CHECK(run_on(server, {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
+  CHECK(server.lock_names().empty());
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/zookeeper/zookeeper_client.h"
+
+#include <poll.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+#include "base/text.h"
+#include "base/wait.h"
+#include "store/zookeeper/jute.h"
+
+namespace rlock::zookeeper {
+namespace {
+
+constexpr std::size_t size_of_length = 4;
+
+// A frame with its length before it.
+std::string framed(std::string_view frame) { return JuteWriter().text(frame).bytes(); }
+
+// The first error that tells more than that a member did not answer, else the last one.
+Error more_telling(const std::optional<Error>& before, Error error)
+{
+  const bool is_kept = before && before->code != ErrorCode::unreachable;
+  return is_kept ? *before : std::move(error);
+}
+
+// The answer to an earlier request, for which no caller waited.
+bool is_old(const Received& received, std::int32_t next) { return received.number > 0 && received.number < next; }
+
+}  // namespace
+
+Error error_of(Code code, const std::string& where)
+{
+  switch (code) {
+    case Code::no_auth:
+      return {ErrorCode::refused,
+              where +
+                  " refused the user or password for the nodes of the locks (check the URL, RLOCK_PASSWORD or "
+                  "--password-file; rlock acl prints the rights)"};
+    case Code::auth_failed:
+      return {ErrorCode::refused,
+              where + " refused the user or password (check the URL, RLOCK_PASSWORD or --password-file)"};
+    case Code::unimplemented:
+      return {ErrorCode::server_not_ready, where + " is too old (rlock needs ZooKeeper 3.5 or later)"};
+    case Code::session_expired:
+    case Code::session_moved: return {ErrorCode::unreachable, where + " says that the session has ended or moved"};
+    default:
+      return {ErrorCode::server_not_ready,
+              where + " answered with the error " + std::to_string(static_cast<int>(code)) + " of ZooKeeper"};
+  }
+}
+
+Client::Client(ConnectionSpec spec, Millis session_timeout, const Clock& clock, std::unique_ptr<Rng> rng)
+    : m_spec(std::move(spec)), m_timeout(session_timeout), m_clock(&clock), m_rng(std::move(rng))
+{
+}
+
+void Client::drop()
+{
+  m_link.reset();
+  m_events.clear();
+}
+
+void Client::forget_session()
+{
+  m_session = {};
+  m_term = {};
+}
+
+Error Client::nonsense(const Link& link) const
+{
+  return {ErrorCode::internal, link.stream.where() + " answered nonsense (is it ZooKeeper?)"};
+}
+
+// The next whole frame; nullopt: none by the deadline.
+Result<std::optional<std::string>> Client::next_frame(Link& link, const CallLimits& limit) const
+{
+  // A server that never stops sending must not delay the caller: after the deadline there is one more look.
+  for (bool is_over = false;;) {
+    if (link.bytes.size() >= size_of_length) {
+      const auto size = JuteReader(link.bytes).small();
+      if (size < 0 || static_cast<std::size_t>(size) > longest_answer) {
+        return nonsense(link);
+      }
+      const std::size_t whole = size_of_length + static_cast<std::size_t>(size);
+      if (link.bytes.size() >= whole) {
+        std::string frame = link.bytes.substr(size_of_length, whole - size_of_length);
+        link.bytes.erase(0, whole);
+        return std::optional(std::move(frame));
+      }
+    }
+    if (is_over) {
+      return std::optional<std::string>();
+    }
+    is_over = m_clock->now() >= limit.deadline;
+    switch (is_over ? Waited::ready : wait_for(link.stream.fd(), POLLIN, *m_clock, limit)) {
+      case Waited::late: return std::optional<std::string>();
+      case Waited::stopped: return interrupted();
+      case Waited::ready: break;
+    }
+    if (const auto read = link.stream.read_into(link.feed()); !read) {
+      return read.error();
+    }
+  }
+}
+
+Result<std::string> Client::awaited_frame(Link& link, const CallLimits& limit) const
+{
+  const Instant start = m_clock->now();
+  auto frame = next_frame(link, limit);
+  if (!frame) {
+    return frame.error();
+  }
+  return *frame ? Result(**std::move(frame)) : link.stream.no_answer(start, limit);
+}
+
+// False: it is no event.
+bool Client::keep_event(const Received& received)
+{
+  if (received.number != event_number) {
+    return false;
+  }
+  if (const auto event = watch_event(received.rest); event && !event->path.empty()) {
+    m_events.push_back(*event);
+  }
+  return true;
+}
+
+std::string Client::frames_of(std::span<const Operation> operations)
+{
+  std::string bytes;
+  for (const Operation& each : operations) {
+    bytes += framed(frame_of(each, number_of(each, m_last_number + 1)));
+    ++m_last_number;
+  }
+  return bytes;
+}
+
+// Of operations that were the last to be sent.
+Result<std::vector<Answer>> Client::answers(Link& link, std::span<const Operation> operations, const CallLimits& limit)
+{
+  std::vector<Answer> all;
+  auto next = static_cast<std::int32_t>(m_last_number - static_cast<std::int32_t>(operations.size()) + 1);
+  while (all.size() < operations.size()) {
+    const auto frame = awaited_frame(link, limit);
+    if (!frame) {
+      return frame.error();
+    }
+    const auto head = received(*frame);
+    if (!head) {
+      return nonsense(link);
+    }
+    if (keep_event(*head) || is_old(*head, next)) {
+      continue;
+    }
+    const Operation& operation = operations[all.size()];
+    auto answer = head->number == number_of(operation, next) ? answer_to(operation, *head) : std::nullopt;
+    if (!answer) {
+      return nonsense(link);
+    }
+    m_last_zxid = std::max(m_last_zxid, answer->zxid);
+    all.push_back(*std::move(answer));
+    ++next;
+  }
+  return all;
+}
+
+Result<Client::Link> Client::open_link(const Endpoint& member, const CallLimits& limit) const
+{
+  auto stream = ByteStream::open(member, *m_clock, limit);
+  if (!stream) {
+    return stream.error();
+  }
+  Link link{*std::move(stream), {}};
+  if (const auto early = link.stream.decrypt_into(link.feed()); !early) {
+    return early.error();
+  }
+  return link;
+}
+
+// Attaches the session, or begins one, on a new connection to the member, and sends the operations in the same write. Replaces the
+// connection.
+Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, std::span<const Operation> operations,
+                                                   const CallLimits& limit)
+{
+  auto link = open_link(member, limit);
+  if (!link) {
+    return link.error();
+  }
+  std::vector<Operation> all;
+  if (!m_spec.user.empty()) {
+    all.push_back(digest_auth(m_spec.user, m_spec.password));
+  }
+  all.insert(all.end(), operations.begin(), operations.end());
+  const Instant before = m_clock->now();
+  const bool is_new = m_session.id == 0;
+  const std::string request =
+      framed(connect_request(m_session, m_last_zxid, static_cast<std::int32_t>(m_timeout.count())));
+  if (const auto sent = link->stream.send(request + frames_of(all), limit); !sent) {
+    return sent.error();
+  }
+  const auto frame = awaited_frame(*link, limit);
+  if (!frame) {
+    return frame.error();
+  }
+  const auto answer = connected(*frame);
+  if (!answer ||
+      (answer->timeout_ms > 0 && (answer->session.id == 0 || (!is_new && answer->session.id != m_session.id)))) {
+    return nonsense(*link);
+  }
+  if (answer->timeout_ms == 0) {
+    forget_session();
+    return Error{ErrorCode::unreachable, link->stream.where() + " says that the session has expired"};
+  }
+  if (is_new) {
+    m_session = answer->session;
+    m_term = {.from = before, .length = Millis(answer->timeout_ms)};
+    ++m_session_number;
+  }
+  m_events.clear();
+  ++m_connection_number;
+  m_link = *std::move(link);
+  auto answered = answers(*m_link, all, limit);
+  if (!answered) {
+    m_link.reset();
+    return answered.error();
+  }
+  if (!m_spec.user.empty()) {
+    if (!answered->front().is_ok()) {
+      return error_of(Code::auth_failed, where());
+    }
+    answered->erase(answered->begin());
+  }
+  m_attached = {.from = before, .length = Millis(answer->timeout_ms)};
+  return answered;
+}
+
+// A deterministic order would send all clients to the first member.
+std::vector<Endpoint> Client::members_in_random_order()
+{
+  std::vector<Endpoint> members = m_spec.members;
+  for (std::size_t left = members.size(); left > 1; --left) {
+    std::swap(members[left - 1], members[below(*m_rng, left)]);
+  }
+  return members;
+}
+
+// Each member that is tried gets its share of the time that is left.
+Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> operations, const CallLimits& limit)
+{
+  std::optional<Error> why;
+  const std::vector<Endpoint> members = members_in_random_order();
+  auto untried = static_cast<std::int64_t>(members.size());
+  for (const Endpoint& member : members) {
+    const Instant now = m_clock->now();
+    const CallLimits share{.deadline = now + (limit.deadline - now) / untried--, .stop = limit.stop};
+    const bool had_session = m_session.id != 0;
+    auto answered = attach_and_ask(member, operations, share);
+    if (answered || answered.error().code == ErrorCode::interrupted || (had_session && m_session.id == 0)) {
+      return answered;
+    }
+    why = more_telling(why, answered.error());
+  }
+  return *why;
+}
+
+bool Client::is_connected()
+{
+  if (!m_link) {
+    return false;
+  }
+  const CallLimits now{.deadline = m_clock->now(), .stop = StopToken::never()};
+  pollfd look{.fd = m_link->stream.fd(), .events = POLLIN, .revents = 0};
+  while (::poll(&look, 1, 0) > 0) {
+    const auto frame = next_frame(*m_link, now);
+    const auto head = frame && *frame ? received(**frame) : std::nullopt;
+    if (!frame || (*frame && (!head || !keep_event(*head)))) {
+      drop();
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<std::vector<Answer>> Client::ask(std::span<const Operation> operations, const CallLimits& limit)
+{
+  if (limit.stop.requested()) {
+    return interrupted();
+  }
+  const bool is_too_long =
+      std::ranges::any_of(operations, [](const Operation& each) { return each.body.size() + 8 > longest_request; });
+  if (is_too_long) {
+    return Error{
+        ErrorCode::server_not_ready,
+        m_spec.url + " takes no request of more than 1 MiB (the lock has too many waiters, or too long values)"};
+  }
+  if (!is_connected()) {
+    const bool had_session = m_session.id != 0;
+    auto answered = ask_members(operations, limit);
+    const bool has_expired = !answered && had_session && m_session.id == 0;
+    return has_expired ? ask_members(operations, limit) : answered;
+  }
+  if (const auto sent = m_link->stream.send(frames_of(operations), limit); !sent) {
+    drop();
+    return sent.error();
+  }
+  auto answered = answers(*m_link, operations, limit);
+  if (!answered) {
+    drop();
+  }
+  return answered;
+}
+
+Result<Answer> Client::ask(const Operation& operation, const CallLimits& limit)
+{
+  auto answered = ask(std::span(&operation, 1), limit);
+  return answered ? Result(std::move(answered->front())) : Result<Answer>(answered.error());
+}
+
+void Client::send_ahead(const Operation& operation)
+{
+  if (m_link) {
+    const CallLimits now{.deadline = m_clock->now(), .stop = StopToken::never()};
+    if (const auto sent = m_link->stream.send(frames_of(std::span(&operation, 1)), now); !sent) {
+      drop();
+    }
+  }
+}
+
+Result<std::optional<Answer>> Client::prove(const Operation& change, const CallLimits& limit)
+{
+  if (m_session.id == 0) {
+    return std::optional<Answer>();
+  }
+  auto answered = ask_members(std::span(&change, 1), limit);
+  if (!answered) {
+    return m_session.id == 0 ? Result(std::optional<Answer>()) : Result<std::optional<Answer>>(answered.error());
+  }
+  if (answered->front().is_ok()) {
+    m_term = m_attached;
+  }
+  return std::optional(std::move(answered->front()));
+}
+
+Result<std::optional<WatchEvent>> Client::next_event(const CallLimits& limit)
+{
+  while (m_events.empty()) {
+    if (!m_link) {
+      return Error{ErrorCode::unreachable, "there is no connection to " + m_spec.url};
+    }
+    const auto frame = next_frame(*m_link, limit);
+    if (!frame || !*frame) {
+      if (!frame && frame.error().code != ErrorCode::interrupted) {
+        drop();
+      }
+      return frame ? Result(std::optional<WatchEvent>()) : Result<std::optional<WatchEvent>>(frame.error());
+    }
+    const auto head = received(**frame);
+    if (!head || (!keep_event(*head) && !is_old(*head, m_last_number + 1))) {
+      const Error error = nonsense(*m_link);
+      drop();
+      return error;
+    }
+  }
+  WatchEvent event = std::move(m_events.front());
+  m_events.pop_front();
+  return std::optional(std::move(event));
+}
+
+Result<Done> Client::close(const CallLimits& limit)
+{
+  if (m_session.id == 0) {
+    drop();
+    return Done{};
+  }
+  const auto answered = ask(close_session(), limit);
+  drop();
+  if (!answered) {
+    return answered.error();
+  }
+  forget_session();
+  return Done{};
+}
+
+void Client::close_ahead()
+{
+  if (m_link) {
+    send_ahead(close_session());
+    drop();
+    forget_session();
+  }
+}
+
+}  // namespace rlock::zookeeper

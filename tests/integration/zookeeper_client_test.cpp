@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client of ZooKeeper on real servers.
+#include "support/hostile_server.h"
+#include "support/test.h"
+#include "support/wait_until.h"
+#include "support/zookeeper_fixture.h"
+
+using namespace rlock::test;
+using namespace rlock::zookeeper;
+
+namespace {
+
+using rlock::BootClock;
+using rlock::CallLimits;
+using rlock::StopToken;
+
+CallLimits within(const BootClock& clock, rlock::Millis time)
+{
+  return {.deadline = clock.now() + time, .stop = StopToken::never()};
+}
+
+rlock::zookeeper::Answer asked(rlock::zookeeper::Client& client, const Operation& operation)
+{
+  const BootClock clock;
+  const auto answer = client.ask(operation, within(clock, 10s));
+  REQUIRE_MESSAGE(answer, answer.error().text);
+  return *answer;
+}
+
+}  // namespace
+
+TEST_CASE("zookeeper client: connects, creates, reads and watches, several requests in one write")
+{
+  const ZookeeperNodes servers;
+  const BootClock clock;
+  const auto client = servers.client(servers.url(), 10s, clock);
+  const std::array first{create("/a", "one", CreateMode::persistent, false),
+                         create("/a/me", "", CreateMode::ephemeral, false),
+                         sync("/a"),
+                         get_data("/a", true),
+                         get_children("/a"),
+                         exists("/b", false)};
+  const auto answers = client->ask(first, within(clock, 10s));
+  REQUIRE_MESSAGE(answers, answers.error().text);
+  CHECK((*answers)[0].is_ok());
+  CHECK((*answers)[1].stat.ephemeral_owner == client->session_id());
+  CHECK((*answers)[3].data == "one");
+  CHECK((*answers)[4].children == std::vector<std::string>{"me"});
+  CHECK((*answers)[5].code == Code::no_node);
+  CHECK(client->term().length == 10s);
+
+  const std::array parts{check("/a/me", any_version), set_data("/a", "two", 0),
+                         create("/a/c", "", CreateMode::container, false)};
+  const auto done = asked(*client, multi(parts));
+  CHECK(done.is_ok());
+  CHECK(done.parts.at(1).stat.version == 1);
+  const auto event = client->next_event(within(clock, 10s));
+  REQUIRE(event);
+  REQUIRE(event->has_value());
+  CHECK((*event)->path == "/a");
+
+  const auto refused = asked(*client, multi(parts));
+  CHECK(refused.code == Code::bad_version);
+  CHECK(refused.parts.at(1).code == Code::bad_version);
+  CHECK(asked(*client, get_data("/a", false)).data == "two");
+  CHECK(asked(*client, ping()).is_ok());
+  REQUIRE(client->close(within(clock, 10s)));
+
+  const auto other = servers.client(servers.url(), 10s, clock);
+  CHECK(asked(*other, get_children("/a")).children == std::vector<std::string>{"c"});
+}
+
+TEST_CASE("zookeeper client: the session lives through a lost connection, and a new one begins when it has expired")
+{
+  const ZookeeperNodes servers;
+  const BootClock clock;
+  const auto client = servers.client(servers.url(), 1s, clock);
+  CHECK(asked(*client, create("/me", "", CreateMode::ephemeral, false)).is_ok());
+  const auto session = client->session_id();
+  client->drop();
+  CHECK(asked(*client, exists("/me", false)).stat.ephemeral_owner == session);
+  CHECK(client->session_number() == 1);
+  CHECK(client->connection_number() == 2);
+
+  client->drop();
+  const auto other = servers.client(servers.url(), 10s, clock);
+  wait_until([&] { return asked(*other, exists("/me", false)).code == Code::no_node; }, "the session has expired");
+  CHECK(asked(*client, exists("/me", false)).code == Code::no_node);
+  CHECK(client->session_number() == 2);
+  CHECK(client->session_id() != session);
+}
+
+TEST_CASE("zookeeper client: a proof attaches the session on a new connection and moves its term")
+{
+  const ZookeeperNodes servers({.nodes = 3});
+  const BootClock clock;
+  const auto client = servers.client(servers.url(), 5s, clock);
+  CHECK(asked(*client, create("/me", "", CreateMode::ephemeral, false)).is_ok());
+  const auto session = client->session_id();
+  const SessionTerm first = client->term();
+  const Operation change = set_data("/me", "", any_version);
+  const auto proven = client->prove(change, within(clock, 10s));
+  REQUIRE_MESSAGE(proven, proven.error().text);
+  REQUIRE(proven->has_value());
+  CHECK((*proven)->stat.ephemeral_owner == session);
+  CHECK(client->term().from > first.from);
+  CHECK(client->term().length == 5s);
+  CHECK(client->session_id() == session);
+  CHECK(client->connection_number() == 2);
+  CHECK(asked(*client, exists("/me", false)).stat.version == 1);
+
+  const SessionTerm last = client->term();
+  CHECK(asked(*client, remove("/me", any_version)).is_ok());
+  const auto gone = client->prove(change, within(clock, 10s));
+  REQUIRE(gone);
+  REQUIRE(gone->has_value());
+  CHECK((*gone)->code == Code::no_node);
+  CHECK(client->term().from == last.from);
+}
+
+TEST_CASE("zookeeper client: a member that is dead or hangs is passed over")
+{
+  ZookeeperNodes servers({.nodes = 3});
+  const BootClock clock;
+  const int leader = servers.leader();
+  const int follower = leader == 1 ? 2 : 1;
+  servers.stop(follower);
+  const auto client = servers.client(servers.url(), 10s, clock);
+  for (int i = 0; i < 4; ++i) {
+    CHECK(asked(*client, sync("/")).is_ok());
+    client->drop();
+  }
+  servers.resume(follower);
+  servers.kill(follower);
+  for (int i = 0; i < 4; ++i) {
+    CHECK(asked(*client, sync("/")).is_ok());
+    client->drop();
+  }
+}
+
+TEST_CASE("zookeeper client: nodes of a user are for those who know the password")
+{
+  const ZookeeperNodes servers;
+  const BootClock clock;
+  const auto owner = servers.client(servers.url("", "bob:hunter2@"), 10s, clock);
+  CHECK(asked(*owner, create("/own", "x", CreateMode::persistent, true)).is_ok());
+  owner->drop();
+  CHECK(asked(*owner, get_data("/own", false)).data == "x");
+  const auto other = servers.client(servers.url("", "bob:wrong@"), 10s, clock);
+  CHECK(asked(*other, get_data("/own", false)).code == Code::no_auth);
+}
+
+TEST_CASE("zookeeper client: a server that says nothing, hangs up or says nonsense is an error within the time")
+{
+  struct Row {
+    const char* name;
+    Script script;
+  };
+  const Row rows[]{
+      {"nothing", says("")},
+      {"nonsense", says(std::string(100, '\xff'))},
+      {"no ZooKeeper", answers("HTTP/1.1 400 Bad Request\r\n\r\nthis is no ZooKeeper, and long enough for a frame")},
+      {"a frame without an end", says(std::string("\x00\xff\xff\xff", 4))},
+      {"drips", drips(std::string(1000, '\0'))},
+      {"an empty frame", says(std::string(4, '\0'))},
+      {"hangs up", [](const Peer& peer) { [[maybe_unused]] const auto request = peer.hear_some(); }}};
+  const BootClock clock;
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.name));
+    const HostileServer server(row.script, Endpoint::Kind::tcp);
+    const auto endpoint = parse_zookeeper_url("zookeeper://127.0.0.1:" + std::to_string(server.port()));
+    rlock::zookeeper::Client client(connection_spec(*endpoint), 10s, clock, std::make_unique<rlock::SystemRng>());
+    const auto start = clock.now();
+    const auto answer = client.ask(sync("/"), within(clock, 1s));
+    REQUIRE(!answer);
+    CHECK_MESSAGE((answer.error().code == ErrorCode::unreachable || answer.error().code == ErrorCode::internal),
+                  answer.error().text);
+    CHECK(clock.now() - start < 5s);
+  }
+}

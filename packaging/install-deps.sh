@@ -55,7 +55,8 @@ packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev l
 for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
-    databases) builds_ferretdb=yes packages="$packages postgresql mariadb-server etcd-server etcd-client" ;;  # for the tests of locks in databases
+    databases)  # for the tests of locks in databases and consensus stores
+      builds_ferretdb=yes packages="$packages postgresql mariadb-server etcd-server etcd-client zookeeper" ;;
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
       # The sanitizers of clang; a machine may have those of one version without the package that names the version.
@@ -95,7 +96,7 @@ fi
 # The services of the databases are not started: tests start servers of their own.
 policy=/usr/sbin/policy-rc.d
 case $missing in
-  *postgresql* | *mariadb-server* | *etcd-server*)
+  *postgresql* | *mariadb-server* | *etcd-server* | *zookeeper*)
     if [ ! -e "$policy" ]; then
       printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
       as_root chmod 755 "$policy"

@@ -14,6 +14,8 @@
 #include "store/redis/redis_store.h"
 #include "store/redis/scan.h"
 #include "store/redis_transport.h"
+#include "store/zookeeper/zookeeper_backend.h"
+#include "store/zookeeper/zookeeper_checks.h"
 
 #include <algorithm>
 #include <array>
@@ -63,6 +65,13 @@ Result<std::unique_ptr<LockStore>> open_mongo(const ServerSpec&, const Endpoint&
 Result<std::unique_ptr<LockStore>> open_etcd(const ServerSpec&, const Endpoint& endpoint, const Clock& clock, StopToken)
 {
   return store_on(etcd::open_backend(etcd::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
+}
+
+Result<std::unique_ptr<LockStore>> open_zookeeper(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
+                                                  StopToken)
+{
+  return store_on(zookeeper::open_backend(zookeeper::connection_spec(endpoint), clock, std::make_unique<SystemRng>()),
+                  clock);
 }
 
 std::string postgres_rights(const Endpoint& endpoint, std::string_view user)
@@ -143,13 +152,26 @@ constexpr Engine etcd_engine{
                  std::string_view user) { return etcd::rights_lines(etcd::connection_spec(endpoint), user); },
 };
 
+constexpr Engine zookeeper_engine{
+    .scheme = zookeeper::scheme,
+    .parse = zookeeper::parse_zookeeper_url,
+    .open = open_zookeeper,
+    .refuses_sync = "every write to ZooKeeper is on a majority already (leave out --sync)",
+    .refuses_quorum =
+        "a ZooKeeper ensemble is no part of a quorum (give it alone; its members stand in one URL, "
+        "zookeeper://a,b,c)",
+    .refuses_tls_files = "the URL has no TLS (try zookeeper+tls://host:2281)",
+    .rights = [](const Endpoint& endpoint,
+                 std::string_view user) { return zookeeper::rights_lines(zookeeper::connection_spec(endpoint), user); },
+};
+
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)
 {
   engine.scheme = scheme;
   return engine;
 }
 
-constexpr std::array<Engine, 9> engines{
+constexpr std::array<Engine, 11> engines{
     Engine{.scheme = "redis", .parse = parse_url, .open = open_redis, .password_variable = "REDISCLI_AUTH"},
     postgres_engine,
     with_scheme(postgres_engine, "postgres"),
@@ -159,6 +181,8 @@ constexpr std::array<Engine, 9> engines{
     with_scheme(mongo_engine, mongo::srv_scheme),
     etcd_engine,
     with_scheme(etcd_engine, etcd::tls_scheme),
+    zookeeper_engine,
+    with_scheme(zookeeper_engine, zookeeper::tls_scheme),
 };
 
 std::vector<Engine>& added_engines()

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/zookeeper/zookeeper_backend.h"
+
+#include <fnmatch.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+#include "base/text.h"
+#include "store/zookeeper/zookeeper_checks.h"
+#include "store/zookeeper/zookeeper_client.h"
+#include "store/zookeeper/zookeeper_layout.h"
+#include "store/zookeeper/zookeeper_listener.h"
+#include "store/zookeeper/zookeeper_presences.h"
+
+namespace rlock::zookeeper {
+namespace {
+
+using record::Change;
+using record::Commit;
+using record::Committed;
+using record::Conflict;
+using record::PresenceGone;
+using record::Snapshot;
+using record::Version;
+
+// Records that are of no use any more are deleted by now and then one commit.
+constexpr std::uint64_t commits_per_cleaning = 128;
+constexpr std::size_t looks_per_cleaning = 32;
+
+// A version of a record: that of its node, and that of the node `deletions`.
+struct Versions {
+  std::int32_t record = 0;
+  std::int32_t deletions = 0;
+};
+
+Version text_of(const Versions& versions)
+{
+  return std::to_string(versions.record) + "." + std::to_string(versions.deletions);
+}
+
+Versions versions_of(const Version& text)
+{
+  Versions versions;
+  const auto dot = text.find('.');
+  std::from_chars(text.data(), text.data() + dot, versions.record);
+  std::from_chars(text.data() + dot + 1, text.data() + text.size(), versions.deletions);
+  return versions;
+}
+
+// The parts of a commit, and which of them are what.
+struct Parts {
+  std::vector<Operation> operations;
+  std::size_t events_at = 0;
+  std::size_t needed_at = 0;
+  std::size_t listeners_at = 0;
+};
+
+// The first part that failed.
+std::size_t failed_part(const Answer& answer)
+{
+  const auto found = std::ranges::find_if(answer.parts, [](const Answer& part) { return !part.is_ok(); });
+  return static_cast<std::size_t>(found - answer.parts.begin());
+}
+
+class ZookeeperBackend final : public record::Backend {
+ public:
+  ZookeeperBackend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
+      : m_layout(spec.chroot),
+        m_is_private(!spec.user.empty()),
+        m_rng(std::move(rng)),
+        m_shared(std::make_shared<SharedClient>(SharedClient{
+            .client = std::make_shared<Client>(std::move(spec), default_ttl, clock, std::make_unique<SystemRng>()),
+            .changed = {}})),
+        m_client(*m_shared->client),
+        m_presences(m_shared->client, m_layout, clock),
+        m_clock(clock),
+        m_process(::getpid())
+  {
+  }
+  // A session without a presence is of no use to anybody.
+  ~ZookeeperBackend() override
+  {
+    if (m_process == ::getpid() && m_shared.use_count() == 1 && !m_presences.shares_session()) {
+      m_client.close_ahead();
+    }
+  }
+  ZookeeperBackend(const ZookeeperBackend&) = delete;
+  ZookeeperBackend& operator=(const ZookeeperBackend&) = delete;
+
+  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
+  {
+    const std::string path = m_layout.record(name);
+    const std::array questions{sync(path), exists(m_layout.deletions(), false), get_data(path, false),
+                               get_children(path)};
+    const std::int64_t time_us = wall_clock_ms() * 1000;
+    auto answers = ask_tree(questions, limit);
+    if (!answers) {
+      return answers.error();
+    }
+    const Answer& record = (*answers)[2];
+    const Answer& children = (*answers)[3];
+    m_deletions = (*answers)[1].stat.version;
+    m_presences.note_read();
+    m_listeners.clear();
+    Snapshot state{.version = {}, .bytes = {}, .time_us = time_us, .listeners = {}};
+    if (record.code == Code::no_node || children.code == Code::no_node) {
+      return state;  // or it was deleted between the two: a commit that creates it is refused if it is there again
+    }
+    const auto data = record_data(record.data);
+    if (!data) {
+      return Error{ErrorCode::config, "the node " + printable(path) + " on " + m_client.where() +
+                                          " has no record of a lock that this rlock knows"};
+    }
+    state.version = text_of({.record = record.stat.version, .deletions = m_deletions});
+    state.bytes = data->bytes;
+    m_listeners_of = name;
+    for (const std::string& child : children.children) {
+      if (auto channel = channel_of_listener(child, name)) {
+        m_listeners.push_back({.channel = *channel, .path = path + "/" + child});
+        state.listeners.push_back(*std::move(channel));
+      }
+    }
+    std::ranges::sort(state.listeners);
+    return state;
+  }
+
+  Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
+                          const CallLimits& limit) override
+  {
+    const auto inboxes = inboxes_for(name, change.messages, limit);
+    if (!inboxes) {
+      return inboxes.error();
+    }
+    bool knows_log = change.log.first_kept || change.log.last_kept;
+    for (int tries = 0;; ++tries) {
+      auto parts = parts_of(name, version, change, knows_log, limit);
+      if (!parts) {
+        return parts.error();
+      }
+      parts->listeners_at = parts->operations.size();
+      parts->operations.insert(parts->operations.end(), inboxes->begin(), inboxes->end());
+      const auto answer = m_client.ask(multi(parts->operations), limit);
+      if (!answer) {
+        return answer.error();
+      }
+      if (answer->is_ok()) {
+        for (const record::PresenceId& id : change.needed) {
+          m_presences.note_made(id);
+        }
+        clean_now_and_then(limit);
+        const auto deletions = version.empty() ? m_deletions : versions_of(version).deletions;
+        return Commit{Committed{text_of({.record = answer->parts.at(1).stat.version, .deletions = deletions})}};
+      }
+      const std::size_t failed = failed_part(*answer);
+      const bool is_of_log = failed >= parts->events_at && failed < parts->needed_at;
+      if (is_of_log && tries < most_tries && (answer->code == Code::node_exists || answer->code == Code::no_node)) {
+        knows_log = true;
+        continue;
+      }
+      return refused(*answer, failed, *parts);
+    }
+  }
+
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
+  {
+    const auto made = make_tree(limit);
+    if (!made) {
+      return made.error();
+    }
+    auto source = std::make_unique<WatchingSource>(m_shared, m_layout, m_clock);
+    const auto listening = source->listen(channels, limit);
+    return listening ? Result<std::unique_ptr<MessageSource>>(std::move(source)) : listening.error();
+  }
+
+  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
+  {
+    const std::string path = m_layout.events(name);
+    const std::array questions{sync(path), get_children(path)};
+    auto found = ask_tree(questions, limit);
+    if (!found) {
+      return found.error();
+    }
+    std::ranges::sort((*found)[1].children);
+    std::vector<Operation> reads;
+    for (const std::string& child : (*found)[1].children) {
+      reads.push_back(get_data(path + "/" + child, false));
+    }
+    std::vector<std::string> entries;
+    if (reads.empty()) {
+      return entries;
+    }
+    auto answers = m_client.ask(reads, limit);
+    if (!answers) {
+      return answers.error();
+    }
+    for (Answer& each : *answers) {
+      if (each.is_ok()) {  // else it was deleted meanwhile
+        entries.push_back(std::move(each.data));
+      }
+    }
+    return entries;
+  }
+
+  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
+  {
+    const std::string parent = which == Which::held ? m_layout.locks() : m_layout.all_events();
+    const std::array questions{sync(parent), get_children(parent)};
+    const auto found = ask_tree(questions, limit);
+    if (!found) {
+      return found.error();
+    }
+    const std::string pattern(glob);
+    std::vector<std::string> names;
+    for (const std::string& child : (*found)[1].children) {
+      auto name = text_of_node(child);
+      if (name && ::fnmatch(pattern.c_str(), name->c_str(), 0) == 0) {
+        names.push_back(*std::move(name));
+      }
+    }
+    std::ranges::sort(names);
+    return which == Which::held ? held_of(names, limit) : names;
+  }
+
+  Result<Done> erase(std::string_view name, const CallLimits& limit) override
+  {
+    const std::string path = m_layout.record(name);
+    const std::string log = m_layout.events(name);
+    const std::array questions{sync(path), get_children(path), get_children(log)};
+    const auto found = ask_tree(questions, limit);
+    if (!found) {
+      return found.error();
+    }
+    std::vector<Operation> parts;
+    for (const auto& [parent, children] : {std::pair(path, (*found)[1]), std::pair(log, (*found)[2])}) {
+      for (const std::string& child : children.children) {
+        parts.push_back(zookeeper::remove(parent + "/" + child, any_version));
+      }
+      if (children.is_ok()) {
+        parts.push_back(zookeeper::remove(parent, any_version));
+      }
+    }
+    parts.push_back(set_data(m_layout.deletions(), {}, any_version));
+    const auto erased = m_client.ask(multi(parts), limit);
+    if (!erased) {
+      return erased.error();
+    }
+    return erased->is_ok() ? Result(Done{}) : Result<Done>(error_of(erased->code, m_client.where()));
+  }
+
+  Result<std::vector<Finding>> check_server(const CallLimits& limit) override
+  {
+    return zookeeper::check_server(m_client, m_clock, limit);
+  }
+  record::Presences* presences() override { return &m_presences; }
+  void drop_connection() override { m_client.drop(); }
+
+ private:
+  struct Listener {
+    std::string channel;
+    std::string path;
+  };
+  static constexpr int most_tries = 3;
+
+  // Makes what is missing of the chroot and of the directories.
+  Result<Done> make_tree(const CallLimits& limit)
+  {
+    std::vector<Operation> creations;
+    for (const std::string& path : m_layout.directories()) {
+      creations.push_back(create(path, {}, CreateMode::persistent, m_is_private && path.starts_with(m_layout.root())));
+    }
+    const auto answers = m_client.ask(creations, limit);
+    if (!answers) {
+      return answers.error();
+    }
+    for (const Answer& each : *answers) {
+      if (!each.is_ok() && each.code != Code::node_exists) {
+        return error_of(each.code, m_client.where());
+      }
+    }
+    return Done{};
+  }
+
+  // Asks; if a node is missing, makes the directories and asks again.
+  Result<std::vector<Answer>> ask_tree(std::span<const Operation> questions, const CallLimits& limit)
+  {
+    auto answers = m_client.ask(questions, limit);
+    if (answers && !m_knows_tree &&
+        std::ranges::any_of(*answers, [](const Answer& each) { return each.code == Code::no_node; })) {
+      if (const auto made = make_tree(limit); !made) {
+        return made.error();
+      }
+      answers = m_client.ask(questions, limit);
+    }
+    if (!answers) {
+      return answers;
+    }
+    for (const Answer& each : *answers) {
+      if (!each.is_ok() && each.code != Code::no_node) {
+        return error_of(each.code, m_client.where());
+      }
+    }
+    m_knows_tree = true;
+    return answers;
+  }
+
+  // The parts that put the messages into the inboxes of the listeners that the last read has seen.
+  Result<std::vector<Operation>> inboxes_for(std::string_view name, std::span<const Message> messages,
+                                             const CallLimits& limit)
+  {
+    std::vector<Operation> reads;
+    std::vector<const Listener*> to;
+    for (const Listener& each : m_listeners) {
+      const bool gets_one = m_listeners_of == name && std::ranges::any_of(messages, [&](const Message& message) {
+                              return message.channel == each.channel;
+                            });
+      if (gets_one) {
+        reads.push_back(get_data(each.path, false));
+        to.push_back(&each);
+      }
+    }
+    if (reads.empty()) {
+      return std::vector<Operation>();
+    }
+    const auto answers = m_client.ask(reads, limit);
+    if (!answers) {
+      return answers.error();
+    }
+    std::vector<Operation> parts;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const Answer& old = (*answers)[i];
+      if (!old.is_ok()) {
+        continue;  // the listener is gone
+      }
+      Inbox inbox = inbox_of(old.data);
+      for (const Message& message : messages) {
+        if (message.channel == to[i]->channel) {
+          inbox.texts.push_back(message.text);
+          ++inbox.last;
+        }
+      }
+      if (inbox.texts.size() > longest_inbox) {
+        inbox.texts.erase(inbox.texts.begin(), inbox.texts.end() - longest_inbox);
+      }
+      parts.push_back(set_data(to[i]->path, encoded(inbox), old.stat.version));
+    }
+    return parts;
+  }
+
+  // `knows_log`: asks which entries are there.
+  Result<Parts> parts_of(std::string_view name, const Version& version, const Change& change, bool knows_log,
+                         const CallLimits& limit)
+  {
+    const std::string path = m_layout.record(name);
+    const std::string data = encoded(change.bytes, change.face);
+    Parts parts;
+    const Versions old = version.empty() ? Versions{.record = 0, .deletions = m_deletions} : versions_of(version);
+    parts.operations = {
+        check(m_layout.deletions(), old.deletions),
+        version.empty() ? create(path, data, CreateMode::persistent, m_is_private) : set_data(path, data, old.record)};
+    parts.events_at = parts.operations.size();
+    if (const auto added = add_log(name, change.log, knows_log, parts.operations, limit); !added) {
+      return added.error();
+    }
+    parts.needed_at = parts.operations.size();
+    for (const record::PresenceId& id : change.needed) {
+      parts.operations.push_back(m_presences.needed(id));
+    }
+    return parts;
+  }
+
+  Result<Done> add_log(std::string_view name, const record::LogChange& log, bool knows_log,
+                       std::vector<Operation>& parts, const CallLimits& limit)
+  {
+    std::vector<std::string> there;
+    if (knows_log) {
+      const std::array questions{create(m_layout.events(name), {}, CreateMode::container, m_is_private),
+                                 get_children(m_layout.events(name))};
+      auto answers = m_client.ask(questions, limit);
+      if (!answers) {
+        return answers.error();
+      }
+      there = std::move((*answers)[1].children);
+    }
+    const std::size_t head = m_layout.events(name).size() + 1;
+    for (const std::string& node : there) {
+      std::int64_t id = 0;
+      std::from_chars(node.data(), node.data() + node.size(), id);
+      const bool is_written =
+          std::ranges::any_of(log.written, [&](const record::LoggedEvent& event) { return event.id == id; });
+      const bool is_over = (log.first_kept && id < *log.first_kept) || (log.last_kept && id > *log.last_kept);
+      if (is_over && !is_written) {
+        parts.push_back(zookeeper::remove(m_layout.events(name) + "/" + node, any_version));
+      }
+    }
+    for (const record::LoggedEvent& event : log.written) {
+      const std::string path = m_layout.event(name, event.id);
+      const bool is_there = std::ranges::find(there, path.substr(head)) != there.end();
+      parts.push_back(is_there ? set_data(path, event.entry, any_version)
+                               : create(path, event.entry, CreateMode::persistent, m_is_private));
+    }
+    return Done{};
+  }
+
+  Result<Commit> refused(const Answer& answer, std::size_t failed, const Parts& parts)
+  {
+    const bool is_change =
+        answer.code == Code::bad_version || answer.code == Code::no_node || answer.code == Code::node_exists;
+    if (!is_change) {
+      return error_of(answer.code, m_client.where());
+    }
+    const bool is_presence = failed >= parts.needed_at && failed < parts.listeners_at;
+    return is_presence && answer.code == Code::no_node ? Commit{PresenceGone{}} : Commit{Conflict{}};
+  }
+
+  Result<std::vector<std::string>> held_of(const std::vector<std::string>& names, const CallLimits& limit)
+  {
+    std::vector<Operation> reads;
+    for (const std::string& name : names) {
+      reads.push_back(get_data(m_layout.record(name), false));
+    }
+    std::vector<std::string> held;
+    if (reads.empty()) {
+      return held;
+    }
+    const auto answers = m_client.ask(reads, limit);
+    if (!answers) {
+      return answers.error();
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto data = (*answers)[i].is_ok() ? record_data((*answers)[i].data) : std::nullopt;
+      if (data && !data->face.holder.empty()) {
+        held.push_back(names[i]);
+      }
+    }
+    return held;
+  }
+
+  // Deletes some of the records that are of no use any more. A failure is of no account.
+  void clean_now_and_then(const CallLimits& limit)
+  {
+    if (below(*m_rng, commits_per_cleaning) != 0) {
+      return;
+    }
+    const auto found = m_client.ask(get_children(m_layout.locks()), limit);
+    if (!found || found->children.empty()) {
+      return;
+    }
+    const std::size_t count = std::min(found->children.size(), looks_per_cleaning);
+    const auto first = static_cast<std::size_t>(below(*m_rng, found->children.size() - count + 1));
+    std::vector<Operation> reads;
+    for (std::size_t i = first; i < first + count; ++i) {
+      reads.push_back(get_data(m_layout.locks() + "/" + found->children[i], false));
+    }
+    const auto answers = m_client.ask(reads, limit);
+    const std::int64_t now_us = wall_clock_ms() * 1000;
+    for (std::size_t i = 0; answers && i < count; ++i) {
+      const Answer& each = (*answers)[i];
+      const auto data = each.is_ok() ? record_data(each.data) : std::nullopt;
+      if (data && data->face.forget_us != 0 && data->face.forget_us < now_us) {
+        const std::array parts{
+            zookeeper::remove(m_layout.locks() + "/" + found->children[first + i], each.stat.version),
+            set_data(m_layout.deletions(), {}, any_version)};
+        [[maybe_unused]] const auto deleted = m_client.ask(multi(parts), limit);
+      }
+    }
+  }
+
+  const Layout m_layout;
+  const bool m_is_private;
+  const std::unique_ptr<Rng> m_rng;
+  std::shared_ptr<SharedClient> m_shared;
+  Client& m_client;
+  NodePresences m_presences;
+  const Clock& m_clock;
+  const pid_t m_process;
+  bool m_knows_tree = false;
+  std::int32_t m_deletions = 0;       // at the last read
+  std::string m_listeners_of;         // the lock of the last read
+  std::vector<Listener> m_listeners;  // of that lock
+};
+
+}  // namespace
+
+std::unique_ptr<record::Backend> open_backend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
+{
+  return std::make_unique<ZookeeperBackend>(std::move(spec), clock, std::move(rng));
+}
+
+}  // namespace rlock::zookeeper

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/zookeeper/zookeeper_checks.h"
+
+#include <poll.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+#include "base/duration.h"
+#include "base/text.h"
+#include "base/wait.h"
+#include "store/record/server_findings.h"
+#include "store/zookeeper/zookeeper_layout.h"
+
+namespace rlock::zookeeper {
+namespace {
+
+using record::fail;
+using record::ok;
+using record::warn;
+
+// The text behind `head` on its line; empty: there is none.
+std::string line_after(std::string_view text, std::string_view head)
+{
+  const auto at = text.find(head);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  text.remove_prefix(at + head.size());
+  return printable(text.substr(0, text.find_first_of(",-\n\r ")));
+}
+
+bool is_too_old(const std::string& version)
+{
+  return version.starts_with("3.") && version.size() > 3 && version[2] < '5' && version[3] == '.';
+}
+
+Finding version(const ServerFacts& facts)
+{
+  std::string found;
+  for (const MemberFacts& member : facts.members) {
+    if (is_too_old(member.version)) {
+      return fail("version", member.where + " runs ZooKeeper " + member.version, "run ZooKeeper 3.5 or later");
+    }
+    found = member.version.empty() ? found : member.version;
+  }
+  return found.empty() ? Finding{"version", CheckStatus::unknown, "the members do not tell",
+                                 "allow srvr in 4lw.commands.whitelist"}
+                       : ok("version", "ZooKeeper " + found);
+}
+
+Finding members(const ServerFacts& facts)
+{
+  std::string silent;
+  for (const MemberFacts& member : facts.members) {
+    silent += member.answers ? "" : (silent.empty() ? "" : ", ") + member.where;
+  }
+  if (!silent.empty()) {
+    return warn("members", "no answer from " + silent, "start the member, or take it out of the URL");
+  }
+  const bool is_alone = facts.members.front().mode == "standalone";
+  if (is_alone) {
+    return warn("members", "one server: while it is down, no lock is taken or renewed",
+                "run an ensemble of three or five");
+  }
+  return facts.members.size() == 1
+             ? warn("members", "the URL names one member", "name all members: zookeeper://a,b,c")
+             : ok("members", "all " + std::to_string(facts.members.size()) + " of the URL answer");
+}
+
+Finding session(const ServerFacts& facts)
+{
+  const std::string found =
+      "a session of " + show(facts.session) + " where " + show(facts.asked_for) + " was asked for";
+  return facts.session == facts.asked_for ? ok("sessions", "a session of " + show(facts.session))
+                                          : warn("sessions", found + ": a lease lasts as long as the session",
+                                                 "set minSessionTimeout and maxSessionTimeout of the members");
+}
+
+Finding wake_up(const ServerFacts&) { return ok("messages", "a watch wakes a waiter at once"); }
+
+Finding encryption(const ServerFacts& facts)
+{
+  return record::encryption_finding(facts.uses_tls, facts.is_this_host,
+                                    "set up a secureClientPort at the members, and use zookeeper+tls://");
+}
+
+// Asks a member for itself, on a connection of its own.
+MemberFacts member_facts(const Endpoint& member, const Clock& clock, const CallLimits& limit)
+{
+  MemberFacts facts{.where = member.shown(), .version = {}, .mode = {}};
+  auto stream = ByteStream::open(member, clock, limit);
+  if (!stream || !stream->send("srvr", limit)) {
+    return facts;
+  }
+  facts.answers = true;
+  std::string text;
+  while (text.size() < longest_request && wait_for(stream->fd(), POLLIN, clock, limit) == Waited::ready &&
+         stream->read_into([&](std::string_view bytes) { text += bytes; })) {
+  }
+  read_srvr(text, facts);
+  return facts;
+}
+
+}  // namespace
+
+void read_srvr(std::string_view text, MemberFacts& facts)
+{
+  facts.version = line_after(text, "Zookeeper version: ");
+  facts.mode = line_after(text, "Mode: ");
+  if (text.find("not currently serving requests") != std::string_view::npos) {
+    facts.answers = false;
+  }
+}
+
+std::vector<Finding> findings_of(const ServerFacts& facts)
+{
+  std::vector<Finding> findings;
+  for (const auto rule : {version, members, session, wake_up, encryption}) {
+    findings.push_back(rule(facts));
+  }
+  return findings;
+}
+
+Result<std::vector<Finding>> check_server(Client& client, const Clock& clock, const CallLimits& limit)
+{
+  if (const auto answer = client.ask(sync("/"), limit); !answer) {
+    return answer.error();
+  }
+  const ConnectionSpec& spec = client.spec();
+  ServerFacts facts{.members = {},
+                    .session = client.term().length,
+                    .asked_for = client.asked_for(),
+                    .uses_tls = spec.uses_tls,
+                    .is_this_host = spec.is_this_host};
+  auto unasked = static_cast<std::int64_t>(spec.members.size());
+  for (const Endpoint& member : spec.members) {
+    const Instant now = clock.now();
+    facts.members.push_back(
+        member_facts(member, clock, {.deadline = now + (limit.deadline - now) / (unasked-- + 1), .stop = limit.stop}));
+  }
+  return findings_of(facts);
+}
+
+// The first two lines make what is missing; each node that rlock makes then has the rights of its user.
+std::string rights_lines(const ConnectionSpec& spec, std::string_view user)
+{
+  const Layout layout(spec.chroot);
+  const std::string login(user);
+  std::string lines = "addauth digest " + login + ":PASSWORD\n";
+  for (const std::string& path : layout.directories()) {
+    lines += "create " + path + "\n";
+    if (path.starts_with(layout.root())) {
+      lines += "setAcl " + path + " auth:" + login + ":cdrwa\n";
+    }
+  }
+  return lines;
+}
+
+}  // namespace rlock::zookeeper

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/zookeeper/zookeeper_listener.h"
+
+#include <fcntl.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+#include "base/wait.h"
+
+namespace rlock::zookeeper {
+namespace {
+
+constexpr std::chrono::microseconds longest_pause{
+    5000};  // between two tries to change a record that others change as well
+
+constexpr Millis longest_reading{500};  // of messages whose event has come
+
+std::string hex_of(std::uint64_t number)
+{
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string hex;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    hex += digits[number >> shift & 15U];
+  }
+  return hex;
+}
+
+}  // namespace
+
+WatchingSource::WatchingSource(std::shared_ptr<SharedClient> shared, Layout layout, const Clock& clock)
+    : m_shared(std::move(shared)),
+      m_client(*m_shared->client),
+      m_layout(std::move(layout)),
+      m_clock(clock),
+      m_readable(::open("/dev/null", O_RDONLY | O_CLOEXEC))
+{
+}
+
+WatchingSource::~WatchingSource()
+{
+  for (const Node& node : m_nodes) {
+    if (m_client.session_number() == m_session) {
+      m_client.send_ahead(remove(node.path, any_version));
+    }
+    m_shared->changed.erase(node.path);
+  }
+}
+
+// The node comes with a new version of the record, or with a record.
+Result<Done> WatchingSource::make(Node& node, const CallLimits& limit)
+{
+  const std::string record = m_layout.record(node.lock);
+  const bool is_private = !m_client.spec().user.empty();
+  for (;;) {
+    const std::array look{sync(record), get_data(record, false)};
+    const auto state = m_client.ask(look, limit);
+    if (!state) {
+      return state.error();
+    }
+    const Answer& old = (*state)[1];
+    if (!old.is_ok() && old.code != Code::no_node) {
+      return error_of(old.code, m_client.where());
+    }
+    node.path = record + "/" + listener_name(hex_of(m_rng.next()), node.lock, node.channel);
+    const std::array parts{old.is_ok() ? set_data(record, old.data, old.stat.version)
+                                       : create(record, encoded({}, {}), CreateMode::persistent, is_private),
+                           create(node.path, encoded(Inbox{}), CreateMode::ephemeral, is_private)};
+    const std::array write{multi(parts), get_data(node.path, true)};
+    const auto made = m_client.ask(write, limit);
+    if (!made) {
+      return made.error();
+    }
+    const Answer& answer = (*made)[0];
+    if (answer.is_ok()) {
+      return Done{};
+    }
+    if (answer.code != Code::bad_version && answer.code != Code::node_exists && answer.code != Code::no_node) {
+      return error_of(answer.code, m_client.where());
+    }
+    const Instant until = m_clock.now() + std::chrono::microseconds(below(m_rng, longest_pause.count()));
+    if (until >= limit.deadline) {
+      return Error{ErrorCode::unreachable, "no answer in time from " + m_client.where()};
+    }
+    if (m_clock.sleep_until(until, limit.stop) == Wake::stopped) {
+      return interrupted();
+    }
+  }
+}
+
+Result<Done> WatchingSource::listen(std::span<const LockChannel> channels, const CallLimits& limit)
+{
+  for (const LockChannel& each : channels) {
+    Node node{.lock = std::string(each.lock), .channel = std::string(each.channel), .path = {}};
+    const auto made = make(node, limit);
+    if (!made) {
+      return made;
+    }
+    if (m_nodes.empty()) {
+      m_session = m_client.session_number();
+      m_connection = m_client.connection_number();
+    }
+    m_nodes.push_back(std::move(node));
+  }
+  return Done{};
+}
+
+bool WatchingSource::must_read(const Node& node) const
+{
+  return is_connected_anew() || m_shared->changed.contains(node.path);
+}
+
+// Keeps the events that have come, of all listeners.
+Result<Done> WatchingSource::take_events(const CallLimits& limit)
+{
+  for (CallLimits next = limit;; next.deadline = m_clock.now()) {
+    const auto event = m_client.next_event(next);
+    if (!event) {
+      return event.error();
+    }
+    if (!*event) {
+      return Done{};
+    }
+    m_shared->changed.insert((*event)->path);
+  }
+}
+
+// Reads and watches the nodes again that have changed; all, if the connection is another one.
+Result<Done> WatchingSource::read_changed(const CallLimits& limit)
+{
+  std::vector<Operation> questions;
+  std::vector<Node*> asked;
+  for (Node& node : m_nodes) {
+    if (must_read(node)) {
+      questions.push_back(get_data(node.path, true));
+      asked.push_back(&node);
+      m_shared->changed.erase(node.path);
+    }
+  }
+  if (questions.empty()) {
+    return Done{};
+  }
+  const auto answers = m_client.ask(questions, limit);
+  if (!answers) {
+    return answers.error();
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const Answer& answer = (*answers)[i];
+    if (answer.code == Code::no_node) {
+      return Error{ErrorCode::unreachable, "the session with " + m_client.where() + " has ended"};
+    }
+    if (!answer.is_ok()) {
+      return error_of(answer.code, m_client.where());
+    }
+    const Inbox inbox = inbox_of(answer.data);
+    const std::int64_t first = inbox.last - static_cast<std::int64_t>(inbox.texts.size()) + 1;
+    for (std::int64_t number = std::max(first, asked[i]->last + 1); number <= inbox.last; ++number) {
+      m_heard.push_back({asked[i]->channel, inbox.texts[static_cast<std::size_t>(number - first)]});
+    }
+    asked[i]->last = std::max(asked[i]->last, inbox.last);
+  }
+  m_connection = m_client.connection_number();
+  return Done{};
+}
+
+Result<std::optional<Message>> WatchingSource::next(const CallLimits& limit)
+{
+  while (m_heard.empty()) {
+    if (m_client.session_number() != m_session) {
+      return Error{ErrorCode::unreachable, "the session with " + m_client.where() + " has ended"};
+    }
+    const bool has_work = std::ranges::any_of(m_nodes, [&](const Node& node) { return must_read(node); });
+    if (!has_work && m_client.fd() >= 0) {
+      if (const auto taken = take_events(limit); !taken && taken.error().code == ErrorCode::interrupted) {
+        return taken.error();
+      }
+    }
+    // An answer must be waited for, also where the caller only looks.
+    const CallLimits reading{.deadline = std::max(limit.deadline, m_clock.now() + longest_reading), .stop = limit.stop};
+    if (m_client.fd() < 0 || std::ranges::any_of(m_nodes, [&](const Node& node) { return must_read(node); })) {
+      if (m_client.fd() < 0) {
+        m_connection = 0;
+      }
+      if (const auto read = read_changed(reading); !read) {
+        return read.error();
+      }
+    } else if (m_clock.now() >= limit.deadline) {
+      return std::optional<Message>();
+    }
+    if (m_heard.empty() && m_clock.now() >= limit.deadline) {
+      return std::optional<Message>();
+    }
+  }
+  Message message = std::move(m_heard.front());
+  m_heard.pop_front();
+  return std::optional(std::move(message));
+}
+
+int WatchingSource::fd() const
+{
+  const bool has_work = !m_heard.empty() || m_client.fd() < 0 || m_client.has_event() ||
+                        std::ranges::any_of(m_nodes, [&](const Node& node) { return must_read(node); });
+  return has_work ? m_readable.get() : m_client.fd();
+}
+
+}  // namespace rlock::zookeeper

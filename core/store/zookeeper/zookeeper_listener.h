@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages to a client that listens: the data of an ephemeral node for each channel, which the client watches. Private to
+// store/zookeeper.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+#include "base/fd.h"
+#include "store/script/script_host.h"
+#include "store/zookeeper/zookeeper_client.h"
+#include "store/zookeeper/zookeeper_layout.h"
+
+namespace rlock::zookeeper {
+
+// A client with what its listeners share: one connection carries the events of all of them.
+struct SharedClient {
+  std::shared_ptr<Client> client;
+  std::set<std::string>
+      changed;  // watched nodes of which an event has come, and which their listener has not read again
+};
+
+// Shares the connection with the requests.
+class WatchingSource final : public MessageSource {
+ public:
+  WatchingSource(std::shared_ptr<SharedClient> shared, Layout layout, const Clock& clock);
+  ~WatchingSource() override;
+  WatchingSource(const WatchingSource&) = delete;
+  WatchingSource& operator=(const WatchingSource&) = delete;
+
+  Result<Done> listen(std::span<const LockChannel> channels, const CallLimits& limit);
+  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
+  {
+    return listen({&channel, 1}, limit);
+  }
+  Result<std::optional<Message>> next(const CallLimits& limit) override;
+  [[nodiscard]] int fd() const override;
+
+ private:
+  struct Node {
+    std::string lock;
+    std::string channel;
+    std::string path;
+    std::int64_t last = 0;  // the number of the last message that was read
+  };
+
+  Result<Done> make(Node& node, const CallLimits& limit);
+  Result<Done> take_events(const CallLimits& limit);
+  Result<Done> read_changed(const CallLimits& limit);
+  [[nodiscard]] bool must_read(const Node& node) const;
+  [[nodiscard]] bool is_connected_anew() const { return m_connection != m_shared->client->connection_number(); }
+
+  std::shared_ptr<SharedClient> m_shared;
+  Client& m_client;
+  const Layout m_layout;
+  const Clock& m_clock;
+  SystemRng m_rng;
+  std::vector<Node> m_nodes;
+  std::deque<Message> m_heard;
+  std::uint64_t m_session = 0;     // in which the nodes are
+  std::uint64_t m_connection = 0;  // on which they are watched
+  Fd m_readable;
+};
+
+}  // namespace rlock::zookeeper

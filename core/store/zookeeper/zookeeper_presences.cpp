@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/zookeeper/zookeeper_presences.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rlock::zookeeper {
+namespace {
+
+using record::Keeping;
+using record::NoLonger;
+using record::Presence;
+using record::PresenceId;
+using record::Proof;
+
+// A presence in a session that was proven longer ago than this part of its timeout begins with a proof.
+constexpr int fresh_part = 8;
+
+LeaseTerm lease_of(const SessionTerm& term) { return {.from = term.from, .length = term.length}; }
+
+}  // namespace
+
+Operation NodePresences::creation(const PresenceId& id) const
+{
+  return create(m_layout.presence(id), {}, CreateMode::ephemeral, !m_client->spec().user.empty());
+}
+
+bool NodePresences::has_any_in(const Client& client) const
+{
+  return std::ranges::any_of(m_own, [&](const auto& each) { return each.second.client.get() == &client; });
+}
+
+// The backend and this object share the client; each listener does as well.
+std::shared_ptr<Client> NodePresences::client_for(Millis lease, Keeping keeping)
+{
+  constexpr long own_uses = 2;
+  if (keeping == Keeping::kept) {
+    if (m_client->asked_for() != lease && !shares_session() && m_client.use_count() <= own_uses) {
+      m_client->close_ahead();
+      m_client->ask_for(lease);
+    }
+    if (m_client->asked_for() == lease) {
+      return m_client;
+    }
+    const auto found = std::ranges::find_if(
+        m_own, [&](const auto& each) { return each.second.is_kept && each.second.client->asked_for() == lease; });
+    if (found != m_own.end()) {
+      return found->second.client;
+    }
+  }
+  return std::make_shared<Client>(m_client->spec(), lease, m_clock, std::make_unique<SystemRng>());
+}
+
+// Makes the node at once.
+Result<Presence> NodePresences::put(const PresenceId& id, Own own, const CallLimits& limit)
+{
+  Client& client = *own.client;
+  std::optional<Answer> answer;
+  if (client.session_id() != 0) {
+    auto proven = client.prove(creation(id), limit);
+    if (!proven) {
+      return proven.error();
+    }
+    answer = *std::move(proven);
+  }
+  if (!answer) {  // a new session
+    auto made = client.ask(creation(id), limit);
+    if (!made) {
+      return made.error();
+    }
+    answer = *std::move(made);
+  }
+  if (!answer->is_ok()) {
+    return error_of(answer->code, client.where());
+  }
+  own.is_in_store = true;
+  own.session = client.session_number();
+  const LeaseTerm lease = lease_of(client.term());
+  if (!own.is_kept) {
+    client.drop();
+  }
+  m_own.insert_or_assign(id, std::move(own));
+  return Presence{.id = id, .lease = lease};
+}
+
+Result<Presence> NodePresences::make(Millis lease, Keeping keeping, const CallLimits& limit)
+{
+  SystemRng rng;
+  const PresenceId id = random_uuid(rng);
+  Own own{.client = client_for(lease, keeping), .session = 0, .is_kept = keeping == Keeping::kept};
+  const SessionTerm& term = own.client->term();
+  const bool is_fresh = own.client->session_id() != 0 && m_clock.now() - term.from < term.length / fresh_part;
+  if (own.client != m_client || !is_fresh) {
+    return put(id, std::move(own), limit);
+  }
+  own.session = m_client->session_number();
+  m_own.insert_or_assign(id, std::move(own));
+  return Presence{.id = id, .lease = lease_of(term)};
+}
+
+Result<Proof> NodePresences::prove(const PresenceId& id, const CallLimits& limit)
+{
+  const auto found = m_own.find(id);
+  if (found == m_own.end()) {
+    return Error{ErrorCode::internal, "there is no presence of this client to prove"};
+  }
+  Own& own = found->second;
+  Client& client = *own.client;
+  if (client.session_number() != own.session || client.session_id() == 0) {
+    return Proof{NoLonger{}};
+  }
+  const Operation change = own.is_in_store ? set_data(m_layout.presence(id), {}, any_version) : creation(id);
+  const std::int64_t session = client.session_id();
+  const auto proven = client.prove(change, limit);
+  if (!proven) {
+    return proven.error();
+  }
+  if (!proven->has_value() || (*proven)->code == Code::no_node ||
+      ((*proven)->is_ok() && (*proven)->stat.ephemeral_owner != session)) {
+    return Proof{NoLonger{}};
+  }
+  if ((*proven)->code == Code::node_exists) {  // the answer to the commit that made it was lost
+    own.is_in_store = true;
+    return prove(id, limit);
+  }
+  if (!(*proven)->is_ok()) {
+    return error_of((*proven)->code, client.where());
+  }
+  own.is_in_store = true;
+  const LeaseTerm lease = lease_of(client.term());
+  if (!own.is_kept) {
+    client.drop();
+  }
+  return Proof{lease};
+}
+
+Result<std::vector<PresenceId>> NodePresences::gone(std::span<const PresenceId> ids, const CallLimits& limit)
+{
+  if (!m_client->is_connected() || m_client->connection_number() != m_read_connection) {
+    return Error{ErrorCode::unreachable, "lost the connection to " + m_client->spec().url + " after a read"};
+  }
+  std::vector<Operation> questions;
+  for (const PresenceId& id : ids) {
+    questions.push_back(exists(m_layout.presence(id), false));
+  }
+  const auto answers = m_client->ask(questions, limit);
+  if (!answers) {
+    return answers.error();
+  }
+  std::vector<PresenceId> all;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if ((*answers)[i].code == Code::no_node) {
+      all.push_back(ids[i]);
+    }
+  }
+  return all;
+}
+
+// The session ends with its last presence, unless a listener needs it.
+Result<Done> NodePresences::remove(const PresenceId& id, const CallLimits& limit)
+{
+  constexpr long own_uses = 2;
+  if (const auto found = m_own.find(id); found != m_own.end()) {
+    const Own own = std::move(found->second);
+    m_own.erase(found);
+    const bool is_last = !has_any_in(*own.client) && (own.client != m_client || m_client.use_count() <= own_uses + 1);
+    if (is_last && own.client->session_number() == own.session) {
+      return own.client->close(limit);
+    }
+  }
+  const auto removed = m_client->ask(zookeeper::remove(m_layout.presence(id), any_version), limit);
+  if (!removed) {
+    return removed.error();
+  }
+  return removed->is_ok() || removed->code == Code::no_node ? Result(Done{})
+                                                            : Result<Done>(error_of(removed->code, m_client->where()));
+}
+
+Operation NodePresences::needed(const PresenceId& id) const
+{
+  const auto own = m_own.find(id);
+  const bool is_new = own != m_own.end() && !own->second.is_in_store;
+  return is_new ? creation(id) : check(m_layout.presence(id), any_version);
+}
+
+void NodePresences::note_made(const PresenceId& id)
+{
+  if (const auto own = m_own.find(id); own != m_own.end()) {
+    own->second.is_in_store = true;
+  }
+}
+
+}  // namespace rlock::zookeeper

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Presences as ephemeral nodes. Private to store/zookeeper.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+#include "store/record/presence.h"
+#include "store/zookeeper/zookeeper_client.h"
+#include "store/zookeeper/zookeeper_layout.h"
+
+namespace rlock::zookeeper {
+
+// The presences that are kept share the session of the requests, where they have asked for the same lease; others have sessions of
+// their own.
+class NodePresences final : public record::Presences {
+ public:
+  NodePresences(std::shared_ptr<Client> client, const Layout& layout, const Clock& clock)
+      : m_client(std::move(client)), m_layout(layout), m_clock(clock)
+  {
+  }
+
+  Result<record::Presence> make(Millis lease, record::Keeping keeping, const CallLimits& limit) override;
+  Result<record::Proof> prove(const record::PresenceId& id, const CallLimits& limit) override;
+  Result<std::vector<record::PresenceId>> gone(std::span<const record::PresenceId> ids,
+                                               const CallLimits& limit) override;
+  Result<Done> remove(const record::PresenceId& id, const CallLimits& limit) override;
+
+  // The part of a commit that needs the presence: makes the node, or checks that it is there.
+  [[nodiscard]] Operation needed(const record::PresenceId& id) const;
+  void note_made(const record::PresenceId& id);
+  // Whether a presence is in the session of the requests.
+  [[nodiscard]] bool shares_session() const { return has_any_in(*m_client); }
+  // The connection of the last read.
+  void note_read() { m_read_connection = m_client->connection_number(); }
+
+ private:
+  struct Own {
+    std::shared_ptr<Client> client;
+    std::uint64_t session;  // Client::session_number
+    bool is_kept;
+    bool is_in_store = false;  // the node was made
+  };
+  std::shared_ptr<Client> client_for(Millis lease, record::Keeping keeping);
+  Result<record::Presence> put(const record::PresenceId& id, Own own, const CallLimits& limit);
+  [[nodiscard]] Operation creation(const record::PresenceId& id) const;
+  [[nodiscard]] bool has_any_in(const Client& client) const;
+
+  std::shared_ptr<Client> m_client;
+  const Layout& m_layout;
+  const Clock& m_clock;
+  std::map<record::PresenceId, Own> m_own;
+  std::uint64_t m_read_connection = 0;
+};
+
+}  // namespace rlock::zookeeper

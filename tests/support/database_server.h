@@ -25,11 +25,11 @@ class DatabaseServer {
   virtual void delete_locks() const = 0;                                  // all records and event logs
   virtual void end_connections() const = 0;                               // of all clients
 
-  virtual void start() = 0;                                            // after kill()
-  [[nodiscard]] bool is_there() const { return m_server != nullptr; }  // false: after kill()
-  void kill();                                                         // kill -9 of all its processes: a crash
-  void stop();                                                         // SIGSTOP of all its processes
-  void resume();
+  virtual void start() = 0;                                                    // after kill()
+  [[nodiscard]] virtual bool is_there() const { return m_server != nullptr; }  // false: after kill()
+  virtual void kill();                                                         // kill -9 of all its processes: a crash
+  virtual void stop();                                                         // SIGSTOP of all its processes
+  virtual void resume();
 
   // The command that runs `argv` as the user of the package, if this process is of root.
   [[nodiscard]] Words as_server_user(Words argv) const;

@@ -10,6 +10,7 @@
 #include "support/mariadb_fixture.h"
 #include "support/mongo_fixture.h"
 #include "support/postgres_fixture.h"
+#include "support/zookeeper_server.h"
 
 namespace rlock::test {
 
@@ -38,6 +39,8 @@ inline std::unique_ptr<DatabaseServer> start_etcd3()
 {
   return std::make_unique<EtcdServer>(EtcdOptions{.nodes = 3});
 }
+inline std::unique_ptr<DatabaseServer> start_zookeeper() { return std::make_unique<ZookeeperServer>(1); }
+inline std::unique_ptr<DatabaseServer> start_zookeeper3() { return std::make_unique<ZookeeperServer>(3); }
 
 inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
@@ -45,6 +48,8 @@ inline constexpr std::array databases{
     DatabaseRow{"mongo", has_mongo, start_mongo},
     DatabaseRow{"etcd", has_etcd, start_etcd},
     DatabaseRow{"etcd3", has_etcd, start_etcd3},
+    DatabaseRow{"zookeeper", has_zookeeper, start_zookeeper},
+    DatabaseRow{"zookeeper3", has_zookeeper, start_zookeeper3},
 };
 
 }  // namespace rlock::test

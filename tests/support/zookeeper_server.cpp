@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/zookeeper_server.h"
+
+#include "store/zookeeper/zookeeper_backend.h"
+#include "store/zookeeper/zookeeper_layout.h"
+#include "support/give_up.h"
+#include "support/skip.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+namespace rlock::test {
+namespace {
+
+using zookeeper::Code;
+using zookeeper::Layout;
+using zookeeper::Operation;
+
+const Layout layout("/locks");
+
+// Asks again if a member has just ended the connection or starts.
+zookeeper::Answer asked(zookeeper::Client& client, const Operation& operation)
+{
+  const BootClock clock;
+  const Instant end = clock.now() + std::chrono::seconds(20);
+  for (;;) {
+    auto answer = client.ask(operation, {.deadline = end, .stop = StopToken::never()});
+    if (answer) {
+      return *std::move(answer);
+    }
+    if (clock.now() >= end) {
+      give_up(answer.error().text);
+    }
+    clock.sleep_until(clock.now() + Millis(50), StopToken::never());
+  }
+}
+
+void delete_below(zookeeper::Client& client, const std::string& path)
+{
+  for (const std::string& child : asked(client, zookeeper::get_children(path)).children) {
+    delete_below(client, path + "/" + child);
+    asked(client, zookeeper::remove(path + "/" + child, zookeeper::any_version));
+  }
+}
+
+}  // namespace
+
+ZookeeperServer::ZookeeperServer(int nodes) : DatabaseServer("zk", ""), m_nodes({.nodes = nodes}) {}
+
+std::unique_ptr<record::Backend> ZookeeperServer::open_backend(const Clock& clock) const
+{
+  const auto endpoint = zookeeper::parse_zookeeper_url(url());
+  REQUIRE(endpoint);
+  return zookeeper::open_backend(zookeeper::connection_spec(*endpoint), clock, std::make_unique<SystemRng>());
+}
+
+std::vector<std::string> ZookeeperServer::lock_names() const
+{
+  const BootClock clock;
+  const auto client = m_nodes.client(m_nodes.url(), std::chrono::seconds(30), clock);
+  asked(*client, zookeeper::sync(layout.locks()));
+  std::vector<std::string> names;
+  for (const std::string& child : asked(*client, zookeeper::get_children(layout.locks())).children) {
+    names.push_back(zookeeper::text_of_node(child).value_or(child));
+  }
+  std::ranges::sort(names);
+  client->close_ahead();
+  return names;
+}
+
+void ZookeeperServer::delete_locks() const
+{
+  const BootClock clock;
+  const auto client = m_nodes.client(m_nodes.url(), std::chrono::seconds(30), clock);
+  asked(*client, zookeeper::sync(layout.locks()));
+  delete_below(*client, layout.locks());
+  delete_below(*client, layout.all_events());
+  client->close_ahead();
+}
+
+void ZookeeperServer::end_connections() const { skip("ZooKeeper ends no connection when a test wants it"); }
+
+void ZookeeperServer::start()
+{
+  for (int node = 1; node <= m_nodes.count(); ++node) {
+    m_nodes.start(node);
+  }
+  m_nodes.wait_until_answers();
+  m_is_there = true;
+}
+
+void ZookeeperServer::kill()
+{
+  for (int node = 1; node <= m_nodes.count(); ++node) {
+    m_nodes.kill(node);
+  }
+  m_is_there = false;
+}
+
+void ZookeeperServer::stop()
+{
+  for (int node = 1; node <= m_nodes.count(); ++node) {
+    m_nodes.stop(node);
+  }
+}
+
+void ZookeeperServer::resume()
+{
+  for (int node = 1; node <= m_nodes.count(); ++node) {
+    m_nodes.resume(node);
+  }
+}
+
+}  // namespace rlock::test

@@ -44,6 +44,8 @@ constexpr std::array forms{
             "mongodb+srv:// as well"},
     UrlForm{"etcd://[user[:password]@]host[:port][,host...][/prefix]",
             "an etcd cluster, by some of its members; etcds:// with TLS"},
+    UrlForm{"zookeeper://[user[:password]@]host[:port][,host...][/chroot]",
+            "a ZooKeeper ensemble; zookeeper+tls:// with TLS"},
     UrlForm{"local:", "a private server that rlock starts for all processes of this user on this host"},
 };
 

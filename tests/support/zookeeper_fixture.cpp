@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr const char* jar = "/usr/share/java/zookeeper.jar";
+constexpr const char* jar_for_tls = "/usr/share/java/netty-codec.jar";  // Debian's zookeeper.jar does not name it
 constexpr const char* java = "/usr/bin/java";
 
 Endpoint endpoint_at(std::uint16_t port)
@@ -60,6 +61,10 @@ ZookeeperNodes::ZookeeperNodes(ZookeeperOptions options) : m_options(std::move(o
     skip("no ZooKeeper (install zookeeper)");
   }
   const fs::path dir = make_temp_dir("zookeeper");
+  if (m_options.certificate) {  // key and certificate in one file
+    std::ofstream(dir / "tls.pem") << std::ifstream(m_options.certificate->key).rdbuf()
+                                   << std::ifstream(m_options.certificate->file).rdbuf();
+  }
   for (int node = 1; node <= m_options.nodes; ++node) {
     m_nodes.push_back({.dir = dir / std::to_string(node),
                        .port = free_port(),
@@ -79,7 +84,17 @@ void ZookeeperNodes::write_configuration(int node) const
 {
   const Node& own = m_nodes[static_cast<std::size_t>(node - 1)];
   std::ofstream file(own.dir / "zoo.cfg");
-  file << "dataDir=" << (own.dir / "data").string() << "\nclientPort=" << own.port << "\nclientPortAddress=127.0.0.1"
+  const std::string secure = m_options.certificate ? "secureC" : "c";
+  if (m_options.certificate) {
+    file << "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\nssl.clientAuth=none\n";
+    const std::string pem = (own.dir.parent_path() / "tls.pem").string();
+    for (const char* store : {"keyStore", "trustStore"}) {
+      file << "ssl." << store << ".location=" << pem << "\nssl." << store << ".type=PEM\n";
+    }
+  }
+  file << "dataDir=" << (own.dir / "data").string() << "\n"
+       << secure << "lientPort=" << own.port << "\n"
+       << secure << "lientPortAddress=127.0.0.1"
        << "\ntickTime=" << m_options.tick.count() << "\nmaxSessionTimeout=" << m_options.longest_session.count()
        << "\ninitLimit=100\nsyncLimit=25\nadmin.enableServer=false\n4lw.commands.whitelist=srvr,ruok,"
           "cons\nmaxClientCnxns=0\n";

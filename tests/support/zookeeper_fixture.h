@@ -22,6 +22,7 @@ struct ZookeeperOptions {
   int nodes = 1;
   Millis tick{200};
   Millis longest_session{120'000};
+  std::optional<Certificate> certificate = std::nullopt;  // the members speak TLS with clients
   // The port by which node `from` reaches the port `to_port` of node `to`; nodes count from 1. Such as that of a relay. Empty: `to_port`.
   std::function<std::uint16_t(int from, int to, std::uint16_t to_port)> peer_port = {};
 };

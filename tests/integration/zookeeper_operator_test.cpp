@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator of ZooKeeper does with rlock, and what is refused.
-#include "support/hostile_server.h"
+#include "support/certificates.h"
 #include "support/integration.h"
 #include "support/skip.h"
 #include "support/test.h"
@@ -91,4 +91,19 @@ TEST_CASE("zookeeper: chroots have locks of their own, and a holder keeps others
   holder.signal(SIGTERM);
   CHECK(holder.wait() == died_of(SIGTERM));
   CHECK(run_at(server.url("/a"), {"run", "-n", "-k", "k", "--", "true"}).code == 0);
+}
+
+TEST_CASE("zookeeper tls: a certificate that is trusted is needed, and each side says when the other has no TLS")
+{
+  const Authority authority;
+  const ZookeeperNodes server({.certificate = authority.sign("IP:127.0.0.1")});
+  const Words job{"run", "-k", "k", "--wait-server", "10s", "--cacert", authority.file(), "--", "true"};
+  const Finished trusted = run_at(server.url(), job);
+  CHECK_MESSAGE(trusted.code == 0, trusted.err);
+  const Finished distrusted = run_at(server.url(), {"run", "-k", "k", "--", "true"});
+  CHECK(distrusted.code == 69);
+  CHECK_MESSAGE(has(distrusted.err, "--cacert"), distrusted.err);
+  const Finished plain = run_at("zookeeper://" + server.hosts(), {"run", "-k", "k", "--", "true"});
+  CHECK(plain.code == 69);
+  CHECK_MESSAGE(has(plain.err, "zookeeper+tls://"), plain.err);
 }

@@ -36,6 +36,13 @@ Endpoint endpoint_at(std::uint16_t port)
   return endpoint;
 }
 
+bool zookeeper_listens(std::uint16_t port)
+{
+  const BootClock clock;
+  return static_cast<bool>(
+      ByteStream::open(endpoint_at(port), clock, {.deadline = clock.now() + 2s, .stop = StopToken::never()}));
+}
+
 }  // namespace
 
 bool has_zookeeper() { return fs::exists(jar) && fs::exists(java); }
@@ -111,7 +118,8 @@ void ZookeeperNodes::start(int node)
   Node& own = m_nodes[static_cast<std::size_t>(node - 1)];
   own.process = std::make_unique<Process>(
       Words{java, "-Xms32m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no",
-            "-cp", jar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", (own.dir / "zoo.cfg").string()},
+            "-cp", std::string(jar) + ":" + jar_for_tls, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+            (own.dir / "zoo.cfg").string()},
       ProcessOptions{.cwd = own.dir, .new_session = true});
 }
 
@@ -124,6 +132,9 @@ void ZookeeperNodes::wait_until_answers()
     wait_until(
         [&] {
           REQUIRE_MESSAGE(own.process->running(), own.process->err());
+          if (m_options.certificate) {  // only a client that trusts it can ask
+            return zookeeper_listens(own.port);
+          }
           const auto asked = client(url_of(node), 10s, clock);
           const auto answer =
               asked->ask(zookeeper::sync("/"), {.deadline = clock.now() + 2s, .stop = StopToken::never()});
@@ -144,12 +155,12 @@ std::string ZookeeperNodes::hosts() const
 
 std::string ZookeeperNodes::url(const std::string& chroot, const std::string& login) const
 {
-  return "zookeeper://" + login + hosts() + chroot;
+  return scheme() + login + hosts() + chroot;
 }
 
 std::string ZookeeperNodes::url_of(int node) const
 {
-  return "zookeeper://127.0.0.1:" + std::to_string(m_nodes[static_cast<std::size_t>(node - 1)].port);
+  return scheme() + "127.0.0.1:" + std::to_string(m_nodes[static_cast<std::size_t>(node - 1)].port);
 }
 
 std::unique_ptr<zookeeper::Client> ZookeeperNodes::client(const std::string& url, Millis session_timeout,

@@ -46,6 +46,7 @@ class ZookeeperNodes {
   void wait_until_answers();
 
  private:
+  [[nodiscard]] std::string scheme() const { return m_options.certificate ? "zookeeper+tls://" : "zookeeper://"; }
   struct Node {
     std::filesystem::path dir;
     std::uint16_t port = 0;

@@ -98,6 +98,10 @@ class ZookeeperBackend final : public record::Backend {
                                get_children(path)};
     const std::int64_t time_us = wall_clock_ms() * 1000;
     auto answers = ask_tree(questions, limit);
+    if (answers && (*answers)[1].code == Code::no_node) {  // somebody has deleted all nodes
+      m_knows_tree = false;
+      answers = ask_tree(questions, limit);
+    }
     if (!answers) {
       return answers.error();
     }
@@ -105,7 +109,7 @@ class ZookeeperBackend final : public record::Backend {
     const Answer& children = (*answers)[3];
     m_deletions = (*answers)[1].stat.version;
     m_presences.note_read();
-    m_listeners.clear();
+    note_listeners(name, children.children);
     Snapshot state{.version = {}, .bytes = {}, .time_us = time_us, .listeners = {}};
     if (record.code == Code::no_node || children.code == Code::no_node) {
       return state;  // or it was deleted between the two: a commit that creates it is refused if it is there again
@@ -117,12 +121,8 @@ class ZookeeperBackend final : public record::Backend {
     }
     state.version = text_of({.record = record.stat.version, .deletions = m_deletions});
     state.bytes = data->bytes;
-    m_listeners_of = name;
-    for (const std::string& child : children.children) {
-      if (auto channel = channel_of_listener(child, name)) {
-        m_listeners.push_back({.channel = *channel, .path = path + "/" + child});
-        state.listeners.push_back(*std::move(channel));
-      }
+    for (const Listener& each : m_listeners) {
+      state.listeners.push_back(each.channel);
     }
     std::ranges::sort(state.listeners);
     return state;
@@ -167,8 +167,7 @@ class ZookeeperBackend final : public record::Backend {
 
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
-    const auto made = make_tree(limit);
-    if (!made) {
+    if (const auto made = m_knows_tree ? Result(Done{}) : make_tree(limit); !made) {
       return made.error();
     }
     auto source = std::make_unique<WatchingSource>(m_shared, m_layout, m_clock);
@@ -281,6 +280,7 @@ class ZookeeperBackend final : public record::Backend {
         return error_of(each.code, m_client.where());
       }
     }
+    m_knows_tree = true;
     return Done{};
   }
 
@@ -307,16 +307,33 @@ class ZookeeperBackend final : public record::Backend {
     return answers;
   }
 
-  // The parts that put the messages into the inboxes of the listeners that the last read has seen.
+  void note_listeners(std::string_view name, const std::vector<std::string>& children)
+  {
+    m_listeners_of = name;
+    m_listeners.clear();
+    for (const std::string& child : children) {
+      if (auto channel = channel_of_listener(child, name)) {
+        m_listeners.push_back({.channel = *std::move(channel), .path = m_layout.record(name) + "/" + child});
+      }
+    }
+  }
+
+  // The parts that put the messages into the inboxes of the listeners. Whoever has begun to listen since the read has changed the version.
   Result<std::vector<Operation>> inboxes_for(std::string_view name, std::span<const Message> messages,
                                              const CallLimits& limit)
   {
+    if (!messages.empty() && m_listeners_of != name) {
+      const auto found = m_client.ask(get_children(m_layout.record(name)), limit);
+      if (!found) {
+        return found.error();
+      }
+      note_listeners(name, found->children);
+    }
     std::vector<Operation> reads;
     std::vector<const Listener*> to;
     for (const Listener& each : m_listeners) {
-      const bool gets_one = m_listeners_of == name && std::ranges::any_of(messages, [&](const Message& message) {
-                              return message.channel == each.channel;
-                            });
+      const bool gets_one =
+          std::ranges::any_of(messages, [&](const Message& message) { return message.channel == each.channel; });
       if (gets_one) {
         reads.push_back(get_data(each.path, false));
         to.push_back(&each);

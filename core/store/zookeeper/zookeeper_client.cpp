@@ -384,11 +384,9 @@ Result<Done> Client::close(const CallLimits& limit)
 
 void Client::close_ahead()
 {
-  if (m_link) {
-    send_ahead(close_session());
-    drop();
-    forget_session();
-  }
+  send_ahead(close_session());
+  drop();
+  forget_session();
 }
 
 }  // namespace rlock::zookeeper

@@ -72,7 +72,7 @@ class Client {
   void drop();  // the connection; the session lives on until its term ends
   // Ends the session: its ephemeral nodes are gone when it returns Done.
   Result<Done> close(const CallLimits& limit);
-  // The same without waiting. A new session begins with the next request. Does nothing where there is no connection.
+  // The same without waiting; where there is no connection, the session ends with its term. A new one begins with the next request.
   void close_ahead();
 
   [[nodiscard]] int fd() const { return m_link ? m_link->stream.fd() : -1; }

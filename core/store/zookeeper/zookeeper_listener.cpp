@@ -29,7 +29,8 @@ std::string hex_of(std::uint64_t number)
 
 WatchingSource::WatchingSource(std::shared_ptr<SharedClient> shared, Layout layout, const Clock& clock)
     : m_shared(std::move(shared)),
-      m_client(*m_shared->client),
+      m_held(m_shared->client),
+      m_client(*m_held),
       m_layout(std::move(layout)),
       m_clock(clock),
       m_readable(::open("/dev/null", O_RDONLY | O_CLOEXEC))

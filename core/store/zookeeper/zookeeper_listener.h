@@ -53,6 +53,7 @@ class WatchingSource final : public MessageSource {
   [[nodiscard]] bool is_connected_anew() const { return m_connection != m_shared->client->connection_number(); }
 
   std::shared_ptr<SharedClient> m_shared;
+  const std::shared_ptr<Client> m_held;  // counts as a user of the session
   Client& m_client;
   const Layout m_layout;
   const Clock& m_clock;

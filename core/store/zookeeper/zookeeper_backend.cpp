@@ -11,9 +11,11 @@
 #include <vector>
 #include "base/text.h"
 #include "store/zookeeper/zookeeper_checks.h"
+#include "store/zookeeper/zookeeper_cleaning.h"
 #include "store/zookeeper/zookeeper_client.h"
 #include "store/zookeeper/zookeeper_layout.h"
 #include "store/zookeeper/zookeeper_listener.h"
+#include "store/zookeeper/zookeeper_log.h"
 #include "store/zookeeper/zookeeper_presences.h"
 
 namespace rlock::zookeeper {
@@ -29,7 +31,6 @@ using record::Version;
 
 // Records that are of no use any more are deleted by now and then one commit.
 constexpr std::uint64_t commits_per_cleaning = 128;
-constexpr std::size_t looks_per_cleaning = 32;
 
 // A version of a record: that of its node, and that of the node `deletions`.
 struct Versions {
@@ -151,7 +152,9 @@ class ZookeeperBackend final : public record::Backend {
         for (const record::PresenceId& id : change.needed) {
           m_presences.note_made(id);
         }
-        clean_now_and_then(limit);
+        if (below(*m_rng, commits_per_cleaning) == 0) {
+          delete_useless_records(m_client, m_layout, *m_rng, limit);
+        }
         const auto deletions = version.empty() ? m_deletions : versions_of(version).deletions;
         return Commit{Committed{text_of({.record = answer->parts.at(1).stat.version, .deletions = deletions})}};
       }
@@ -177,31 +180,7 @@ class ZookeeperBackend final : public record::Backend {
 
   Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
   {
-    const std::string path = m_layout.events(name);
-    const std::array questions{sync(path), get_children(path)};
-    auto found = ask_tree(questions, limit);
-    if (!found) {
-      return found.error();
-    }
-    std::ranges::sort((*found)[1].children);
-    std::vector<Operation> reads;
-    for (const std::string& child : (*found)[1].children) {
-      reads.push_back(get_data(path + "/" + child, false));
-    }
-    std::vector<std::string> entries;
-    if (reads.empty()) {
-      return entries;
-    }
-    auto answers = m_client.ask(reads, limit);
-    if (!answers) {
-      return answers.error();
-    }
-    for (Answer& each : *answers) {
-      if (each.is_ok()) {  // else it was deleted meanwhile
-        entries.push_back(std::move(each.data));
-      }
-    }
-    return entries;
+    return m_log.read(name, limit);
   }
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
@@ -226,28 +205,7 @@ class ZookeeperBackend final : public record::Backend {
 
   Result<Done> erase(std::string_view name, const CallLimits& limit) override
   {
-    const std::string path = m_layout.record(name);
-    const std::string log = m_layout.events(name);
-    const std::array questions{sync(path), get_children(path), get_children(log)};
-    const auto found = ask_tree(questions, limit);
-    if (!found) {
-      return found.error();
-    }
-    std::vector<Operation> parts;
-    for (const auto& [parent, children] : {std::pair(path, (*found)[1]), std::pair(log, (*found)[2])}) {
-      for (const std::string& child : children.children) {
-        parts.push_back(zookeeper::remove(parent + "/" + child, any_version));
-      }
-      if (children.is_ok()) {
-        parts.push_back(zookeeper::remove(parent, any_version));
-      }
-    }
-    parts.push_back(set_data(m_layout.deletions(), {}, any_version));
-    const auto erased = m_client.ask(multi(parts), limit);
-    if (!erased) {
-      return erased.error();
-    }
-    return erased->is_ok() ? Result(Done{}) : Result<Done>(error_of(erased->code, m_client.where()));
+    return erase_lock(m_client, m_layout, name, limit);
   }
 
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override
@@ -379,7 +337,7 @@ class ZookeeperBackend final : public record::Backend {
         check(m_layout.deletions(), old.deletions),
         version.empty() ? create(path, data, CreateMode::persistent, m_is_private) : set_data(path, data, old.record)};
     parts.events_at = parts.operations.size();
-    if (const auto added = add_log(name, change.log, knows_log, parts.operations, limit); !added) {
+    if (const auto added = m_log.add_to(parts.operations, name, change.log, knows_log, limit); !added) {
       return added.error();
     }
     parts.needed_at = parts.operations.size();
@@ -387,39 +345,6 @@ class ZookeeperBackend final : public record::Backend {
       parts.operations.push_back(m_presences.needed(id));
     }
     return parts;
-  }
-
-  Result<Done> add_log(std::string_view name, const record::LogChange& log, bool knows_log,
-                       std::vector<Operation>& parts, const CallLimits& limit)
-  {
-    std::vector<std::string> there;
-    if (knows_log) {
-      const std::array questions{create(m_layout.events(name), {}, CreateMode::container, m_is_private),
-                                 get_children(m_layout.events(name))};
-      auto answers = m_client.ask(questions, limit);
-      if (!answers) {
-        return answers.error();
-      }
-      there = std::move((*answers)[1].children);
-    }
-    const std::size_t head = m_layout.events(name).size() + 1;
-    for (const std::string& node : there) {
-      std::int64_t id = 0;
-      std::from_chars(node.data(), node.data() + node.size(), id);
-      const bool is_written =
-          std::ranges::any_of(log.written, [&](const record::LoggedEvent& event) { return event.id == id; });
-      const bool is_over = (log.first_kept && id < *log.first_kept) || (log.last_kept && id > *log.last_kept);
-      if (is_over && !is_written) {
-        parts.push_back(zookeeper::remove(m_layout.events(name) + "/" + node, any_version));
-      }
-    }
-    for (const record::LoggedEvent& event : log.written) {
-      const std::string path = m_layout.event(name, event.id);
-      const bool is_there = std::ranges::find(there, path.substr(head)) != there.end();
-      parts.push_back(is_there ? set_data(path, event.entry, any_version)
-                               : create(path, event.entry, CreateMode::persistent, m_is_private));
-    }
-    return Done{};
   }
 
   Result<Commit> refused(const Answer& answer, std::size_t failed, const Parts& parts)
@@ -456,42 +381,13 @@ class ZookeeperBackend final : public record::Backend {
     return held;
   }
 
-  // Deletes some of the records that are of no use any more. A failure is of no account.
-  void clean_now_and_then(const CallLimits& limit)
-  {
-    if (below(*m_rng, commits_per_cleaning) != 0) {
-      return;
-    }
-    const auto found = m_client.ask(get_children(m_layout.locks()), limit);
-    if (!found || found->children.empty()) {
-      return;
-    }
-    const std::size_t count = std::min(found->children.size(), looks_per_cleaning);
-    const auto first = static_cast<std::size_t>(below(*m_rng, found->children.size() - count + 1));
-    std::vector<Operation> reads;
-    for (std::size_t i = first; i < first + count; ++i) {
-      reads.push_back(get_data(m_layout.locks() + "/" + found->children[i], false));
-    }
-    const auto answers = m_client.ask(reads, limit);
-    const std::int64_t now_us = wall_clock_ms() * 1000;
-    for (std::size_t i = 0; answers && i < count; ++i) {
-      const Answer& each = (*answers)[i];
-      const auto data = each.is_ok() ? record_data(each.data) : std::nullopt;
-      if (data && data->face.forget_us != 0 && data->face.forget_us < now_us) {
-        const std::array parts{
-            zookeeper::remove(m_layout.locks() + "/" + found->children[first + i], each.stat.version),
-            set_data(m_layout.deletions(), {}, any_version)};
-        [[maybe_unused]] const auto deleted = m_client.ask(multi(parts), limit);
-      }
-    }
-  }
-
   const Layout m_layout;
   const bool m_is_private;
   const std::unique_ptr<Rng> m_rng;
   std::shared_ptr<SharedClient> m_shared;
   Client& m_client;
   NodePresences m_presences;
+  EventNodes m_log{m_client, m_layout, m_is_private};
   const Clock& m_clock;
   const pid_t m_process;
   bool m_knows_tree = false;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The event log of a lock: a node for each entry. Private to store/zookeeper.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+#include "store/record/record_backend.h"
+#include "store/zookeeper/zookeeper_client.h"
+#include "store/zookeeper/zookeeper_layout.h"
+
+namespace rlock::zookeeper {
+
+// Threads: as Client. What it refers to must outlive it.
+class EventNodes {
+ public:
+  EventNodes(Client& client, const Layout& layout, bool is_private)
+      : m_client(client), m_layout(layout), m_is_private(is_private)
+  {
+  }
+
+  // Backend::events.
+  Result<std::vector<std::string>> read(std::string_view name, const CallLimits& limit);
+
+  // Adds the parts of a commit that change the log. `asks_first`: which entries are there. Without that, the parts take it that the log
+  // has a directory and none of the entries that are written, and fail where this is wrong.
+  Result<Done> add_to(std::vector<Operation>& parts, std::string_view name, const record::LogChange& log,
+                      bool asks_first, const CallLimits& limit);
+
+ private:
+  Client& m_client;
+  const Layout& m_layout;
+  const bool m_is_private;
+};
+
+}  // namespace rlock::zookeeper

@@ -24,6 +24,8 @@ constexpr std::array topologies{
     Row{"postgres", [] { return make_database_servers("postgres"); }},
     Row{"mariadb", [] { return make_database_servers("mariadb"); }},
     Row{"mongo", [] { return make_database_servers("mongo"); }},
+    Row{"zookeeper", [] { return make_database_servers("zookeeper"); }},
+    Row{"zookeeper3", [] { return make_database_servers("zookeeper3"); }},
 };
 
 }  // namespace

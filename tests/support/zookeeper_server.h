@@ -24,7 +24,7 @@ class ZookeeperServer final : public DatabaseServer {
   void resume() override;
 
  private:
-  ZookeeperNodes m_nodes;
+  mutable ZookeeperNodes m_nodes;
   bool m_is_there = true;
 };
 

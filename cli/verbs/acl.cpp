@@ -23,7 +23,7 @@ struct RawAcl {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 7> examples{
+constexpr std::array<std::string_view, 8> examples{
     "rlock acl -k 'app:*' --user deploy | redis-cli",
     "redis-cli ACL SETUSER deploy '>PASSWORD'",
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",

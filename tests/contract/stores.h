@@ -101,7 +101,7 @@ inline std::vector<StoreRow> stores_to_test()
   if (topology_kind() == TopologyKind::unix_socket) {
     std::vector<StoreRow> all(stores.begin(), stores.end());
     for (const DatabaseRow& each : databases) {
-      if (each.is_installed()) {
+      if (each.by_default && each.is_installed()) {
         all.push_back({each.name.data(), [&each] { return database_server(each); }, true});
       }
     }

@@ -14,7 +14,7 @@ void on_each_database(const Test& test)
 {
   int count = 0;
   for (const DatabaseRow& row : databases) {
-    if (row.is_installed()) {
+    if (row.by_default && row.is_installed()) {
       ++count;
       CAPTURE(row.name);
       const auto server = row.start();

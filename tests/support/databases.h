@@ -19,6 +19,7 @@ struct DatabaseRow {
   bool (*is_installed)();
   // A server that does not wait for its disk. Skips the test case where it is not installed.
   std::unique_ptr<DatabaseServer> (*start)();
+  bool by_default = true;  // the contract and the cases of databases run on it; false: only when RLOCK_TEST_ON names it
 };
 
 inline std::unique_ptr<DatabaseServer> start_postgres()
@@ -35,10 +36,7 @@ inline std::unique_ptr<DatabaseServer> start_mongo() { return std::make_unique<M
 
 inline std::unique_ptr<DatabaseServer> start_etcd() { return std::make_unique<EtcdServer>(); }
 
-inline std::unique_ptr<DatabaseServer> start_etcd3()
-{
-  return std::make_unique<EtcdServer>(EtcdOptions{.nodes = 3});
-}
+inline std::unique_ptr<DatabaseServer> start_etcd3() { return std::make_unique<EtcdServer>(EtcdOptions{.nodes = 3}); }
 inline std::unique_ptr<DatabaseServer> start_zookeeper() { return std::make_unique<ZookeeperServer>(1); }
 inline std::unique_ptr<DatabaseServer> start_zookeeper3() { return std::make_unique<ZookeeperServer>(3); }
 
@@ -46,10 +44,10 @@ inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
     DatabaseRow{"mariadb", has_mariadb, start_mariadb},
     DatabaseRow{"mongo", has_mongo, start_mongo},
-    DatabaseRow{"etcd", has_etcd, start_etcd},
-    DatabaseRow{"etcd3", has_etcd, start_etcd3},
-    DatabaseRow{"zookeeper", has_zookeeper, start_zookeeper},
-    DatabaseRow{"zookeeper3", has_zookeeper, start_zookeeper3},
+    DatabaseRow{"etcd", has_etcd, start_etcd, false},
+    DatabaseRow{"etcd3", has_etcd, start_etcd3, false},
+    DatabaseRow{"zookeeper", has_zookeeper, start_zookeeper, false},
+    DatabaseRow{"zookeeper3", has_zookeeper, start_zookeeper3, false},
 };
 
 }  // namespace rlock::test

@@ -11,9 +11,10 @@ using namespace rlock::zookeeper;
 TEST_CASE("zookeeper layout: each name of a lock has a node of its own, whose name ZooKeeper takes")
 {
   std::set<std::string> seen;
-  for (const std::string name : {std::string("k"), std::string("a/b"), std::string("."), std::string(".."),
-                                 std::string("%2E"), std::string("\xc3\xa9"), std::string("a b"), std::string("\0x", 2),
-                                 std::string("~"), std::string("{a}:b"), std::string("\x80\xff")}) {
+  for (const std::string& name :
+       {std::string("k"), std::string("a/b"), std::string("."), std::string(".."), std::string("%2E"),
+        std::string("\xc3\xa9"), std::string("a b"), std::string("\0x", 2), std::string("~"), std::string("{a}:b"),
+        std::string("\x80\xff")}) {
     CAPTURE(name);
     const std::string node = node_name(name);
     CHECK(node.find('/') == std::string::npos);

@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 8> examples{
     "rlock acl -S mysql:///app --user deploy | mysql app",
     "rlock acl -S mongodb://db1/app --user cron >role.js  # mongosh --file role.js",
     "rlock acl -S etcd://e1,e2,e3/app --user deploy  # lines for etcdctl",
-    "rlock acl -S zookeeper://zk1/app --user cron >nodes  # zkCli.sh <nodes, with the PASSWORD",
+    "rlock acl -S zookeeper://zk1/app --user cron >nodes  # for zkCli.sh",
 };
 
 constexpr std::array exits{

@@ -129,7 +129,8 @@ TEST_CASE("etcd client: a node that is stopped ends the request at its deadline,
   CHECK(answer.error().code == ErrorCode::unreachable);
   CHECK(has(answer.error().text,
             "no answer from etcd://127.0.0.1:" + std::to_string(server.port(stopped)) + " within 300ms"));
-  wait_until([&] { return static_cast<bool>(connection.range({.key = "k"}, limit_in(3s))); }, "another node has the key");
+  wait_until([&] { return static_cast<bool>(connection.range({.key = "k"}, limit_in(3s))); },
+             "another node has the key");
   CHECK_FALSE(has(connection.where(), std::to_string(server.port(stopped))));
   server.signal_node(stopped, SIGCONT);
 }

@@ -209,7 +209,7 @@ Result<TxnAnswer> Connection::txn(const Txn& txn, const CallLimits& limit)
   return ask("/etcdserverpb.KV/Txn", encode(txn), decode_txn, limit);
 }
 
-Result<LeaseAnswer> Connection::lease_answer(Result<LeaseAnswer> answer) const
+Result<LeaseAnswer> Connection::lease_answer(const Result<LeaseAnswer>& answer) const
 {
   return !answer && m_refusal.text == no_lease ? Result(LeaseAnswer{}) : answer;
 }
@@ -286,7 +286,7 @@ Result<LeaseAnswer> Connection::keep_alive(std::int64_t id, const CallLimits& li
                  .was_there = true});
   }
   auto answer = decode_lease(**bytes);
-  return answer && answer->id == id ? Result(*std::move(answer)) : Result<LeaseAnswer>(nonsense());
+  return answer && answer->id == id ? Result(*answer) : Result<LeaseAnswer>(nonsense());
 }
 
 Result<Done> Connection::watch(const Range& range, std::int64_t id, const CallLimits& limit)

@@ -72,7 +72,7 @@ class Connection {
   template <typename Answer>
   Result<Answer> ask(std::string_view method, std::string_view message,
                      std::optional<Answer> (*decode)(std::string_view), const CallLimits& limit);
-  Result<LeaseAnswer> lease_answer(Result<LeaseAnswer> answer) const;
+  Result<LeaseAnswer> lease_answer(const Result<LeaseAnswer>& answer) const;
   Result<GrpcChannel::Stream> stream(GrpcChannel::Stream& stream, std::string_view method, const CallLimits& limit);
   Error lost(const Error& why);
   Error refused(const GrpcStatus& status);

@@ -75,7 +75,7 @@ class PresenceKeeper {
     std::string lock;
     std::string owner;
     std::string hold;
-    friend auto operator<=>(const User&, const User&) = default;
+    friend auto operator<=>(const User&, const User&) = default;  // NOLINT(modernize-use-nullptr): false alarm
   };
   struct Wanted {
     Millis lease;

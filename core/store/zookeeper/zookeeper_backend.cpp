@@ -361,6 +361,7 @@ class ZookeeperBackend final : public record::Backend {
   Result<std::vector<std::string>> held_of(const std::vector<std::string>& names, const CallLimits& limit)
   {
     std::vector<Operation> reads;
+    reads.reserve(names.size());
     for (const std::string& name : names) {
       reads.push_back(get_data(m_layout.record(name), false));
     }

@@ -148,9 +148,9 @@ std::string rights_lines(const ConnectionSpec& spec, std::string_view user)
   const std::string login(user);
   std::string lines = "addauth digest " + login + ":PASSWORD\n";
   for (const std::string& path : layout.directories()) {
-    lines += "create " + path + "\n";
+    lines.append("create ").append(path).append("\n");
     if (path.starts_with(layout.root())) {
-      lines += "setAcl " + path + " auth:" + login + ":cdrwa\n";
+      lines.append("setAcl ").append(path).append(" auth:").append(login).append(":cdrwa\n");
     }
   }
   return lines;

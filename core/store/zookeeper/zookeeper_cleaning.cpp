@@ -17,7 +17,7 @@ std::vector<Operation> deletion_below(Client& client, const std::string& path, c
   const auto found = client.ask(get_children(path), limit);
   if (found) {
     for (const std::string& child : found->children) {
-      parts.push_back(remove(path + "/" + child, any_version));
+      parts.push_back(remove(std::string(path).append("/").append(child), any_version));
     }
   }
   return parts;

@@ -18,10 +18,10 @@ constexpr std::size_t size_of_length = 4;
 std::string framed(std::string_view frame) { return JuteWriter().text(frame).bytes(); }
 
 // The first error that tells more than that a member did not answer, else the last one.
-Error more_telling(const std::optional<Error>& before, Error error)
+Error more_telling(const std::optional<Error>& before, const Error& error)
 {
   const bool is_kept = before && before->code != ErrorCode::unreachable;
-  return is_kept ? *before : std::move(error);
+  return is_kept ? *before : error;
 }
 
 // The answer to an earlier request, for which no caller waited.

@@ -24,7 +24,7 @@ Result<std::vector<std::string>> EventNodes::read(std::string_view name, const C
   std::ranges::sort((*found)[1].children);
   std::vector<Operation> reads;
   for (const std::string& child : (*found)[1].children) {
-    reads.push_back(get_data(path + "/" + child, false));
+    reads.push_back(get_data(std::string(path).append("/").append(child), false));
   }
   std::vector<std::string> entries;
   if (reads.empty()) {

@@ -74,7 +74,8 @@ Document filter_of(std::string_view name, const record::Version& version, bool i
   Document filter;
   filter.add("_id", name);
   if (!is_shared) {
-    return std::move(filter.add("version", static_cast<std::int64_t>(std::stoll(version))));
+    filter.add("version", static_cast<std::int64_t>(std::stoll(version)));
+    return filter;
   }
   const auto seen = record::SharedVersion::of(version);
   if (seen.number == record::no_record) {
@@ -82,7 +83,8 @@ Document filter_of(std::string_view name, const record::Version& version, bool i
   } else {
     filter.add("version", static_cast<std::int64_t>(std::stoll(seen.number)));
   }
-  return std::move(filter.add_time("lockUntil", seen.until_us / 1000).add("lockedBy", seen.holder));
+  filter.add_time("lockUntil", seen.until_us / 1000).add("lockedBy", seen.holder);
+  return filter;
 }
 
 std::optional<Face> shared_face_in(const Fields& document)

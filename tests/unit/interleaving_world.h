@@ -81,7 +81,8 @@ class World {
   std::map<PresenceId, Life> presences;
   int last_presence = 0;
   std::int64_t cut_until_us = 0;  // until then the first member is cut off from the others, and answers keep-alives
-  std::int64_t now_us = 1'700'000'000'000'000;
+  static constexpr std::int64_t start_us = 1'700'000'000'000'000;
+  std::int64_t now_us = start_us;
   int depth = 0;
   std::function<void()> others;
   std::vector<std::function<void()>> late;  // commits that have not arrived yet
@@ -94,7 +95,10 @@ class World {
 class WorldClock final : public Clock {
  public:
   explicit WorldClock(World& world, int speed = 1) : m_world(world), m_speed(speed) {}
-  [[nodiscard]] Instant now() const override { return Instant(std::chrono::microseconds(m_world.now_us * m_speed)); }
+  [[nodiscard]] Instant now() const override
+  {
+    return Instant(std::chrono::microseconds(World::start_us + (m_world.now_us - World::start_us) * m_speed));
+  }
   Wake sleep_until(Instant until, const StopToken&) const override
   {
     while (now() < until) {

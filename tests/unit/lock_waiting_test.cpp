@@ -287,6 +287,7 @@ TEST_CASE("waiting for one: a waiter whose change did not get through a crowd ke
     fixture.had_spoken = true;
     const std::string outcome = outcome_of(fixture, for_ever, [&] { fixture.hand_over(0); });
     CHECK(outcome == (fail_at == 1 ? "took 0; taken: 0; queues:" : "took 0, listening; taken: 0; queues:"));
+    CHECK(fixture.count("listen") == (fail_at == 1 ? 0 : 1));
     CHECK(fixture.drops == 0);
   }
 }

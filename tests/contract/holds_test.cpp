@@ -161,6 +161,20 @@ TEST_CASE("contract: only the owner can release")
   });
 }
 
+TEST_CASE("contract: a client releases the hold of an owner that another client took since it looked")
+{
+  on_each_store([](Tested& store) {
+    const Owner earlier = Tested::owner();
+    const Owner owner = Tested::owner();
+    REQUIRE(store.granted(store.other(), Tested::spec(), earlier));
+    REQUIRE_FALSE(store.granted(store.one(), Tested::spec(), owner));
+    store.release(store.other(), earlier);
+    REQUIRE(store.granted(store.other(), Tested::spec(), owner));
+    CHECK(was_held(store.release(store.one(), owner)));
+    CHECK_FALSE(store.state().held());
+  });
+}
+
 TEST_CASE("contract: the renewal of a held lock succeeds, that of a lost one says that it is lost")
 {
   on_each_store([](Tested& store) {

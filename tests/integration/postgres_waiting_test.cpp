@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many waiters on PostgreSQL, which serves few connections at once; a pooler; crashes and pauses of the server during a queue.
+#include "contract/tested_store.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
 #include "support/skip.h"
@@ -9,6 +10,7 @@
 
 #include <unistd.h>
 
+using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -86,26 +88,6 @@ class Pooler {
   std::unique_ptr<Process> m_process;
 };
 
-void check_queue_behind(const std::string& url)
-{
-  const auto go = home_dir() / "go";
-  Process first = start_on(url, with_job({"run", "-k", "k"}, job_until(go)));
-  wait_until_held(url);
-  std::vector<Process> waiters;
-  for (int i = 1; i <= 3; ++i) {
-    const std::string line = "echo " + std::to_string(i) + " >> " + (home_dir() / "order").string();
-    waiters.push_back(start_on(url, {"run", "-k", "k", "--", "sh", "-c", line}));
-    wait_until_waiting(url, i);
-  }
-  std::this_thread::sleep_for(1s);  // the waiters listen
-  std::ofstream(go).flush();
-  const auto freed = std::chrono::steady_clock::now();
-  CHECK(first.wait() == success);
-  expect_ends(waiters);
-  CHECK(std::chrono::steady_clock::now() - freed < 8s);
-  CHECK(text_of(home_dir() / "order") == "1\n2\n3\n");
-}
-
 }  // namespace
 
 TEST_CASE("postgres waiting: holder and waiters have one connection each")
@@ -180,8 +162,40 @@ TEST_CASE("postgres waiting: behind PgBouncer in transaction mode waiters poll, 
 {
   const PostgresServer server;
   const Pooler pooler(server, "transaction");
-  check_queue_behind(pooler.url());
+  const auto go = home_dir() / "go";
+  Process first = start_on(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  wait_until_held(pooler.url());
+  std::vector<Process> waiters;
+  for (int i = 1; i <= 3; ++i) {
+    const std::string line = "echo " + std::to_string(i) + " >> " + (home_dir() / "order").string();
+    waiters.push_back(start_on(pooler.url(), {"run", "-k", "k", "--", "sh", "-c", line}));
+    wait_until_waiting(pooler.url(), i);
+  }
+  wait_until([&] { return server.sql("select count(distinct pid) from rlock_listener where until > now()") == "4\n"; },
+             "all poll");
+  std::ofstream(go).flush();
+  CHECK(first.wait() == success);
+  expect_ends(waiters, 30s);
+  CHECK(text_of(home_dir() / "order") == "1\n2\n3\n");
   CHECK(has(run_on(pooler.url(), {"doctor"}).out, "warn     messages"));
+}
+
+TEST_CASE("postgres waiting: behind PgBouncer in transaction mode a waiter hears the release")
+{
+  const PostgresServer server;
+  const Pooler pooler(server, "transaction");
+  Tested store({"behind PgBouncer",
+                [&] { return RunningServers{.spec = {.endpoints = {*parse_server(pooler.url())}}, .redis = {}}; },
+                true});
+  const Owner holder = Tested::owner();
+  const Owner waiter = Tested::owner();
+  const LockRequest request = Tested::spec();
+  REQUIRE(store.granted(store.one(), request, holder));
+  const auto listener = store.other().listen({&request, 1}, waiter, Tested::soon());
+  REQUIRE(listener);
+  store.ask(store.other(), request, waiter, true);
+  store.release(store.one(), holder);
+  CHECK(hears(**listener));
 }
 
 TEST_CASE("postgres waiting: behind PgBouncer in session mode messages wake the waiters")

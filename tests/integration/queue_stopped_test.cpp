@@ -2,7 +2,6 @@
 // Waiters that are stopped, and continue when their turn is over; and waiters that are killed before they listen.
 #include "support/guardian_of.h"
 #include "support/integration.h"
-#include "support/job_runner.h"
 #include "support/queue_fixture.h"
 #include "support/slowness.h"
 

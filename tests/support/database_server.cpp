@@ -93,7 +93,11 @@ void DatabaseServer::kill()
   m_server.reset();
 }
 
-void DatabaseServer::stop() { signal_all(SIGSTOP); }
+void DatabaseServer::stop()
+{
+  signal_all(SIGSTOP);
+  stop_process(m_server->pid());
+}
 
 void DatabaseServer::resume() { signal_all(SIGCONT); }
 

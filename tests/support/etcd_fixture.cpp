@@ -211,7 +211,8 @@ void EtcdServer::end_connections() const { skip("etcd ends no connections when a
 
 void EtcdServer::signal_node(std::size_t node, int number) const
 {
-  ::kill(std::stoi(text_of(dir() / pid_file(node))), number);
+  const pid_t pid = std::stoi(text_of(dir() / pid_file(node)));
+  number == SIGSTOP ? stop_process(pid) : void(::kill(pid, number));
 }
 
 void EtcdServer::cut_off(std::size_t node)

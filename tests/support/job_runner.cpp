@@ -67,15 +67,6 @@ bool is_alive(pid_t pid)
   return process && !process->is_zombie();
 }
 
-void stop_process(pid_t pid)
-{
-  ::kill(pid, SIGSTOP);
-  const auto is_stopped = [&] {
-    return text_of("/proc/" + std::to_string(pid) + "/stat").find(") T ") != std::string::npos;
-  };
-  wait_until(is_stopped, "process " + std::to_string(pid) + " has stopped");
-}
-
 JobSpec script(const std::filesystem::path& dir, const std::string& text)
 {
   JobSpec spec;

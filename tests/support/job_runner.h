@@ -15,7 +15,6 @@ namespace rlock::test {
 bool wait_until(const std::function<bool()>& condition);  // asks every 10 ms, for 5 s at most
 pid_t pid_from(const std::filesystem::path& file);        // waits for a whole line with a number
 bool is_alive(pid_t pid);                                 // false for a zombie
-void stop_process(pid_t pid);                             // SIGSTOP; returns when the process has stopped
 
 // Runs `sh -c text dir`, so that the script finds the test's directory in $0.
 JobSpec script(const std::filesystem::path& dir, const std::string& text);

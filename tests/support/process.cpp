@@ -6,6 +6,7 @@
 #include "support/temp_dir.h"
 #include "support/text_file.h"
 #include "support/topology.h"
+#include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
@@ -272,6 +273,26 @@ Finished run_rlock(Words args, const ProcessOptions& options)
   Process rlock = start_rlock(std::move(args), options);
   const Exit exit = rlock.wait(std::chrono::seconds(60));
   return {.code = exit.code, .signal = exit.signal, .out = rlock.out(), .err = rlock.err()};
+}
+
+void stop_process(pid_t pid)
+{
+  const std::filesystem::path threads = "/proc/" + std::to_string(pid) + "/task";
+  const auto may_still_run = [](const std::filesystem::path& thread) {
+    const std::string stat = text_of(thread / "stat");
+    return !stat.empty() && stat.find(") T ") == std::string::npos && stat.find(") Z ") == std::string::npos;
+  };
+  const auto have_stopped = [&] {
+    std::error_code gone;
+    for (const auto& thread : std::filesystem::directory_iterator(threads, gone)) {
+      if (may_still_run(thread)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  ::kill(pid, SIGSTOP);
+  wait_until(have_stopped, "process " + std::to_string(pid) + " has stopped");
 }
 
 Process start_run(const std::string& url, Words options, const Words& job)

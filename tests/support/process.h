@@ -74,6 +74,9 @@ class Process {
   std::optional<Exit> m_exit;
 };
 
+// SIGSTOP; returns when all threads of the process have stopped, or it has ended.
+void stop_process(pid_t pid);
+
 // Checks that each of them ends with `exit`.
 void expect_ends(std::vector<Process>& all, Millis timeout = std::chrono::seconds(10), const Exit& exit = success);
 

@@ -198,7 +198,7 @@ std::string RedisServer::ports() const
 
 void RedisServer::stop_signal()
 {
-  m_process->signal(SIGSTOP);
+  stop_process(m_process->pid());
   if (m_topology) {
     m_topology->signal_store(SIGSTOP);
   }

@@ -190,7 +190,7 @@ void ZookeeperNodes::kill(int node)
   process.wait();
 }
 
-void ZookeeperNodes::stop(int node) const { m_nodes[static_cast<std::size_t>(node - 1)].process->signal(SIGSTOP); }
+void ZookeeperNodes::stop(int node) const { stop_process(m_nodes[static_cast<std::size_t>(node - 1)].process->pid()); }
 
 void ZookeeperNodes::resume(int node) const { m_nodes[static_cast<std::size_t>(node - 1)].process->signal(SIGCONT); }
 

@@ -116,7 +116,7 @@ class EtcdBackend final : public Backend {
     }
     m_presences.committed(change.needed, answer->header.revision);
     if (!tell_rest(name, change.messages.subspan(told), limit)) {
-      connection().drop();  // the change has happened; whoever waits for a message looks again by itself
+      connection().drop();  // the change has happened; a waiter without its message reads the record later
     }
     return Commit{Committed{version_of({answer->header.revision, answer->header.revision})}};
   }
@@ -194,7 +194,7 @@ class EtcdBackend final : public Backend {
   [[nodiscard]] const Layout& layout() const { return m_shared->layout(); }
   Result<Done> beat(const CallLimits& limit) { return m_shared->beat(limit); }
 
-  // The record is the same, and nobody has begun to listen since.
+  // The record is the same, and no client has begun to listen since.
   void compare_version(Txn& txn, std::string_view name, const Revisions& revisions) const
   {
     txn.compare.push_back({Compare::Target::modification, Compare::Result::equal, layout().key(Kind::lock, name),

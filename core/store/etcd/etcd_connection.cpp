@@ -266,6 +266,20 @@ Result<GrpcChannel::Stream> Connection::stream(GrpcChannel::Stream& stream, std:
   return stream;
 }
 
+Result<std::string> Connection::receive(GrpcChannel::Stream stream, Instant start, const CallLimits& limit)
+{
+  auto bytes = m_channel->receive(stream, limit);
+  if (!bytes) {
+    return lost(bytes.error());
+  }
+  if (!*bytes) {
+    return lost({.code = ErrorCode::unreachable,
+                 .text = "no answer from " + where() + " within " + elapsed(m_clock, start, limit) + raise_timeout,
+                 .was_there = true});
+  }
+  return **std::move(bytes);
+}
+
 Result<LeaseAnswer> Connection::keep_alive(std::int64_t id, const CallLimits& limit)
 {
   const Instant start = m_clock.now();
@@ -276,16 +290,11 @@ Result<LeaseAnswer> Connection::keep_alive(std::int64_t id, const CallLimits& li
   if (const auto sent = m_channel->send(*calls, encode_lease(id), limit); !sent) {
     return lost(sent.error());
   }
-  const auto bytes = m_channel->receive(*calls, limit);
+  const auto bytes = receive(*calls, start, limit);
   if (!bytes) {
-    return lost(bytes.error());
+    return bytes.error();
   }
-  if (!*bytes) {
-    return lost({.code = ErrorCode::unreachable,
-                 .text = "no answer from " + where() + " within " + elapsed(m_clock, start, limit) + raise_timeout,
-                 .was_there = true});
-  }
-  auto answer = decode_lease(**bytes);
+  auto answer = decode_lease(*bytes);
   return answer && answer->id == id ? Result(*answer) : Result<LeaseAnswer>(nonsense());
 }
 
@@ -301,16 +310,11 @@ Result<Done> Connection::watch(const Range& range, std::int64_t id, const CallLi
     return lost(sent.error());
   }
   for (;;) {
-    const auto bytes = m_channel->receive(*calls, limit);
+    const auto bytes = receive(*calls, start, limit);
     if (!bytes) {
-      return lost(bytes.error());
+      return bytes.error();
     }
-    if (!*bytes) {
-      return lost({.code = ErrorCode::unreachable,
-                   .text = "no answer from " + where() + " within " + elapsed(m_clock, start, limit) + raise_timeout,
-                   .was_there = true});
-    }
-    auto answer = decode_watch(**bytes);
+    auto answer = decode_watch(*bytes);
     if (!answer) {
       return nonsense();
     }

@@ -74,6 +74,8 @@ class Connection {
                      std::optional<Answer> (*decode)(std::string_view), const CallLimits& limit);
   Result<LeaseAnswer> lease_answer(const Result<LeaseAnswer>& answer) const;
   Result<GrpcChannel::Stream> stream(GrpcChannel::Stream& stream, std::string_view method, const CallLimits& limit);
+  // The next message of the stream; no message in time is an error.
+  Result<std::string> receive(GrpcChannel::Stream stream, Instant start, const CallLimits& limit);
   Error lost(const Error& why);
   Error refused(const GrpcStatus& status);
   Error nonsense();

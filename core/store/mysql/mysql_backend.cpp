@@ -238,7 +238,7 @@ class MysqlBackend final : public Backend {
     return values;
   }
 
-  // A listener that cannot be woken finds its message by itself.
+  // A listener that cannot be woken finds its message with its next poll.
   void wake(const Rows& listeners, const CallLimits& limit)
   {
     for (const Row& each : listeners) {

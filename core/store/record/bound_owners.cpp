@@ -10,7 +10,7 @@
 namespace rlock::record {
 namespace {
 
-// How long what is bound to a living presence that nobody keeps lasts at least, after its time has come.
+// How long what is bound to a living presence that no client renews lasts at least, after its time has come.
 constexpr std::int64_t least_left_ms = 1000;
 
 // One kind for each queue.

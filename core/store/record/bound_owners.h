@@ -23,7 +23,7 @@ void end_gone(LockRecord& record, const LockName& lock, std::span<const Presence
 // Ends whatever this owner holds.
 void end_owner(LockRecord& record, const LockName& lock, const std::string& owner);
 
-// Whether a script has changed more than what has passed by itself at `time_us`.
+// Whether a script has changed more than the keys that have expired at `time_us`.
 bool is_changed(KeySpace::Keys before, const KeySpace::Keys& after, std::int64_t time_us);
 
 struct Standing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store whose servers know which clients live, by clocks that nobody sets: etcd by leases, ZooKeeper by sessions. There a hold
+// A store whose servers know which clients live, by monotonic clocks: etcd by leases, ZooKeeper by sessions. There a hold
 // ends with a presence, and never by a time of day, which such a store does not have.
 //
 // A presence is one thing in the store (a key with a lease, an ephemeral node) that exists until its lease has run out without a
@@ -39,7 +39,7 @@ using PresenceId = std::string;
 
 enum class Keeping {
   kept,    // prove() is called in time, at least every third of the lease
-  unkept,  // nobody need call prove(): a session of its own, which lasts for its lease after this process has ended
+  unkept,  // no client calls prove(): a session of its own, which lasts for its lease after this process has ended
 };
 
 // A presence with its lease: as long as the store granted, which may be longer or shorter than what was asked for, and counted from

@@ -267,7 +267,7 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_to(const Asked& asked, const 
   return Bound{.is_changed = is_changed, .needed = {id}};
 }
 
-// --min-hold: nobody keeps the hold from now on.
+// --min-hold: no client renews the hold from now on.
 Result<PresenceKeeper::Bound> PresenceKeeper::keep_after_release(const Asked& asked, const LockName& lock,
                                                                  const Standing& standing, LockRecord& after,
                                                                  const CallLimits& limit)

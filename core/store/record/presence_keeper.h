@@ -5,8 +5,8 @@
 // Why this is safe, whatever the clocks of clients say:
 // * A hold, a claim and a place in the queue are bound to presences, and over when those are gone, which is asked after the record. A
 //   grant and a change of the owner's bindings commit only if the owner's presence exists in the same transaction.
-// * A holder believes in its hold until the lease of its presence ends, counted from before the last proof; until then nobody is
-//   told that the presence is gone.
+// * A holder believes in its hold until the lease of its presence ends, counted from before the last proof; until then no
+//   client is told that the presence is gone.
 // * force-unlock ends a revoked hold whose presence lives only when the lease has passed since the revocation was committed, by the
 //   CLOCK_BOOTTIME of the operator's process: each renewal that the holder was granted was sent before the revocation.
 // * A proof that is younger than the state counts only if that state is still the store's: the record is written, whether it changes

@@ -99,7 +99,7 @@ class ZookeeperBackend final : public record::Backend {
                                get_children(path)};
     const std::int64_t time_us = wall_clock_ms() * 1000;
     auto answers = ask_tree(questions, limit);
-    if (answers && (*answers)[1].code == Code::no_node) {  // somebody has deleted all nodes
+    if (answers && (*answers)[1].code == Code::no_node) {  // an operator has deleted all nodes
       m_knows_tree = false;
       answers = ask_tree(questions, limit);
     }

@@ -18,5 +18,5 @@ PROMISES = {
     "resident: holder and its guardian": (5, "MiB"),
     "list of 20 locks among 150000 hashes": (3, "x scan"),
     "scripts of that list": (200, ""),
-    "program, stripped": (3, "MiB"),
+    "program, stripped": (4, "MiB"),
 }

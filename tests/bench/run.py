@@ -23,6 +23,7 @@ import idle
 import large_server
 import pictures
 import start
+import stores
 from peers import Peers
 from results import Results, server_version
 from servers import Server, server_program
@@ -95,7 +96,7 @@ def size(bench):
 
 MEASUREMENTS = {"size": size, "start": start.measure, "instructions": start.instructions, "server": server_core,
                 "held": held_locks, "list": large_server.measure, "idle": idle.measure, "shards": shards,
-                "hand-over": hand_over.measure}
+                "hand-over": hand_over.measure, "stores": stores.measure}
 
 
 def measure_all(options, directory):

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks in databases and consensus stores, beside what people use there: psql and mariadb with an advisory lock, etcdctl lock, and
+kazoo. One server of each, which writes each commit to its disk. FerretDB, which is not MongoDB, is not measured."""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import databases
+import hand_over
+import start
+from peers import Etcd, Peer, answers
+from servers import free_port
+
+TURNS = 10
+AT_ONCE = 50
+WAITING = 20
+KAZOO = """
+import subprocess, sys
+from kazoo.client import KazooClient
+client = KazooClient(sys.argv[1])
+client.start()
+with client.Lock("/kazoo/" + sys.argv[2]):
+    code = subprocess.call(sys.argv[3:])
+client.stop()
+sys.exit(code)
+"""
+
+
+class Zookeeper:
+    JAR, TLS_JAR = "/usr/share/java/zookeeper.jar", "/usr/share/java/netty-codec.jar"
+
+    def __init__(self, directory, rlock):
+        self.port = free_port()
+        os.makedirs(f"{directory}/zookeeper/data")
+        with open(f"{directory}/zookeeper/zoo.cfg", "w") as file:
+            file.write(f"dataDir={directory}/zookeeper/data\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
+                       "tickTime=2000\nadmin.enableServer=false\nmaxClientCnxns=0\n")
+        with open(f"{directory}/zookeeper/log", "w") as log:
+            self.process = subprocess.Popen(
+                ["java", "-Xmx256m", "-cp", f"{self.JAR}:{self.TLS_JAR}",
+                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{directory}/zookeeper/zoo.cfg"],
+                cwd=f"{directory}/zookeeper", stdout=log, stderr=log)
+        answers(self.process, "ZooKeeper", lambda: subprocess.run(
+            [rlock, "list", "-S", f"zookeeper://127.0.0.1:{self.port}/rlock"], capture_output=True).returncode == 1)  # no lock is held
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Store:
+    """A running server: its URL for rlock, and the peer beside rlock."""
+
+    def __init__(self, name, server, url, peer=None):
+        self.name, self.server, self.url, self.peer = name, server, url, peer
+
+
+def client(name, argv, option, lock):
+    """A client program that takes the lock by a statement, and then runs the job from its shell escape."""
+    script = f"statement=$1; shift; exec {' '.join(argv)} {option} \"$statement\" {option} \"\\\\! $*\" >/dev/null"
+    return Peer(name, lambda key: ["sh", "-c", script, "sh", lock.format(key)])
+
+
+def postgres(directory, rlock):
+    server = databases.Postgres(f"{directory}/postgres", rlock)
+    psql = [f"{os.path.dirname(databases.Postgres.program())}/psql", "-X", "-q", "-h", "127.0.0.1", "-p",
+            str(server.port), "-U", "postgres", "-d", "postgres"]
+    peer = client("psql with pg_advisory_lock", psql, "-c", "select pg_advisory_lock(hashtext('{}'))")
+    return Store("PostgreSQL", server, server.url.split("?")[0], peer)
+
+
+def mariadb(directory, rlock):
+    server = databases.Mariadb(f"{directory}/mariadb", rlock)
+    program = ["mariadb", "--no-defaults", "--user=deploy", "--host=127.0.0.1", f"--port={server.port}", "--batch"]
+    return Store("MariaDB", server, server.url.split("?")[0],
+                 client("mariadb with get_lock", program, "-e", "do get_lock('{}', 60)"))
+
+
+def etcd(directory, _):
+    own = f"{directory}/store"  # Peers has one in the other
+    os.mkdir(own)
+    server = Etcd(own)
+    return Store("etcd", server, server.url.replace("http://", "etcd://") + "/rlock", server.peer())
+
+
+def zookeeper(directory, rlock):
+    server = Zookeeper(directory, rlock)
+    address = f"127.0.0.1:{server.port}"
+    python = next((one for one in (sys.executable, "/usr/bin/python3") if knows_kazoo(one)), None)
+    kazoo = Peer("kazoo", lambda key: [python, "-c", KAZOO, address, key]) if python else None
+    return Store("ZooKeeper", server, f"zookeeper://{address}/rlock", kazoo)
+
+
+def knows_kazoo(python):
+    return subprocess.run([python, "-c", "import kazoo"], capture_output=True).returncode == 0
+
+
+STORES = {"PostgreSQL": (postgres, databases.Postgres.program), "MariaDB": (mariadb, databases.Mariadb.program),
+          "etcd": (etcd, lambda: shutil.which("etcd") and shutil.which("etcdctl")),
+          "ZooKeeper": (zookeeper, lambda: os.path.exists(Zookeeper.JAR) and shutil.which("java"))}
+
+
+def measure(bench):
+    for name, (make, program) in STORES.items():
+        if not program():
+            bench.results.note(f"not measured, because it is not installed: {name}")
+            continue
+        store = make(bench.directory, bench.rlock)
+        try:
+            measure_store(bench, store)
+        finally:
+            store.server.stop()
+
+
+def measure_store(bench, store):
+    def waiting(key):
+        done = subprocess.run([bench.rlock, "status", "-S", store.url, "--json", key], capture_output=True, text=True)
+        return len(json.loads(done.stdout)["waiting"]) if done.stdout else 0
+
+    rlock = Peer(f"rlock on {store.name}", lambda key: [bench.rlock, "run", "-S", store.url, "-k", key, "--"], waiting)
+    peers = [rlock, *([store.peer] if store.peer else [])]
+    whole_process(bench, peers)
+    at_once(bench, peers)
+    one_connection(bench, store)
+    crowds = [peer for peer in peers if peer.waiting]
+    drains = [{peer.name: hand_over.drain(bench, peer, 3, WAITING) for peer in crowds} for _ in range(bench.rounds)]
+    for peer in crowds:
+        bench.results.row(f"gap, {WAITING} waiting, jobs of 3 ms: {peer.name}", "ms",
+                          [one[peer.name][0] / 1e3 for one in drains])
+
+
+def whole_process(bench, peers):
+    rounds = []
+    for _ in range(bench.rounds):
+        times = {peer.name: [] for peer in peers}
+        for _ in range(TURNS):
+            for peer in peers:
+                times[peer.name].append(start.run([*peer.words("start"), "true"]))
+        rounds.append({name: statistics.median(values) for name, values in times.items()})
+    for peer in peers:
+        bench.results.row(f"run of true: {peer.name}", "ms", [one[peer.name] * 1e3 for one in rounds])
+
+
+def at_once(bench, peers):
+    """All of them start at the same time, and want the same lock."""
+    for peer in peers:
+        times = []
+        for number in range(bench.rounds):
+            begin = time.perf_counter()
+            crowd = [subprocess.Popen([*peer.words(f"once{number}"), "true"]) for _ in range(AT_ONCE)]
+            codes = {one.wait() for one in crowd}
+            times.append(time.perf_counter() - begin)
+            if codes != {0}:
+                raise RuntimeError(f"{peer.name}: some of {AT_ONCE} ended with {codes}")
+        bench.results.row(f"{AT_ONCE} runs of true at once: {peer.name}", "s", times)
+
+
+def one_connection(bench, store):
+    rounds = [json_lines([bench.rlock, "bench", "-S", store.url, "--json", "--connections", "1"]) for _ in range(bench.rounds)]
+    bench.results.row(f"acquire and release on one connection: {store.name}", "ms",
+                      [(one["acquire"]["p50_us"] + one["release"]["p50_us"]) / 1e3 for one in rounds])
+
+
+def json_lines(words):
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    return {line["measure"]: line for line in map(json.loads, done.stdout.splitlines())}

@@ -88,15 +88,6 @@ std::string fitted(std::string_view text, std::size_t columns)
   return shown + std::string(columns - width(shown), ' ');
 }
 
-std::string shell_quoted(std::string_view text)
-{
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
 std::string copied_word(std::string_view text)
 {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";

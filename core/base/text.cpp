@@ -389,4 +389,13 @@ std::string shown_command(std::span<const std::string> words)
   return shown;
 }
 
+std::string shell_quoted(std::string_view text)
+{
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
 }  // namespace rlock

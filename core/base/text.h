@@ -51,6 +51,9 @@ bool is_control(char c);  // C0 or DEL
 
 inline constexpr std::string_view masked = "***";
 
+// The text as one word of a POSIX shell: "'it'\''s'".
+std::string shell_quoted(std::string_view text);
+
 // The words of a command joined by blanks, each secret replaced by `masked`. The word after -c is read as a shell reads
 // it.
 std::string shown_command(std::span<const std::string> words);

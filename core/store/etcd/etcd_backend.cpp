@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 #include <vector>
+#include "base/text.h"
 #include "store/etcd/etcd_checks.h"
 #include "store/etcd/etcd_listener.h"
 #include "store/etcd/etcd_presences.h"
@@ -289,16 +290,6 @@ class EtcdBackend final : public Backend {
   Seen m_seen;
 };
 
-// In single quotes for a shell.
-std::string quoted(std::string_view text)
-{
-  std::string word = "'";
-  for (const char c : text) {
-    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return word + "'";
-}
-
 }  // namespace
 
 std::unique_ptr<Backend> open_backend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
@@ -310,8 +301,8 @@ std::string rights_lines(const ConnectionSpec& spec, std::string_view user)
 {
   return "etcdctl role add rlock\n"
          "etcdctl role grant-permission rlock readwrite --prefix=true " +
-         quoted(Layout(spec.prefix).all().key) + "\netcdctl user add " + quoted(user) + "\netcdctl user grant-role " +
-         quoted(user) + " rlock\n";
+         shell_quoted(Layout(spec.prefix).all().key) + "\netcdctl user add " + shell_quoted(user) +
+         "\netcdctl user grant-role " + shell_quoted(user) + " rlock\n";
 }
 
 }  // namespace rlock::etcd

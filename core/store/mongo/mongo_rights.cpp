@@ -5,7 +5,7 @@ namespace rlock::mongo {
 namespace {
 
 // A text of JavaScript.
-std::string quoted(std::string_view text)
+std::string javascript_text(std::string_view text)
 {
   std::string all = "\"";
   for (const char byte : text) {
@@ -19,15 +19,16 @@ std::string quoted(std::string_view text)
 // A collection of ShedLock is there, and so small that its locks need no index.
 std::string rights_script(const ConnectionSpec& spec, std::string_view user)
 {
-  const std::string collection = quoted(spec.collection);
-  const std::string role = quoted(spec.collection == default_collection ? "rlock" : "rlock_" + spec.collection);
+  const std::string collection = javascript_text(spec.collection);
+  const std::string role =
+      javascript_text(spec.collection == default_collection ? "rlock" : "rlock_" + spec.collection);
   const std::string make = "db.createCollection(" + collection + ")\ndb.getCollection(" + collection +
                            ").createIndex({locked_by: 1}, {sparse: true})\n";
   return (spec.is_shared ? "" : make) + "db.createRole({role: " + role + R"(, roles: [], privileges: [
   {resource: {db: db.getName(), collection: )" +
          collection + R"(}, actions: ["find", "insert", "update", "remove"]}]})
 db.createUser({user: )" +
-         quoted(user) + ", pwd: passwordPrompt(), roles: [" + role + "]})\n";
+         javascript_text(user) + ", pwd: passwordPrompt(), roles: [" + role + "]})\n";
 }
 
 }  // namespace rlock::mongo

@@ -39,7 +39,7 @@ constexpr std::string_view further_columns =
     "  add column /*M!100500 if not exists */ rlock_record longblob;\n";
 
 // `text` as a part of a literal of SQL.
-std::string quoted(std::string_view text)
+std::string sql_text(std::string_view text)
 {
   std::string all = "'";
   for (const char byte : text) {
@@ -58,7 +58,7 @@ std::string_view last_part(std::string_view table)
 std::string schema_of(std::string_view table)
 {
   const auto dot = table.find('.');
-  return dot == std::string_view::npos ? "database()" : quoted(table.substr(1, dot - 2));
+  return dot == std::string_view::npos ? "database()" : sql_text(table.substr(1, dot - 2));
 }
 
 std::string create_tables(const Tables& tables)
@@ -74,8 +74,8 @@ std::string grant_sql(const Tables& tables, std::string_view user)
   const std::string_view host = at == user.size() ? "%" : user.substr(at + 1);
   std::string all;
   for (const std::string* table : {&tables.lock, &tables.event, &tables.listener, &tables.message}) {
-    all += "grant select, insert, update, delete on " + *table + " to " + quoted(user.substr(0, at)) + "@" +
-           quoted(host) + ";\n";
+    all += "grant select, insert, update, delete on " + *table + " to " + sql_text(user.substr(0, at)) + "@" +
+           sql_text(host) + ";\n";
   }
   return all;
 }
@@ -96,8 +96,8 @@ Tables tables_for(std::string_view table)
 std::string on_tables(std::string_view sql, const Tables& tables)
 {
   const std::string schema = schema_of(tables.lock);
-  const std::array names{quoted(last_part(tables.lock)), quoted(last_part(tables.event)),
-                         quoted(last_part(tables.listener)), quoted(last_part(tables.message))};
+  const std::array names{sql_text(last_part(tables.lock)), sql_text(last_part(tables.event)),
+                         sql_text(last_part(tables.listener)), sql_text(last_part(tables.message))};
   const std::array<record::SqlWord, 11> words{{
       {"{lock}", tables.lock},
       {"{event}", tables.event},

@@ -42,6 +42,19 @@ std::string reply_to(std::string_view request, const std::string& document)
   return message + document;
 }
 
+// The answer to a later request, an OP_MSG.
+std::string message_for(std::string_view request, const std::string& document)
+{
+  std::string message;
+  append(message, static_cast<std::uint32_t>(21 + document.size()));
+  append(message, 1);
+  message += request.substr(4, 4);
+  append(message, 2013);  // OP_MSG
+  append(message, 0);     // flags
+  message += '\0';        // one document
+  return message + document;
+}
+
 rlock::test::Script says_hello(const Document& hello)
 {
   return [document = hello.bytes()](const Peer& peer) {
@@ -59,6 +72,21 @@ Document hello(std::int32_t wire_version, bool is_primary)
   document.add_small("maxBsonObjectSize", 1 << 24).add_small("maxMessageSizeBytes", 48'000'000);
   document.add_small("maxWriteBatchSize", 100'000);
   return document;
+}
+
+// Refuses each command but hello.
+rlock::test::Script refuses(const Document& hello, std::int32_t code)
+{
+  const std::string refusal =
+      Document().add_small("ok", 0).add("errmsg", "nothing goes").add_small("code", code).bytes();
+  return [hello = hello.bytes(), refusal](const Peer& peer) {
+    for (std::string request = peer.hear_some(); request.size() >= 16; request = peer.hear_some()) {
+      const bool is_message = request.substr(12, 2) == "\xdd\x07";
+      const bool is_hello = !is_message || request.find("hello") != std::string::npos;
+      const std::string& answer = is_hello ? hello : refusal;
+      peer.say(is_message ? message_for(request, answer) : reply_to(request, answer));
+    }
+  };
 }
 
 void need_libmongoc()
@@ -123,6 +151,26 @@ TEST_CASE("mongo hostile: what is no fit server says so")
     CHECK_MESSAGE(run.code == row.code, run.err);
     CHECK_MESSAGE(has(run.err, row.why), run.err);
   }
+}
+
+TEST_CASE("mongo hostile: an error that will pass, or that does not tell what was done, is 69")
+{
+  need_libmongoc();
+  // InternalError (FerretDB: the time of the request is over), HostUnreachable, NetworkTimeout, WriteConflict,
+  // ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, SocketException, Interrupted
+  for (const std::int32_t code : {1, 6, 89, 112, 134, 262, 9001, 11601}) {
+    CAPTURE(code);
+    Document fit = hello(17, true);
+    fit.add_time("localTime", 1'700'000'000'000);
+    const HostileServer server(refuses(fit, code), Endpoint::Kind::tcp);
+    const Finished run = run_at(server.port());
+    CHECK_MESSAGE(run.code == 69, run.err);
+    CHECK_MESSAGE(has(run.err, "nothing goes"), run.err);
+  }
+  Document fit = hello(17, true);
+  fit.add_time("localTime", 1'700'000'000'000);
+  const HostileServer server(refuses(fit, 9), Endpoint::Kind::tcp);  // FailedToParse
+  CHECK(run_at(server.port()).code == 70);
 }
 
 TEST_CASE("mongo hostile: no server is 69, and a parameter that libmongoc does not know is 64")

@@ -24,18 +24,27 @@ struct CodeRow {
   std::string_view advice;
 };
 constexpr auto codes = std::to_array<CodeRow>({
-    {2, ErrorCode::config, false, ""},   // BadValue: a server without a journal, on which no commit can wait for it
-    {11, ErrorCode::refused, true, ""},  // UserNotFound
+    {1, ErrorCode::unreachable, true, raise_timeout},  // InternalError: FerretDB says so when maxTimeMS is over
+    {2, ErrorCode::config, false, ""},      // BadValue: a server without a journal, on which no commit can wait for it
+    {6, ErrorCode::unreachable, true, ""},  // HostUnreachable
+    {7, ErrorCode::unreachable, true, ""},  // HostNotFound
+    {11, ErrorCode::refused, true, ""},     // UserNotFound
     {13, ErrorCode::refused, false, " (rlock acl prints the role that rlock needs)"},  // Unauthorized
     {18, ErrorCode::refused, true, ""},                                                // AuthenticationFailed
     {8000, ErrorCode::refused, true, ""},                                              // AtlasError
     {50, ErrorCode::unreachable, true, raise_timeout},                                 // MaxTimeMSExpired
     {64, ErrorCode::unreachable, true, " (is a majority of the replica set there?)"},  // WriteConcernFailed
     {100, ErrorCode::server_not_ready, false, ""},                                     // UnsatisfiableWriteConcern
-    {91, ErrorCode::server_not_ready, true, ""},                                       // ShutdownInProgress
-    {189, ErrorCode::server_not_ready, true, ""},                                      // PrimarySteppedDown
-    {10107, ErrorCode::server_not_ready, true, ""},                                    // NotWritablePrimary
-    {11600, ErrorCode::server_not_ready, true, ""},                                    // InterruptedAtShutdown
+    {89, ErrorCode::unreachable, true, ""},                                            // NetworkTimeout
+    {262, ErrorCode::unreachable, true, raise_timeout},                                // ExceededTimeLimit
+    {9001, ErrorCode::unreachable, true, ""},                                          // SocketException
+    {11601, ErrorCode::unreachable, true, ""},                                         // Interrupted
+    {112, ErrorCode::server_not_ready, false, ""},                                     // WriteConflict
+    {134, ErrorCode::server_not_ready, false, ""},                 // ReadConcernMajorityNotAvailableYet
+    {91, ErrorCode::server_not_ready, true, ""},                   // ShutdownInProgress
+    {189, ErrorCode::server_not_ready, true, ""},                  // PrimarySteppedDown
+    {10107, ErrorCode::server_not_ready, true, ""},                // NotWritablePrimary
+    {11600, ErrorCode::server_not_ready, true, ""},                // InterruptedAtShutdown
     {11602, ErrorCode::server_not_ready, true, ""},                // InterruptedDueToReplStateChange
     {13435, ErrorCode::server_not_ready, true, ""},                // NotPrimaryNoSecondaryOk
     {13436, ErrorCode::server_not_ready, true, ""},                // NotPrimaryOrSecondary

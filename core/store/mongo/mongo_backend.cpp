@@ -307,12 +307,15 @@ class MongoBackend final : public Backend {
     return true;
   }
 
-  // Returns the messages that the document has after the commit.
+  // Returns the messages that the document has after the commit: those that a listener may not have found yet.
   std::vector<StoredMessage> add_messages(std::span<const Message> sent, Document& set, Document& unset)
   {
     const std::int64_t now = m_seen->time_ms + std::chrono::duration_cast<Millis>(m_clock.now() - m_seen->at).count();
     std::vector<StoredMessage> messages = m_seen->messages;
-    std::erase_if(messages, [&](const StoredMessage& each) { return each.at_ms + message_life.count() < now; });
+    std::erase_if(messages, [&](const StoredMessage& each) {
+      return each.at_ms + message_life.count() < now ||
+             !std::ranges::binary_search(m_seen->channels, each.message.channel);
+    });
     if (messages.empty() && sent.empty()) {
       if (!m_seen->messages.empty()) {
         unset.add("messages", "");

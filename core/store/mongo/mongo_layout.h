@@ -9,7 +9,7 @@
 //   listeners      {l0123456789abcdef: {channels: [...], seen: DATE}}, the first one first. Each listener renews `seen`, the
 //                  server's time, every listener_beat; one that is silent for listener_life is dead
 //   messages       [{id: NUMBER, channel: "...", text: "...", at: DATE}], the oldest first: those of the last message_life, for
-//                  listeners to find
+//                  living listeners to find
 //
 // In a collection of ShedLock (?table=) these stand beside its fields, which are the Face: lockUntil, lockedBy and lockedAt. A document
 // that only ShedLock has written has no version and no record; none is ever without lockUntil, which ShedLock would not find.
@@ -30,9 +30,9 @@
 
 namespace rlock::mongo {
 
-inline constexpr Millis listener_beat{2000};
+inline constexpr Millis listener_beat{3000};
 inline constexpr Millis listener_life{8000};
-inline constexpr Millis message_life{10'000};
+inline constexpr Millis message_life{5000};
 
 using Events = std::map<std::int64_t, std::string>;
 Events events_in(const Fields& document);

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/timerfd.h>
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include "base/text.h"
 #include "base/wait.h"
@@ -13,18 +12,10 @@
 namespace rlock::mongo {
 namespace {
 
-// How long after the last message a listener looks again: a part of the quiet time, within these limits. The first listeners of a
-// lock look most often, because its holder and the first in line are among them.
-constexpr int quiet_divisor = 8;
-constexpr Millis shortest_pause{25};
-constexpr Millis first_pause{100};
-constexpr Millis pause_per_place{50};
-constexpr Millis long_quiet{60'000};
-constexpr Millis pause_when_long_quiet{250};
-constexpr Millis longest_pause{1000};
-
 constexpr Millis look_time{1000};  // the longest time for one look
 constexpr int most_tries = 3;
+
+std::int64_t milliseconds(Instant at) { return std::chrono::duration_cast<Millis>(at.time_since_epoch()).count(); }
 
 std::string hex(std::uint64_t number)
 {
@@ -88,6 +79,7 @@ Result<Done> PollingSource::register_at(const std::vector<std::string>& names, c
   if (!server) {
     return server.error();
   }
+  m_ahead_ms = server->time_ms - milliseconds(m_clock.now());
   std::vector<Document> statements;
   for (const std::string& name : names) {
     Document update;
@@ -163,13 +155,16 @@ bool PollingSource::take_messages(Lock& lock, const Fields& document)
   return has_heard;
 }
 
-// Among the listeners of the lock; nullopt: this listener is not among them.
-std::optional<std::int64_t> PollingSource::place_in(const Fields& document) const
+// Nullopt: this listener is not among the listeners of the lock.
+std::optional<ListenerPlace> PollingSource::place_in(const Fields& document) const
 {
   const std::string_view id = std::string_view(m_path).substr(m_path.find('.') + 1);
   const auto listeners = document.inner("listeners").all();
   const auto found = std::ranges::find_if(listeners, [&](const Field& each) { return each.key() == id; });
-  return found == listeners.end() ? std::nullopt : std::optional(found - listeners.begin() + 1);
+  if (found == listeners.end()) {
+    return std::nullopt;
+  }
+  return ListenerPlace{.place = found - listeners.begin() + 1, .is_alone = listeners.size() == 1};
 }
 
 Result<Done> PollingSource::look(const CallLimits& limit)
@@ -192,7 +187,7 @@ Result<Done> PollingSource::look(const CallLimits& limit)
     return answer.error();
   }
   m_unregistered = names;
-  m_place = std::numeric_limits<std::int64_t>::max();
+  std::optional<ListenerPlace> first;
   for (const Fields& document : answer->batch()) {
     const auto lock = m_locks.find(document.text("_id"));
     if (lock != m_locks.end() && take_messages(lock->second, document)) {
@@ -200,27 +195,26 @@ Result<Done> PollingSource::look(const CallLimits& limit)
     }
     if (const auto place = place_in(document)) {
       std::erase(m_unregistered, document.text("_id"));
-      m_place = std::min(m_place, *place);
+      first = first && first->place <= place->place ? first : place;
     }
   }
+  m_place = first.value_or(ListenerPlace{});
   for (auto& [name, lock] : m_locks) {
     lock.is_seeded = true;
   }
   return Done{};
 }
 
-// Says that this listener lives. A document that has lost the listener gets no new one by that.
+// Says that this listener lives, at the time that the server must have now. If its clock was set meanwhile, this listener may count
+// as dead; then it finds that it is not registered any more. A document that has lost the listener gets no new one by a beat.
 Result<Done> PollingSource::beat(const CallLimits& limit)
 {
-  const auto server = m_connection.hello(limit);
-  if (!server) {
-    return server.error();
-  }
+  const std::int64_t now_ms = milliseconds(m_clock.now()) + m_ahead_ms;
   std::vector<Document> statements;
   for (const auto& [name, lock] : m_locks) {
     Document statement;
     statement.add("q", Document().add("_id", name).add(m_path + ".seen", Document().add_flag("$exists", true)));
-    statement.add("u", Document().add("$set", Document().add_time(m_path + ".seen", server->time_ms)));
+    statement.add("u", Document().add("$set", Document().add_time(m_path + ".seen", now_ms)));
     statements.push_back(std::move(statement));
   }
   const auto done =
@@ -253,10 +247,7 @@ void PollingSource::set_timer()
 {
   const Instant now = m_clock.now();
   const auto quiet = std::chrono::duration_cast<Millis>(now - m_quiet_since);
-  const Millis usual = quiet < long_quiet ? first_pause : pause_when_long_quiet;
-  constexpr std::int64_t last_place = longest_pause / pause_per_place;
-  const Millis most = std::max(usual, pause_per_place * std::min(m_place, last_place));
-  const Millis pause = std::clamp(quiet / quiet_divisor, shortest_pause, most);
+  const Millis pause = pause_between_looks(quiet, m_place);
   m_next_look = now + pause;
   itimerspec when{};
   when.it_value.tv_sec = pause.count() / 1000;

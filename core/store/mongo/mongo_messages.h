@@ -10,6 +10,7 @@
 #include <vector>
 #include "base/fd.h"
 #include "store/mongo/mongo_connection.h"
+#include "store/mongo/mongo_pauses.h"
 #include "store/script/script_host.h"
 
 namespace rlock::mongo {
@@ -45,7 +46,7 @@ class PollingSource final : public MessageSource {
 
   Result<Done> register_at(const std::vector<std::string>& names, const CallLimits& limit);
   Result<Done> look(const CallLimits& limit);
-  [[nodiscard]] std::optional<std::int64_t> place_in(const Fields& document) const;
+  [[nodiscard]] std::optional<ListenerPlace> place_in(const Fields& document) const;
   bool take_messages(Lock& lock, const Fields& document);
   Result<Done> beat(const CallLimits& limit);
   Result<Done> poll(const CallLimits& limit);
@@ -59,7 +60,8 @@ class PollingSource final : public MessageSource {
   std::vector<std::string> m_unregistered;  // locks whose documents do not name this listener any more
   std::deque<Message> m_heard;
   Fd m_timer;
-  std::int64_t m_place = 1;  // among the listeners of a lock, the first one has 1
+  ListenerPlace m_place;
+  std::int64_t m_ahead_ms = 0;  // the server's clock less m_clock, when this listener was registered
   Instant m_next_look;
   Instant m_next_beat;
   Instant m_quiet_since;

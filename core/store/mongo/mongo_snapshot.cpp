@@ -55,6 +55,7 @@ Seen seen_in(const Fields& document, Snapshot& state)
             .time_ms = state.time_us / 1000,
             .at = {},
             .messages = {},
+            .channels = {},
             .dead_listeners = {}};
   for (const Field& each : document.inner("listeners").all()) {
     const Fields listener = each.inner();
@@ -68,6 +69,7 @@ Seen seen_in(const Fields& document, Snapshot& state)
     }
   }
   std::ranges::sort(state.listeners);
+  seen.channels = state.listeners;
   for (const Field& each : document.inner("messages").all()) {
     const Fields message = each.inner();
     const auto at = message.find("at");

@@ -30,6 +30,7 @@ struct Seen {
   std::int64_t time_ms = 0;  // of the store
   Instant at;
   std::vector<StoredMessage> messages;
+  std::vector<std::string> channels;        // of the living listeners, sorted
   std::vector<std::string> dead_listeners;  // their keys
 };
 

@@ -19,16 +19,21 @@ constexpr std::chrono::seconds remembered_for{10};
 constexpr int clock_drift_divisor = 500;
 
 // The pause before the next try is random. With each conflict its limit grows by pause_step if a job waits for the answer. It
-// grows fourfold if the caller only joins a queue, so that a crowd leaves the record to those that pass the lock on.
+// grows fourfold if the caller only joins a queue, so that a crowd leaves the record to those that pass the lock on. Where a try
+// takes longer than pause_step, the crowd pauses in proportion.
 constexpr std::chrono::microseconds pause_step{1500};
 constexpr std::chrono::microseconds longest_pause{20'000};
 constexpr std::chrono::microseconds longest_pause_in_queue{1'000'000};
+constexpr int longest_pause_in_tries = 8;
 
-std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue)
+std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue, std::chrono::microseconds try_time)
 {
   constexpr int most_steps = 8;
-  return only_joins_queue ? std::min(pause_step * (1 << 2 * std::min(conflicts, most_steps)), longest_pause_in_queue)
-                          : std::min<std::chrono::microseconds>(pause_step * conflicts, longest_pause);
+  if (!only_joins_queue) {
+    return std::min<std::chrono::microseconds>(pause_step * conflicts, longest_pause);
+  }
+  const auto longest = std::max(longest_pause_in_queue, try_time * longest_pause_in_tries);
+  return std::min(std::max(pause_step, try_time) * (1 << 2 * std::min(conflicts, most_steps)), longest);
 }
 
 bool is_busy(const Value& answer) { return !answer.elements.empty() && answer.elements[0].text == "busy"; }
@@ -237,9 +242,9 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
 }
 
 // Returns an Error when the time is over.
-Result<Done> RecordHost::pause_after_conflict(int conflicts, bool only_joins_queue, const CallLimits& limit)
+Result<Done> RecordHost::pause_after_conflict(int conflicts, const Attempt& attempt, const CallLimits& limit)
 {
-  const auto most = limit_of_pause(conflicts, only_joins_queue);
+  const auto most = limit_of_pause(conflicts, attempt.only_joins_queue, attempt.took);
   const Instant until =
       m_clock.now() + std::chrono::microseconds(below(*m_rng, static_cast<std::uint64_t>(most.count()) + 1));
   if (until >= limit.deadline) {
@@ -314,6 +319,7 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
   }
   bool is_remembered = work.may_use_remembered && remembers(work.lock.text());
   for (int conflicts = 0;;) {
+    const Instant begun = m_clock.now();
     auto attempt = try_once(work, is_remembered, limit);
     if (attempt && attempt->reply) {
       return *std::move(attempt->reply);
@@ -323,7 +329,8 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
       return after_conflicts(conflicts, attempt.error());
     }
     is_remembered = false;
-    if (const auto paused = pause_after_conflict(++conflicts, attempt->only_joins_queue, limit); !paused) {
+    attempt->took = std::chrono::duration_cast<std::chrono::microseconds>(m_clock.now() - begun);
+    if (const auto paused = pause_after_conflict(++conflicts, *attempt, limit); !paused) {
       return paused.error().code == ErrorCode::interrupted ? paused.error() : busy_record(work.lock.text());
     }
   }

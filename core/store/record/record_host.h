@@ -92,7 +92,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   // What came of one state. No reply: the state was not, or is no longer, that of the store.
   struct Attempt {
     std::optional<Reply> reply;
-    bool only_joins_queue = false;  // no job waits for the reply
+    bool only_joins_queue = false;      // no job waits for the reply
+    std::chrono::microseconds took{0};  // from the read to the answer to the commit
   };
 
   Result<Reply> execute(const Work& work, const CallLimits& limit);
@@ -108,7 +109,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
   Reply finish(const Decision& decision, const CallLimits& limit);
-  Result<Done> pause_after_conflict(int conflicts, bool only_joins_queue, const CallLimits& limit);
+  Result<Done> pause_after_conflict(int conflicts, const Attempt& attempt, const CallLimits& limit);
 
   std::unique_ptr<Backend> m_backend;
   const Clock& m_clock;

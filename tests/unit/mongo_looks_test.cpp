@@ -13,6 +13,7 @@ TEST_CASE("mongo looks: those in front look often, those far back do not, and al
     ListenerPlace place;
     Millis quiet;
     Millis pause;
+    Millis look_time = 1ms;
   };
   const Row rows[]{
       {"the first one after a message", {1, false}, 0ms, 25ms},
@@ -27,9 +28,13 @@ TEST_CASE("mongo looks: those in front look often, those far back do not, and al
       {"one further back later", {8, false}, 30s, 400ms},
       {"one far back after a message", {40, false}, 0ms, 500ms},
       {"one far back later", {1000, false}, 30s, 1000ms},
+      {"the first one, of a slow server", {1, false}, 0ms, 200ms, 200ms},
+      {"the third one, of a slow server", {3, false}, 0ms, 600ms, 200ms},
+      {"one far back, of a slow server", {9, false}, 0ms, 800ms, 100ms},
+      {"one that must find a hand-over in time", {9, false}, 0ms, 1000ms, 900ms},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.name));
-    CHECK(pause_between_looks(row.quiet, row.place).count() == row.pause.count());
+    CHECK(pause_between_looks(row.quiet, row.place, row.look_time).count() == row.pause.count());
   }
 }

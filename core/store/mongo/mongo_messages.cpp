@@ -12,7 +12,7 @@
 namespace rlock::mongo {
 namespace {
 
-constexpr Millis look_time{1000};  // the longest time for one look
+constexpr Millis longest_look{1000};
 constexpr int most_tries = 3;
 
 std::int64_t milliseconds(Instant at) { return std::chrono::duration_cast<Millis>(at.time_since_epoch()).count(); }
@@ -182,7 +182,9 @@ Result<Done> PollingSource::look(const CallLimits& limit)
   Document command;
   command.add("find", m_connection.spec().collection).add("filter", filter);
   command.add("projection", Document().add_small("messages", 1).add_small("listeners", 1));
+  const Instant begun = m_clock.now();
   const auto answer = m_connection.ask(command.add_small("batchSize", 1000).add_flag("singleBatch", true), limit);
+  m_look_time = std::chrono::duration_cast<Millis>(m_clock.now() - begun);
   if (!answer) {
     return answer.error();
   }
@@ -225,7 +227,7 @@ Result<Done> PollingSource::beat(const CallLimits& limit)
 
 Result<Done> PollingSource::poll(const CallLimits& limit)
 {
-  const CallLimits each{m_clock.now() + look_time, limit.stop};
+  const CallLimits each{m_clock.now() + longest_look, limit.stop};
   if (m_clock.now() >= m_next_beat) {
     if (const auto lives = beat(each); !lives) {
       return lives;
@@ -247,7 +249,7 @@ void PollingSource::set_timer()
 {
   const Instant now = m_clock.now();
   const auto quiet = std::chrono::duration_cast<Millis>(now - m_quiet_since);
-  const Millis pause = pause_between_looks(quiet, m_place);
+  const Millis pause = pause_between_looks(quiet, m_place, m_look_time);
   m_next_look = now + pause;
   itimerspec when{};
   when.it_value.tv_sec = pause.count() / 1000;

@@ -61,6 +61,7 @@ class PollingSource final : public MessageSource {
   std::deque<Message> m_heard;
   Fd m_timer;
   ListenerPlace m_place;
+  Millis m_look_time{0};
   std::int64_t m_ahead_ms = 0;  // the server's clock less m_clock, when this listener was registered
   Instant m_next_look;
   Instant m_next_beat;

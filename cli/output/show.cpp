@@ -93,7 +93,16 @@ std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
   const std::string job = job_text(info);
   const std::string since = since_and_age(info.since_ms, now_ms);
   return holder_text(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
-         (job.empty() ? "" : ", " + job);
+         (job.empty() ? "" : ", " + job) + (waiter.is_connected ? "" : " (not connected)");
+}
+
+// Of a queue in which some waiters have no connection.
+std::string show_connections(const std::vector<Waiter>& waiting)
+{
+  const auto away = std::ranges::count(waiting, false, &Waiter::is_connected);
+  return away == 0 ? ""
+                   : std::to_string(away) + " of these " + std::to_string(waiting.size()) +
+                         " are not connected: those far back ask every few seconds";
 }
 
 std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
@@ -107,7 +116,8 @@ std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
     text += line(i == 0 ? "waiting" : "", place + show_waiter(waiting[i], now_ms));
   }
   const std::size_t more = waiting.size() - shown;
-  return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "");
+  return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "") +
+         line("", show_connections(waiting));
 }
 
 // The success that `rlock once` remembers.

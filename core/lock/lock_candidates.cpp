@@ -112,8 +112,7 @@ Millis turn_of(std::uint64_t place)
          step_behind * static_cast<std::int64_t>(behind);
 }
 
-constexpr std::uint64_t listening_waiters = 8;  // that many waiters in front keep their connections
-constexpr Millis observation{5'000};            // after which a waiter knows how fast its line moves
+constexpr Millis observation{5'000};  // after which a waiter knows how fast its line moves
 
 Millis up_to(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::uint64_t>(most.count()) + 1)}; }
 

@@ -27,9 +27,15 @@ struct Holder {
       std::nullopt;  // time since the grant, by the server's clock; nullopt: unknown, or not asked for
 };
 
+// That many waiters in front listen. Those behind may close their connections (LockStore::spares_connections).
+inline constexpr std::uint64_t listening_waiters = 8;
+
 struct Waiter {
   Owner owner;
   std::optional<HolderInfo> info;
+  // False: it waits behind those that must listen, and asks now and then. Until it comes nearer, the store cannot tell it from a dead
+  // one.
+  bool is_connected = true;
 };
 
 // The success that `rlock once` remembers of a lock.
@@ -41,11 +47,11 @@ struct OnceSuccess {
 
 struct LockState {
   LockName name;
-  LockKind kind;                         // Permits: with their number
-  std::optional<Millis> ttl;             // nullopt: the lock does not expire
-  std::uint64_t fence;                   // of the only holder; else the last number that the server gave out; 0: none
-  std::vector<Holder> holders;           // empty: free; 64 at most
-  std::vector<Waiter> waiting;           // in the order of the queue, without dead waiters; a thousand at most
+  LockKind kind;                // Permits: with their number
+  std::optional<Millis> ttl;    // nullopt: the lock does not expire
+  std::uint64_t fence;          // of the only holder; else the last number that the server gave out; 0: none
+  std::vector<Holder> holders;  // empty: free; 64 at most
+  std::vector<Waiter> waiting;  // in the order of the queue, without those known to be dead; a thousand at most
   std::uint64_t count = holders.size();  // of all holders, including those that `holders` leaves out
   std::vector<Holder> partial = {};      // several servers: holders on too few of them to hold the lock
   bool agreed = false;                   // several servers have agreed on `fence`

@@ -18,7 +18,10 @@ constexpr Millis foreign_pause{
     1000};  // a foreign holder may announce no release, as a fair lock of Redisson or ShedLock
 
 // A lock that is handed from waiter to waiter is not free in between.
-bool is_free(const LockState& state) { return state.has_room() && state.waiting.empty(); }
+bool is_free(const LockState& state)
+{
+  return state.has_room() && std::ranges::none_of(state.waiting, &Waiter::is_connected);
+}
 
 // How long the lock stays as it is unless the store publishes a release.
 Millis rest_after(const LockState& state)

@@ -4,14 +4,14 @@
 --
 --   returns  {'known', fence, pttl, how many may hold it (permits; else 0, also if their number is gone), how many do,
 --             {owner, count, mode, info or false, ms since the grant or -1, owner, …},
---             {waiter, mode, its info, waiter, …}, agreed,
+--             {waiter, mode, its info, 1 if it is alive or 0 if it does not listen, waiter, …}, agreed,
 --             1 if the key is provably a lock,
 --             when a job last succeeded under it, in microseconds, or false, ms until the server forgets that, now in microseconds,
 --             the entries of the event log, if ARGV[6] asks for them}
 --               fence: of the holder, if there is only one; else the last number that the server gave out
 --            {'other', what the key holds}
 --
--- The reply leaves out dead waiters, and the waiters behind the first thousand.
+-- The reply leaves out the waiters behind the first thousand.
 
 -- The kind of a lock whose key does not exist: permits outlive their number.
 local function kind_without_key()
@@ -45,11 +45,10 @@ end
 
 local waiters, waiter_rows = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES'), {}
 for i = 1, #waiters, 2 do
-  if is_alive(waiters[i], waiters[i + 1]) then
-    waiter_rows[#waiter_rows + 1] = waiters[i]
-    waiter_rows[#waiter_rows + 1] = redis.call('HGET', WAITERS, 'wish:' .. waiters[i]) or ''
-    waiter_rows[#waiter_rows + 1] = redis.call('HGET', WAITERS, waiters[i]) or ''
-  end
+  waiter_rows[#waiter_rows + 1] = waiters[i]
+  waiter_rows[#waiter_rows + 1] = redis.call('HGET', WAITERS, 'wish:' .. waiters[i]) or ''
+  waiter_rows[#waiter_rows + 1] = redis.call('HGET', WAITERS, waiters[i]) or ''
+  waiter_rows[#waiter_rows + 1] = is_alive(waiters[i], waiters[i + 1]) and 1 or 0
 end
 
 -- 1 if the key is provably a lock, else 0. A hash {prod: 5} or a string may be the data of another program. A lock of rlock has a

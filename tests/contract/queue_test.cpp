@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promises of lock/store.h about waiters, kept by every store of the table in stores.h.
 #include "contract/tested_store.h"
+#include "support/wait_until.h"
+
+#include <algorithm>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -65,6 +68,38 @@ TEST_CASE("contract: a waiter is in the queue until it leaves, and a stranger is
     CHECK(std::holds_alternative<Dequeued>(store.release(store.other(), waiter)));
     CHECK_FALSE(is_queued(waiter));
     CHECK(store.state().held());
+  });
+}
+
+TEST_CASE("contract: inspect shows a waiter that does not listen only where those far back may close their connections")
+{
+  on_each_store([](Tested& store) {
+    if (!store.has_queue()) {
+      return;
+    }
+    constexpr std::size_t many = 11;
+    const LockRequest spec = Tested::spec();
+    REQUIRE(store.granted(store.one(), spec, Tested::owner()));
+    std::vector<Owner> waiters;
+    for (std::size_t i = 0; i < many; ++i) {
+      waiters.push_back(Tested::owner());
+      CHECK(std::get<Busy>(store.ask(store.other(), spec, waiters.back(), true)).waiters_ahead == i);
+    }
+    const auto shown = [&] {
+      std::string text;
+      for (const Waiter& each : store.state().waiting) {
+        const auto place = std::ranges::find(waiters, each.owner) - waiters.begin();
+        text += " " + std::to_string(place) + (each.is_connected ? "" : " (away)");
+      }
+      return text;
+    };
+    const bool may_close = store.one().spares_connections();
+    wait_until([&] { return shown() == (may_close ? " 8 (away) 9 (away) 10 (away)" : ""); }, "it is known who listens");
+    const auto last = store.other().listen({&spec, 1}, waiters[many - 1], Tested::soon());
+    const auto first = store.other().listen({&spec, 1}, waiters[0], Tested::soon());
+    REQUIRE(last);
+    REQUIRE(first);
+    CHECK(shown() == (may_close ? " 0 8 (away) 9 (away) 10" : " 0 10"));
   });
 }
 

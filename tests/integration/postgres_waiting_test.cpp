@@ -123,6 +123,14 @@ TEST_CASE(
   }
   wait_until_waiting(server.url(), many);
   wait_until([&] { return connections(server) <= 1 + 8 + 1; }, "waiters have closed their connections", 30s);
+  wait_until(
+      [&] {
+        return count(run_on(server.url(), {"status", "--json", "k"}).out, "\"connected\":true") == 8;
+      },
+      "eight are connected");
+  const Finished status = run_on(server.url(), {"status", "k"});
+  CHECK(has(run_on(server.url(), {"status", "--json", "k"}).out, "\"place\":20"));
+  CHECK_MESSAGE(has(status.out, "… and 10 more\n           12 of these 20 are not connected"), status.out);
   std::ofstream(go).flush();
   CHECK(first.wait() == success);
   expect_ends(waiters, 40s);

@@ -272,7 +272,9 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
       state.holders.back().age = std::chrono::floor<Millis>(m_clock.now() - holder.granted_at);
     }
     for (const WaiterRecord& waiter : lock.queue) {
-      state.waiting.push_back({.owner = waiter.owner, .info = waiter.info});
+      if (is_alive(waiter)) {
+        state.waiting.push_back({.owner = waiter.owner, .info = waiter.info});
+      }
     }
     state.count = state.holders.size();
     return state;

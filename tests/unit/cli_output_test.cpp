@@ -87,13 +87,14 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
   CHECK(status_json(state) ==
         R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[)"
-        R"({"place":1,"host":"web2","pid":72,"user":"bob","command":"./night.sh",)"
+        R"({"place":1,"connected":true,"host":"web2","pid":72,"user":"bob","command":"./night.sh",)"
         R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
-        R"({"place":2,"host":null,"pid":null,"user":null,"command":null,)"
+        R"({"place":2,"connected":true,"host":null,"pid":null,"user":null,"command":null,)"
         R"("label":null,"since":null}],"last_run":null,"once":null})"
         "\n");
   state.waiting.resize(12, nameless());
-  CHECK(status_json(state).find(R"("place":12,)") != std::string::npos);
+  state.waiting.back().is_connected = false;
+  CHECK(status_json(state).find(R"("place":12,"connected":false,)") != std::string::npos);
 }
 
 TEST_CASE("json: bytes that are not UTF-8 do not stop it")
@@ -216,6 +217,15 @@ TEST_CASE("status: the queue in words, ten at most")
   CHECK(ends(10, "           9   uuid:2\n           10  uuid:2\n"));
   CHECK(ends(11, "           10  uuid:2\n           … and 1 more\n"));
   CHECK(ends(1000, "           10  uuid:2\n           … and 990 more\n"));
+  LockState far = foreign();
+  far.waiting.resize(12, nameless());
+  for (std::size_t i = 8; i < far.waiting.size(); ++i) {
+    far.waiting[i].is_connected = false;
+  }
+  CHECK(show_status(far, noon).ends_with(
+      "           8   uuid:2\n           9   uuid:2 (not connected)\n           10  uuid:2 (not connected)\n"
+      "           … and 2 more\n"
+      "           4 of these 12 are not connected: those far back ask every few seconds\n"));
 }
 
 TEST_CASE("list: a table of what is held, aligned by character")

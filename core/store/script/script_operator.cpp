@@ -24,13 +24,18 @@ std::vector<Holder> holders_in(const Reply& list)
   return holders;
 }
 
-// {owner, mode, info, owner, …}
-std::vector<Waiter> waiters_in(const Reply& list)
+// {owner, mode, info, whether it lives, owner, …}. Leaves out the dead waiters. One that does not listen is not dead where it may have
+// closed its connection.
+std::vector<Waiter> waiters_in(const Reply& list, bool spares_connections)
 {
+  constexpr std::size_t parts_of_waiter = 4;
   const ScriptReply parts(list);
   std::vector<Waiter> waiting;
-  for (std::size_t at = 0; at + 2 < parts.size(); at += 3) {
-    waiting.push_back({.owner = Owner::of(parts.text(at)), .info = parts.info(at + 2)});
+  for (std::size_t at = 0; at + parts_of_waiter <= parts.size(); at += parts_of_waiter) {
+    const bool is_connected = parts.integer(at + 3) == 1;
+    if (is_connected || (spares_connections && at / parts_of_waiter >= listening_waiters)) {
+      waiting.push_back({.owner = Owner::of(parts.text(at)), .info = parts.info(at + 2), .is_connected = is_connected});
+    }
   }
   return waiting;
 }
@@ -56,7 +61,7 @@ std::optional<OnceSuccess> once_in(const ScriptReply& answer)
   return OnceSuccess{.at_ms = at, .remembered_for = ago + answer.millis(10), .ago = ago};
 }
 
-LockState state_of(const LockName& name, const LockKind& asked, const ScriptReply& answer)
+LockState state_of(const LockName& name, const LockKind& asked, const ScriptReply& answer, bool spares_connections)
 {
   auto holders = holders_in(answer.part(5));
   const LockKind kind = mode_of(asked, answer, holders.size());
@@ -65,7 +70,7 @@ LockState state_of(const LockName& name, const LockKind& asked, const ScriptRepl
           .ttl = answer.ttl(2),
           .fence = answer.number(1),
           .holders = std::move(holders),
-          .waiting = waiters_in(answer.part(6)),
+          .waiting = waiters_in(answer.part(6), spares_connections),
           .count = static_cast<std::uint64_t>(answer.integer(4)),
           .agreed = answer.integer(7) == 1,
           .once = once_in(answer),
@@ -165,7 +170,8 @@ Result<Done> ScriptHost::erase(const LockName& lock, const CallLimits& limit)
 Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& limit)
 {
   const auto answer = ask(name, "", limit);
-  return answer ? Result(state_of(name, answer->kind, ScriptReply(answer->reply))) : answer.error();
+  return answer ? Result(state_of(name, answer->kind, ScriptReply(answer->reply), spares_connections()))
+                : answer.error();
 }
 
 // A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.
@@ -195,7 +201,7 @@ Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> 
       }
       continue;
     }
-    auto state = state_of(names[i], answers[i]->kind, ScriptReply(answers[i]->reply));
+    auto state = state_of(names[i], answers[i]->kind, ScriptReply(answers[i]->reply), spares_connections());
     if (state.held() && (state.proven || m_host->has_only_locks())) {
       locks.push_back(std::move(state));
     }

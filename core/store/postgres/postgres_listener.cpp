@@ -18,11 +18,14 @@
 namespace rlock::postgres {
 namespace {
 
-// A listener that polls asks its inbox after shortest_poll, and each time that it finds nothing after a longer pause. It counts as
-// alive for alive_after_poll after each poll.
+// A listener that polls asks its inbox after shortest_poll. Each time that it finds nothing it pauses longer, unless it is among the
+// first_places of its lock: its holder and the first in line. It counts as alive for alive_after_poll, and says so again when less
+// than say_so_before of it is left, so that most polls write nothing.
 constexpr Millis shortest_poll{100};
 constexpr Millis longest_poll{500};
+constexpr int first_places = 2;
 constexpr const char* alive_after_poll = "interval '5 seconds'";
+constexpr const char* say_so_before = "interval '2500 milliseconds'";
 constexpr Millis poll_timeout{500};      // bounds one poll, in which its thread can do nothing else
 constexpr Millis longest_delivery{300};  // of the message that finds out whether a pooler keeps messages away
 
@@ -240,15 +243,21 @@ class PolledSource final : public MessageSource {
     for (const std::string& channel : m_channels) {
       list += (list.empty() ? "" : ", ") + literal(channel);
     }
+    const std::string own = "pid = " + m_number + " and channel in (" + list + ")";
     const auto rows = m_connection->run(
-        on_tables("with old as (select name, channel, inbox from {listener} where pid = " + m_number +
-                      " and channel in (" + list +
-                      ") for update), mine as (update {listener} l set inbox = '{}', until = statement_timestamp() + " +
-                      alive_after_poll + " from old where l.pid = " + m_number +
-                      " and l.name = old.name and l.channel = old.channel returning old.inbox) "
-                      "select (select string_agg(encode(convert_to(t.text, 'UTF8'), 'hex'), ' ' order by t.at) "
-                      "from unnest(inbox) with ordinality t(text, at)) from mine",
-                  m_tables),
+        on_tables(
+            "with old as (select name, channel, inbox from {listener} where " + own +
+                " and (inbox <> '{}' or until < statement_timestamp() + " + say_so_before +
+                ") for update), taken as (update {listener} l set inbox = '{}', until = statement_timestamp() + " +
+                alive_after_poll + " from old where l.pid = " + m_number +
+                " and l.name = old.name and l.channel = old.channel returning l.name, l.channel, old.inbox), "
+                "mine as (select name, channel, started from {listener} where " +
+                own +
+                ") select (select string_agg(encode(convert_to(t.text, 'UTF8'), 'hex'), ' ' order by t.at) "
+                "from unnest(taken.inbox) with ordinality t(text, at)), "
+                "(select count(distinct pid) from {listener} o where o.name = mine.name and o.started < mine.started) "
+                "from mine left join taken using (name, channel)",
+            m_tables),
         {m_clock.now() + poll_timeout, stop});
     if (!rows) {
       return rows.error();
@@ -258,9 +267,23 @@ class PolledSource final : public MessageSource {
                    "the rows of " + m_tables.listener + " at " + m_connection->where() + " are gone"};
     }
     read(*rows);
-    m_pause = m_heard.empty() ? std::min(m_pause * 3 / 2, longest_poll) : shortest_poll;
+    const bool looks_often = !m_heard.empty() || is_among_first(*rows);
+    m_pause = looks_often ? shortest_poll : std::min(m_pause * 3 / 2, longest_poll);
     arm();
     return Done{};
+  }
+
+  static bool is_among_first(const Rows& rows)
+  {
+    for (int row = 0; row < rows.count(); ++row) {
+      const std::string before = rows.text(row, 1);
+      int listeners = 0;
+      std::from_chars(before.data(), before.data() + before.size(), listeners);
+      if (listeners < first_places) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void read(const Rows& rows)

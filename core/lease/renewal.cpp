@@ -41,6 +41,7 @@ RenewalPolicy confirmation_policy(Millis claim, Millis kill_after)
 {
   RenewalPolicy policy = renewal_policy(claim, kill_after);
   policy.every = Millis{0};
+  policy.longest_try = std::max(policy.try_for, claim / 3);  // there is time: the first try begins with the claim
   return policy;
 }
 

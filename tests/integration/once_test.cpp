@@ -3,6 +3,7 @@
 
 #include <iterator>
 #include <regex>
+#include "support/crowd.h"
 #include "support/integration.h"
 
 using namespace rlock::test;
@@ -54,7 +55,7 @@ TEST_CASE("once: 100 at a time: one run, and all of them succeed")
 {
   skip_on_quorum("a quorum has no queue");
   const Callers callers;
-  auto all = callers.crowd(100, "1h", callers.gate());
+  auto all = callers.crowd(crowd_of(100), "1h", callers.gate());
   callers.go();
   for (Process& one : all) {
     CHECK(one.wait(60s) == Exit{0});

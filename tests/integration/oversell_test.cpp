@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classic example: twenty tickets, sixty buyers, each reads, waits and writes.
+#include "support/crowd.h"
 #include "support/integration.h"
 #include "support/seed.h"
 
@@ -9,8 +10,8 @@ using namespace rlock::test;
 
 namespace {
 
-constexpr int tickets = 20;
-constexpr int buyers = 60;
+const int tickets = crowd_of(20);
+const int buyers = 3 * tickets;
 
 // The ledger: the number of tickets left, then a line for each buyer. One rename is the purchase, so a killed buyer has
 // either bought or not.

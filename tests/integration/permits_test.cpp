@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Permits with real processes: never more holders than permits, never fewer, in order, also after kills.
 #include "support/activity_log.h"
+#include "support/crowd.h"
 #include "support/foreign_kinds.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"
@@ -54,7 +55,7 @@ TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("permits: two hundred jobs over five: never more than five at once, never fewer while some wait")
 {
-  constexpr int jobs = 200;
+  const int jobs = crowd_of(200);
   const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
   const auto log = dir / "log";

@@ -2,6 +2,7 @@
 // First come, first served, without the dead waiters, whatever happens to messages, connections and the queue itself.
 #include "base/defaults.h"
 #include "support/activity_log.h"
+#include "support/crowd.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"
 
@@ -34,15 +35,16 @@ TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("queue: two hundred behind one holder run in order of arrival, each once")
 {
+  const int crowd = crowd_of(200);
   QueueFixture queue;
   Process holder = queue.hold("30s");
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < crowd; ++i) {
     queue.add_waiter();
   }
   queue.await_subscriptions();
   holder.signal(SIGTERM);
   expect_ends(queue.waiters, 60s);
-  CHECK(queue.started_jobs() == numbers_below(200));
+  CHECK(queue.started_jobs() == numbers_below(crowd));
   CHECK(queue.queue_length() == 0);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several locks as one: all of them or none, in whatever order other callers ask.
+#include "support/crowd.h"
 #include "support/integration.h"
 #include "support/script.h"
 #include "support/several_keys_fixture.h"
@@ -32,7 +33,7 @@ TEST_CASE("several keys: five philosophers eat their fill, and never two neighbo
   for (int i = 0; i < 5; ++i) {
     const std::string right = "f" + std::to_string(i);
     const std::string left = "f" + std::to_string((i + 1) % 5);
-    philosophers.emplace_back(Words{"sh", "-c", run_pairs(fixture, right, left, 100)});
+    philosophers.emplace_back(Words{"sh", "-c", run_pairs(fixture, right, left, crowd_of(100))});
   }
   for (Process& philosopher : philosophers) {
     CHECK(philosopher.wait(60s) == success);
@@ -51,8 +52,8 @@ TEST_CASE("several keys: five philosophers eat their fill, and never two neighbo
 TEST_CASE("several keys: a b against b a")
 {
   const SeveralKeysFixture fixture;
-  Process ab({"sh", "-c", run_pairs(fixture, "a", "b", 50)});
-  Process ba({"sh", "-c", run_pairs(fixture, "b", "a", 50)});
+  Process ab({"sh", "-c", run_pairs(fixture, "a", "b", crowd_of(50))});
+  Process ba({"sh", "-c", run_pairs(fixture, "b", "a", crowd_of(50))});
   CHECK(ab.wait(60s) == success);
   CHECK(ba.wait(60s) == success);
   CHECK_FALSE(std::filesystem::exists(fixture.dir / "quarrel"));

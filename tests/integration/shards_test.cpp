@@ -2,6 +2,7 @@
 // A stock in five segments, each with its lock: nothing is oversold, every segment is used, and a waiter gets the first
 // lock that becomes free. Over 300 lines: every case needs the same helpers.
 #include "support/activity_log.h"
+#include "support/crowd.h"
 #include "support/integration.h"
 #include "support/slowness.h"
 
@@ -126,7 +127,7 @@ TEST_SUITE_BEGIN("topology");
 TEST_CASE("shards: forty sellers, five segments: all is sold, nothing twice, and every segment does its part")
 {
   constexpr int sellers = 40;
-  constexpr int each = 50;  // items of a seller; a sold-out segment sends it to another one
+  const int each = crowd_of(50);  // items of a seller; a sold-out segment sends it to another one
   const RedisServer server;
   const Segments segments(sellers * each / shards);
   const std::string sale = shell_line(any_shard(server, {}, segments.sale()));

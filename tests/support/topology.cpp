@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/topology.h"
 
+#include "support/crowd.h"
+
 #include "support/acl_fixture.h"
 #include "support/certificates.h"
 #include "support/database_topology.h"
@@ -173,6 +175,12 @@ TopologyKind topology_kind()
                                          [&](const NamedTopology& one) { return one.name == name; });
   REQUIRE_MESSAGE(known != std::end(topology_names), "RLOCK_TEST_ON names no kind of server: " << name);
   return known->kind;
+}
+
+int crowd_of(int usual)
+{
+  const bool is_ferretdb = std::string_view(requested_name()) == "mongo" && std::getenv("RLOCK_TEST_MONGOD") == nullptr;
+  return is_ferretdb ? (usual + 3) / 4 : usual;
 }
 
 bool is_quorum_topology()

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many clients at once, or requests of theirs, a case asks of the kind of server that RLOCK_TEST_ON names.
+#pragma once
+
+namespace rlock::test {
+
+// `usual`; a quarter of it on FerretDB, whose program of the tests serves one request at a time. A job in a crowd costs it some
+// forty requests (oversell: 2659 for 60 jobs), and each takes it 1 to 15 ms.
+int crowd_of(int usual);
+
+}  // namespace rlock::test

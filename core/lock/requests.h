@@ -48,7 +48,7 @@ struct OnceSuccess {
 struct LockState {
   LockName name;
   LockKind kind;                // Permits: with their number
-  std::optional<Millis> ttl;    // nullopt: the lock does not expire
+  std::optional<Millis> ttl;    // nullopt: the lock does not expire; else its end, or a bound (store.h)
   std::uint64_t fence;          // of the only holder; else the last number that the server gave out; 0: none
   std::vector<Holder> holders;  // empty: free; 64 at most
   std::vector<Waiter> waiting;  // in the order of the queue, without those known to be dead; a thousand at most

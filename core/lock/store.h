@@ -7,6 +7,11 @@
 // Leases: each grant and renewal tells its lease (LeaseTerm), which may be shorter than the ttl that was asked for, and may
 // count from an earlier moment. Holders count on what they were given, never on what they asked for.
 //
+// What another client sees as the ttl of a hold (LockState, Busy) is never less than what the holder counts on. It is the end of
+// the hold where the store ends holds by its own clock. Where the store ends a hold with the presence of its client (etcd,
+// ZooKeeper), no client but the holder knows the last proof, so the ttl is a bound: of a hold that is renewed, the whole lease,
+// whenever it was renewed; of a fixed lease, its end by the clock of the holder's host. The hold may end earlier.
+//
 // Errors mean "unknown": the request may have happened. Every request may be sent again (same answer, same state). After
 // an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network, ErrorCode::config
 // means that the key holds something that is no lock of this kind.

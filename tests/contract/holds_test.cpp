@@ -24,14 +24,14 @@ class NoObserver final : public WaitObserver {
 // A client that has waited for the lock, with its watchdog.
 class Holding {
  public:
-  Holding(Tested& store, Millis ttl)
-      : m_store(store), m_spec(Tested::spec(Plain{}, ttl)), m_lease(store.one(), taken(), 10ms, Tested::clock(), m_log)
+  Holding(Tested& store, Millis ttl, bool is_automatic)
+      : m_store(store), m_spec(wanted(ttl, is_automatic)), m_lease(store.one(), taken(), 10ms, Tested::clock(), m_log)
   {
   }
 
   Lease& lease() { return m_lease; }
 
-  // Each new lease is compared with what the store has.
+  // Each new lease is compared with what another client is shown, which is the end of the hold, or a bound.
   void renew_until(int times)
   {
     m_lease.start_watchdog({.renews = true, .consequence = ""}, [this](const LeaseBudget& moved) {
@@ -47,6 +47,12 @@ class Holding {
   [[nodiscard]] bool counted_on_too_much() const { return m_too_much; }
 
  private:
+  static LockRequest wanted(Millis ttl, bool is_automatic)
+  {
+    LockRequest spec = Tested::spec(Plain{}, ttl);
+    spec.who.automatic = is_automatic;
+    return spec;
+  }
   GrantedLock taken()
   {
     SystemRng rng;
@@ -207,7 +213,7 @@ TEST_CASE("contract: a hold ends with its ttl, and a renewal lengthens it")
 
 namespace {
 
-// Fails where the holder would count on its lease for longer than the store holds the lock for it.
+// Fails where the holder would count on its lease for longer than the store shows to others.
 void ends_before_the_hold(Tested& store, const LeaseTerm& lease)
 {
   const LockState state = store.state();
@@ -244,16 +250,28 @@ TEST_CASE(
   });
 }
 
+namespace {
+
+void counts_on_no_more_than_is_shown(Tested& store, bool is_automatic)
+{
+  Holding holding(store, 1500ms, is_automatic);
+  ends_before_the_hold(store, holding.lease().budget().term());
+  holding.renew_until(3);
+  CHECK_FALSE(holding.lease().event());
+  CHECK(store.state().held());
+  CHECK_FALSE(holding.counted_on_too_much());
+}
+
+}  // namespace
+
 TEST_CASE("contract: a holder counts on no more than the store gave, while it waits, holds and renews")
 {
-  on_each_store([](Tested& store) {
-    Holding holding(store, 1500ms);
-    ends_before_the_hold(store, holding.lease().budget().term());
-    holding.renew_until(3);
-    CHECK_FALSE(holding.lease().event());
-    CHECK(store.state().held());
-    CHECK_FALSE(holding.counted_on_too_much());
-  });
+  on_each_store([](Tested& store) { counts_on_no_more_than_is_shown(store, true); });
+}
+
+TEST_CASE("contract: a holder of a lease for which no job stands counts on no more than the store gave, too")
+{
+  on_each_store([](Tested& store) { counts_on_no_more_than_is_shown(store, false); });
 }
 
 TEST_CASE("contract: the fencing number grows with each holder")

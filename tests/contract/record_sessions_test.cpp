@@ -174,3 +174,29 @@ TEST_CASE("presence: an attempt that is refused makes no presence, and one that 
   CHECK(std::holds_alternative<Dequeued>(Sessions::lets_go(*store.late, wanted, store.other)));
   CHECK(store.presences() == 1);
 }
+
+TEST_CASE(
+    "presence: another client is shown a ttl that is no less than what the owner counts on, and no more than its lease")
+{
+  for (const bool is_automatic : {true, false}) {
+    CAPTURE(is_automatic);
+    Sessions store;
+    const auto holder = store.client(0);
+    const auto observer = store.client(0);
+    LockRequest wanted = Sessions::request(1510ms);  // of which the store makes a longer one
+    wanted.who.automatic = is_automatic;
+    const auto is_a_bound = [&](const LeaseTerm& lease) {
+      const auto state = observer->inspect(wanted.name, Tested::soon());
+      REQUIRE(state);
+      REQUIRE(state->ttl);
+      CHECK((LeaseBudget(lease).valid_until() <= Tested::clock().now() + *state->ttl));
+      CHECK(*state->ttl <= lease.length);
+    };
+    const auto taken = holder->acquire(wanted, store.owner, {}, Tested::soon());
+    REQUIRE(taken);
+    is_a_bound(std::get<Granted>(*taken).lease);
+    const auto renewed = holder->renew(wanted, store.owner, {}, Tested::soon());
+    REQUIRE(renewed);
+    is_a_bound(*std::get<Renewed>(*renewed).lease);
+  }
+}

@@ -166,6 +166,12 @@ std::vector<PresenceId> presences_in(const Bindings& bindings)
   return ids;
 }
 
+void lengthen_hold(LockRecord& record, const LockName& lock, const std::string& owner, std::int64_t ends_ms)
+{
+  Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
+  owned.lengthen_hold(ends_ms);
+}
+
 void end_owner(LockRecord& record, const LockName& lock, const std::string& owner)
 {
   Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
@@ -186,9 +192,8 @@ void end_gone(LockRecord& record, const LockName& lock, std::span<const Presence
       bound = record.bindings.erase(bound);
       continue;
     }
-    Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
     for (const BoundPresence& each : presences) {
-      owned.lengthen_hold(now_ms + (each.keeping == Keeping::kept ? each.lease_ms : least_left_ms));
+      lengthen_hold(record, lock, owner, now_ms + (each.keeping == Keeping::kept ? each.lease_ms : least_left_ms));
     }
     ++bound;
   }

@@ -161,7 +161,7 @@ Result<Done> PresenceKeeper::renew(const Asked& asked, const CallLimits& limit)
   return proven ? Result(Done{}) : proven.error();
 }
 
-Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, const CallLimits& limit)
+Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, Instant sent_at, const CallLimits& limit)
 {
   m_revoked.reset();  // a commit whose answer was lost
   const auto record = decode(state.bytes);
@@ -175,6 +175,8 @@ Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, con
     m_ahead[lock.text()] += record->time_us - state.time_us;
     state.time_us = record->time_us;
   }
+  m_time_us = state.time_us;
+  m_time_at = sent_at;
   std::vector<PresenceId> ids = presences_in(record->bindings);
   std::erase_if(ids, [this](const PresenceId& id) {  // what is proven lives
     return std::ranges::any_of(m_own, [&](const Own& own) {
@@ -240,6 +242,13 @@ Result<PresenceKeeper::Proven> PresenceKeeper::own_for(const Asked& asked, const
   return counts ? Result(Proven{.own = nullptr, .since_read = true}) : make(wanted, limit);
 }
 
+// When the lease ends by the scripts' time. A part of a millisecond is lost, for which holders have an allowance.
+std::int64_t PresenceKeeper::shown_end_ms(const LeaseTerm& lease) const
+{
+  const auto since_read = std::chrono::duration_cast<std::chrono::microseconds>(lease.from - m_time_at);
+  return (m_time_us + since_read.count()) / 1000 + lease.length.count();
+}
+
 Result<PresenceKeeper::Bound> PresenceKeeper::bind_to(const Asked& asked, const LockName& lock, const Wanted& wanted,
                                                       LockRecord& after, const CallLimits& limit)
 {
@@ -255,6 +264,7 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_to(const Asked& asked, const 
   std::vector<BoundPresence>& bound = after.bindings[asked.owner];
   bool is_changed = add_binding(bound, own->presence, own->made_for.keeping) || proven->since_read;
   own->users[{lock.text(), asked.owner, asked.hold}] = wanted.use;
+  lengthen_hold(after, lock, asked.owner, shown_end_ms(own->presence.lease));
   for (Own& each : m_own) {  // the one with which the owner has waited
     const auto left = each.presence.id == id ? 0 : std::erase_if(each.users, [&](const auto& user) {
       return user.first.lock == lock.text() && user.first.owner == asked.owner;

@@ -11,6 +11,10 @@
 //   CLOCK_BOOTTIME of the operator's process: each renewal that the holder was granted was sent before the revocation.
 // * A proof that is younger than the state counts only if that state is still the store's: the record is written, whether it changes
 //   or not. (Else a hold that was revoked in between would last longer than the operator waits.)
+// What another client is shown as the ttl of a hold is a bound of what its owner counts on, because a proof writes nothing. Of a
+// hold that its client renews, it is the whole lease, however long ago the last proof was. Of one that no client renews, it is
+// the end of the lease by the clock of the client that took it.
+//
 // * The scripts' time is the client's clock, but never earlier than that of an earlier script on the record. It moves with this
 //   client's clock from there, so that a record whose time is ahead does not stand still.
 #pragma once
@@ -49,8 +53,8 @@ class PresenceKeeper {
 
   // Before the read: proves the presence that a renewal counts on.
   Result<Done> renew(const Asked& asked, const CallLimits& limit);
-  // After the read: the time of the scripts, and which presences are gone.
-  Result<Done> complete(const LockName& lock, Snapshot& state, const CallLimits& limit);
+  // After the read, which was sent at `sent_at` or later: the time of the scripts, and which presences are gone.
+  Result<Done> complete(const LockName& lock, Snapshot& state, Instant sent_at, const CallLimits& limit);
   // Before the script: what is over ends, and what is not over lasts. True: this must be written, whatever the script does.
   bool prepare(const Asked& asked, const LockName& lock, LockRecord& record, const Snapshot& state);
 
@@ -112,11 +116,14 @@ class PresenceKeeper {
   Result<Bound> keep_after_release(const Asked& asked, const LockName& lock, const Standing& standing,
                                    LockRecord& after, const CallLimits& limit);
   void leave_lock(const Asked& asked, const LockName& lock);
+  [[nodiscard]] std::int64_t shown_end_ms(const LeaseTerm& lease) const;
   Bound unbind_hold(const Asked& asked, const LockName& lock, LockRecord& after);
   void note_revocation(const Asked& asked, const LockName& lock, const LockRecord& after);
 
   Presences& m_presences;
   const Clock& m_clock;
+  std::int64_t m_time_us = 0;  // of the scripts at m_time_at
+  Instant m_time_at{};
   std::vector<Own> m_own;
   std::map<std::string, std::int64_t>
       m_ahead;  // by lock: how far its time is before this client's clock, in microseconds

@@ -132,6 +132,7 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     return remembered_state();
   }
   m_remembered.reset();
+  const Instant sent_at = m_clock.now();
   auto read = m_backend->read(work.lock.text(), limit);
   if (read && read->face) {
     auto bytes = with_face(read->bytes, *read->face, LockKeys(work.lock), read->time_us);
@@ -141,7 +142,7 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     read->bytes = *std::move(bytes);
   }
   if (read && m_keeper) {
-    if (const auto completed = m_keeper->complete(work.lock, *read, limit); !completed) {
+    if (const auto completed = m_keeper->complete(work.lock, *read, sent_at, limit); !completed) {
       return completed.error();
     }
   }

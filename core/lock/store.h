@@ -136,6 +136,9 @@ class LockStore {
   // Whether the store serves so few connections at once that waiters far back in a queue must close theirs.
   [[nodiscard]] virtual bool spares_connections() const { return false; }
 
+  // Whether the store ends a hold with the presence of its client, so that a ttl is a bound (see the head).
+  [[nodiscard]] virtual bool ends_holds_with_clients() const { return false; }
+
   // Optional abilities: false or nullptr where the engine does not offer one.
   // Whether a released lock can stay taken for a while (ReleaseOptions::keep), though no process holds it.
   [[nodiscard]] virtual bool keeps_after_release() const { return false; }

@@ -2,6 +2,7 @@
 #include "run/force.h"
 
 #include <algorithm>
+#include <array>
 #include <list>
 #include <utility>
 #include <variant>
@@ -94,7 +95,7 @@ ForcedRelease::Step ForcedRelease::revoke(StopToken stop)
   const auto revoked = send(ForceStep::revoke, stop);
   if (revoked && !std::holds_alternative<ForceHeld>(*revoked)) {
     m_last = *revoked;
-    return end_of_hold();
+    return end_of_hold(stop);
   }
   if (!revoked && !is_passing(revoked.error().code)) {
     return revoked.error();
@@ -110,7 +111,7 @@ ForcedRelease::Step ForcedRelease::take(StopToken stop)
 {
   const auto taken = send(ForceStep::take, stop);
   m_last = taken ? *taken : m_last;
-  return taken ? end_of_hold() : Result<ForceEnd>(taken.error());
+  return taken ? end_of_hold(stop) : Result<ForceEnd>(taken.error());
 }
 
 ForcedRelease::Step ForcedRelease::go_on(Next next)
@@ -164,20 +165,37 @@ ForcedRelease::Found ForcedRelease::ask_again(ForceStep step, StopToken stop)
   m_last = *found;
   const auto* held = std::get_if<ForceHeld>(&*found);
   if (held == nullptr) {
-    return {.held = std::nullopt, .end = end_of_hold()};
+    return {.held = std::nullopt, .end = end_of_hold(stop)};
   }
   note_holder(*held);
   return {.held = *held, .end = std::nullopt};
 }
 
+// Whether the hold has ended because it was renewed no longer. Where its ttl was only a bound, the event log tells; of a log that
+// cannot be read, the bound.
+bool ForcedRelease::has_expired(StopToken stop) const
+{
+  EventLog* const log = m_store.ends_holds_with_clients() ? m_store.event_log() : nullptr;
+  const std::array<EventLogQuery, 1> query{EventLogQuery{.name = m_request.name, .after = {}}};
+  const auto entries = log != nullptr
+                           ? log->read_logs(query, {.deadline = m_clock.now() + m_request.server_timeout, .stop = stop})
+                           : std::vector<std::vector<EventLogEntry>>{};
+  if (!entries || entries->empty()) {
+    return m_clock.now() >= m_ends_at;
+  }
+  return std::ranges::none_of(entries->front(), [this](const EventLogEntry& entry) {
+    return entry.ends() && entry.owner == m_last_held->holder.owner.text();
+  });
+}
+
 // How the hold that the first answer found has ended.
-Result<ForceEnd> ForcedRelease::end_of_hold() const
+Result<ForceEnd> ForcedRelease::end_of_hold(StopToken stop) const
 {
   if (const auto* broken = std::get_if<ForceBroken>(&m_last)) {
     return ForceEnd{Broken{.holder = broken->holder, .job_was_over = broken->job_was_over}};
   }
   const Holder& holder = m_last_held->holder;
-  return m_clock.now() >= m_ends_at ? ForceEnd{ForceExpired{holder}} : ForceEnd{ReleasedByHolder{holder}};
+  return has_expired(stop) ? ForceEnd{ForceExpired{holder}} : ForceEnd{ReleasedByHolder{holder}};
 }
 
 // The end of the force-unlock after its last answer.

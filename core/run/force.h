@@ -88,7 +88,8 @@ class ForcedRelease {
   Found ask_again(ForceStep step, StopToken stop);
   void note_holder(const ForceHeld& held);
   Step end_if_job_survives(const ForceHeld& held);
-  [[nodiscard]] Result<ForceEnd> end_of_hold() const;
+  [[nodiscard]] Result<ForceEnd> end_of_hold(StopToken stop) const;
+  [[nodiscard]] bool has_expired(StopToken stop) const;
   static Result<ForceEnd> end_after(const Result<ForceAnswer>& answer);
 
   LockStore& m_store;

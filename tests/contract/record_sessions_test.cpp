@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores whose holds end with presences, in the memory of the test program: what clients, whose clocks are wrong, see of each other.
 #include "contract/tested_store.h"
+#include "run/force.h"
 #include "store/record/record_host.h"
 #include "store/script/script_store.h"
 #include "support/test.h"
@@ -198,5 +199,28 @@ TEST_CASE(
     const auto renewed = holder->renew(wanted, store.owner, {}, Tested::soon());
     REQUIRE(renewed);
     is_a_bound(*std::get<Renewed>(*renewed).lease);
+  }
+}
+
+TEST_CASE("presence: force-unlock tells a hold that has ended from one that was released")
+{
+  for (const bool releases : {false, true}) {
+    CAPTURE(releases);
+    Sessions store;
+    const LockRequest wanted = Sessions::request(600ms);
+    REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
+    const ForceUnlockRequest order{.name = wanted.name,
+                                   .kind = Plain{},
+                                   .owner = store.owner,
+                                   .by = "op",
+                                   .grace = 20ms,
+                                   .server_timeout = 5s,
+                                   .revoked = [&](const ForceHeld&, bool) {
+                                     releases&& was_held(Sessions::lets_go(*store.early, wanted, store.owner));
+                                   }};
+    const auto end = force_unlock(*store.late, order, Tested::clock(), StopToken::never());
+    REQUIRE_MESSAGE(end, end.error().text);
+    CHECK(std::holds_alternative<ForceExpired>(*end) == !releases);
+    CHECK(std::holds_alternative<ReleasedByHolder>(*end) == releases);
   }
 }

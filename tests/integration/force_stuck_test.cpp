@@ -99,7 +99,7 @@ TEST_CASE("force-unlock: a job that KILL does not end is named, and the request 
                                 {"sh", "-c", "echo $$; exec sleep 300"}));
     wait_until([&] { return holders[i].out().ends_with("\n"); }, "the job runs");
     tracers.push_back(std::make_unique<Tracer>(std::stoi(holders[i].out())));
-    forcing.push_back(start_on(server, {"force-unlock", "-k", key(i), "--yes", "--grace", "200ms"}));
+    forcing.push_back(start_on(server, {"force-unlock", "-k", key(i), "--yes", "--grace", "2s"}));
   }
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     CAPTURE(key(i));

@@ -48,6 +48,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
   StoreChecks* store_checks() override { return this; }
   [[nodiscard]] bool spares_connections() const override { return true; }
+  [[nodiscard]] bool ends_holds_with_clients() const override { return m_keeper.has_value(); }
   [[nodiscard]] bool has_only_locks() const override { return m_backend->is_shared(); }
   // A waiter without the store's clock cannot tell when a hand-over was, and asks.
   [[nodiscard]] bool may_fail_over() const override { return m_keeper.has_value(); }

@@ -118,6 +118,8 @@ class ScriptHost {
   [[nodiscard]] virtual std::optional<LeaseTerm> lease_of(const Owner&) const { return std::nullopt; }
   // LockStore::spares_connections.
   [[nodiscard]] virtual bool spares_connections() const { return false; }
+  // LockStore::ends_holds_with_clients.
+  [[nodiscard]] virtual bool ends_holds_with_clients() const { return false; }
   // Whether an acquire must ask first whether the user may also renew, release and hand over (acl_check_cmd of Redis).
   [[nodiscard]] virtual bool checks_rights() const { return false; }
   // Whether the store keeps locks alone. Elsewhere what has the shape of a foreign lock may be the data of another program.

@@ -48,6 +48,7 @@ class ScriptStore : public LockStore,
                                            const CallLimits& limit) override;
   void drop_connection() override { m_host->drop_connection(); }
   [[nodiscard]] bool spares_connections() const override { return m_host->spares_connections(); }
+  [[nodiscard]] bool ends_holds_with_clients() const override { return m_host->ends_holds_with_clients(); }
   [[nodiscard]] bool keeps_after_release() const override { return true; }
   [[nodiscard]] bool has_token_leases() const override { return true; }
 

@@ -75,6 +75,8 @@ TEST_CASE("judge: every fault of one server happens") { check_all_faults("unix")
 TEST_CASE("judge: every fault of a quorum happens") { check_all_faults("quorum3"); }
 TEST_CASE("judge: every fault of sentinels happens") { check_all_faults("sentinel"); }
 TEST_CASE("judge: every fault of a cluster happens") { check_all_faults("cluster"); }
+TEST_CASE("judge: every fault of etcd happens") { check_all_faults("etcd3"); }
+TEST_CASE("judge: every fault of ZooKeeper happens") { check_all_faults("zookeeper3"); }
 
 TEST_SUITE_END();
 

@@ -32,6 +32,16 @@ void reset(Fd& socket)
 Proxy::Proxy(std::filesystem::path server, Listens listens)
     : m_server(std::move(server)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
+  listen(listens);
+}
+
+Proxy::Proxy(std::uint16_t server_port) : m_server_port(server_port), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+{
+  listen(Listens::tcp);
+}
+
+void Proxy::listen(Listens listens)
+{
   if (listens == Listens::tcp) {
     m_listener = test::tcp_listener(m_port, SOCK_NONBLOCK);
   } else {
@@ -39,6 +49,12 @@ Proxy::Proxy(std::filesystem::path server, Listens listens)
     m_listener = test::unix_listener(m_path, SOCK_NONBLOCK);
   }
   m_thread = std::thread([this] { run(); });
+}
+
+Fd Proxy::connect_to_server() const
+{
+  return m_server_port == 0 ? test::connect_to(m_server, SOCK_NONBLOCK)
+                            : test::connect_to(m_server_port, SOCK_NONBLOCK);
 }
 
 Proxy::~Proxy()
@@ -176,7 +192,7 @@ void Proxy::accept_one()
     reset(connection.requests.from);
     return;
   }
-  connection.replies.from = test::connect_to(m_server, SOCK_NONBLOCK);
+  connection.replies.from = connect_to_server();
   if (connection.requests.from && connection.replies.from) {
     m_connections.push_back(std::move(connection));
   }

@@ -37,11 +37,12 @@ struct Disturbance {
   std::uint64_t seed = 0;  // chooses them
 };
 
-// Connects to the unix socket of the server for each client. Thread-safe.
+// Connects to the unix socket or the port of the server for each client. Thread-safe.
 class Proxy {
  public:
   enum class Listens { unix_socket, tcp };
   Proxy(std::filesystem::path server, Listens listens);
+  explicit Proxy(std::uint16_t server_port);  // listens on a port, too
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
@@ -84,7 +85,11 @@ class Proxy {
   [[nodiscard]] bool disturbs(Direction direction) const REQUIRES(m_mutex);
   void wake() const;
 
+  void listen(Listens listens);
+  [[nodiscard]] Fd connect_to_server() const;
+
   const std::filesystem::path m_server;
+  const std::uint16_t m_server_port = 0;  // 0: m_server is its socket
   std::filesystem::path m_path;
   std::uint16_t m_port = 0;
   Fd m_listener;

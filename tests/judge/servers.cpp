@@ -24,8 +24,10 @@ constexpr std::array topologies{
     Row{"postgres", [] { return make_database_servers("postgres"); }},
     Row{"mariadb", [] { return make_database_servers("mariadb"); }},
     Row{"mongo", [] { return make_database_servers("mongo"); }},
-    Row{"zookeeper", [] { return make_database_servers("zookeeper"); }},
-    Row{"zookeeper3", [] { return make_database_servers("zookeeper3"); }},
+    Row{"etcd", [] { return make_etcd_servers(1); }},
+    Row{"etcd3", [] { return make_etcd_servers(3); }},
+    Row{"zookeeper", [] { return make_zookeeper_servers(1); }},
+    Row{"zookeeper3", [] { return make_zookeeper_servers(3); }},
 };
 
 }  // namespace

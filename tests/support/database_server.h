@@ -3,8 +3,11 @@
 // because database servers refuse root.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 #include "base/clock.h"
@@ -12,6 +15,26 @@
 #include "support/process.h"
 
 namespace rlock::test {
+
+// The members of a cluster, counted from 0, and what can happen to one of them.
+class DatabaseMembers {
+ public:
+  virtual ~DatabaseMembers() = default;
+  [[nodiscard]] virtual std::size_t number_of_members() const = 0;
+  [[nodiscard]] virtual std::uint16_t port_of(std::size_t member) const = 0;  // for clients, on 127.0.0.1
+  // For rlock, when it reaches the members at these ports.
+  [[nodiscard]] virtual std::string url_at(std::span<const std::uint16_t> ports) const = 0;
+  [[nodiscard]] virtual std::optional<std::size_t> find_leader() const = 0;  // nullopt: none answers
+
+  virtual void kill_member(std::size_t member) = 0;   // kill -9
+  virtual void start_member(std::size_t member) = 0;  // after kill_member(); does not wait
+  virtual void stop_member(std::size_t member) = 0;   // SIGSTOP
+  virtual void resume_member(std::size_t member) = 0;
+  // Keeps the member and the others apart, where they reach each other by relays: one member at a time.
+  virtual void cut_off_member(std::size_t member) = 0;
+  virtual void join_members() = 0;
+  virtual void await_members() = 0;  // each answers
+};
 
 class DatabaseServer {
  public:
@@ -30,6 +53,7 @@ class DatabaseServer {
   virtual void kill();                                                         // kill -9 of all its processes: a crash
   virtual void stop();                                                         // SIGSTOP of all its processes
   virtual void resume();
+  virtual DatabaseMembers* members() { return nullptr; }  // nullptr: it is no cluster
 
   // The command that runs `argv` as the user of the package, if this process is of root.
   [[nodiscard]] Words as_server_user(Words argv) const;

@@ -66,9 +66,9 @@ constexpr std::array key_commands{"EXISTS", "DEL",     "TYPE",   "PEXPIRE", "PTT
 
 class DatabaseTopology final : public Topology {
  public:
-  explicit DatabaseTopology(const DatabaseRow& database)
-      : m_name(database.name),
-        m_server(database.start()),
+  DatabaseTopology(std::string_view name, std::shared_ptr<DatabaseServer> server)
+      : m_name(name),
+        m_server(std::move(server)),
         m_backend(m_server->open_backend(m_clock)),
         m_host(m_server->open_backend(m_clock), m_clock, std::make_unique<SystemRng>())
   {
@@ -206,7 +206,7 @@ class DatabaseTopology final : public Topology {
   mutable std::mutex m_mutex;
   BootClock m_clock;
   std::string m_name;
-  std::unique_ptr<DatabaseServer> m_server;
+  std::shared_ptr<DatabaseServer> m_server;
   std::unique_ptr<record::Backend> m_backend;
   mutable record::RecordHost m_host;
 };
@@ -218,7 +218,12 @@ std::shared_ptr<Topology> database_topology(const DatabaseRow& database, const R
   if (options.own_clock || !options.args.empty()) {
     skip("on " + std::string(database.name) + ", a Redis server with settings of its own is not there");
   }
-  return std::make_shared<DatabaseTopology>(database);
+  return database_topology(database.name, database.start());
+}
+
+std::shared_ptr<Topology> database_topology(std::string_view name, std::shared_ptr<DatabaseServer> server)
+{
+  return std::make_shared<DatabaseTopology>(name, std::move(server));
 }
 
 }  // namespace rlock::test

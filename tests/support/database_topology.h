@@ -9,5 +9,6 @@
 namespace rlock::test {
 
 std::shared_ptr<Topology> database_topology(const DatabaseRow& database, const RedisOptions& options);
+std::shared_ptr<Topology> database_topology(std::string_view name, std::shared_ptr<DatabaseServer> server);
 
 }  // namespace rlock::test

@@ -40,10 +40,6 @@ CallLimits limit_of(const Clock& clock, Millis time = 10s)
   return {.deadline = clock.now() + time, .stop = StopToken::never()};
 }
 
-std::string quoted(const std::string& word) { return "'" + word + "'"; }
-
-std::string pid_file(std::size_t node) { return "node" + std::to_string(node) + ".pid"; }
-
 }  // namespace
 
 bool has_etcd() { return is_program("etcd") && is_program("etcdctl") && etcd::libnghttp2(); }
@@ -63,6 +59,7 @@ EtcdServer::EtcdServer(EtcdOptions options) : DatabaseServer("etcd", ""), m_opti
   if (m_options.relays_peers) {
     m_peers = std::make_unique<EtcdPeers>(m_peer_ports);
   }
+  m_nodes.resize(m_options.nodes);
   EtcdServer::start();
 }
 
@@ -100,24 +97,60 @@ Words EtcdServer::words_of_node(std::size_t node) const
   return words;
 }
 
-// A shell is the parent of the nodes.
 void EtcdServer::start()
 {
-  std::string script;
   for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    for (const std::string& word : words_of_node(node)) {
-      script += quoted(word) + " ";
-    }
-    script += "& echo $! > " + quoted((dir() / pid_file(node)).string()) + "\n";
+    start_member(node);
   }
-  start_process({"sh", "-c", script + "wait"});
+  await_members();
+  m_is_there = true;
+}
+
+void EtcdServer::start_member(std::size_t member)
+{
+  m_nodes[member] = std::make_unique<Process>(words_of_node(member), ProcessOptions{.cwd = "/", .new_session = true});
+}
+
+void EtcdServer::await_members()
+{
   for (std::size_t node = 0; node < m_options.nodes; ++node) {
     wait_until(
         [&] {
-          REQUIRE_MESSAGE(is_running(), log());
+          Process& process = *m_nodes[node];
+          if (!process.running()) {
+            give_up("etcd has ended: " + process.err());
+          }
           return serves(node);
         },
-        "etcd answers: " + log());
+        "etcd answers");
+  }
+}
+
+void EtcdServer::kill_member(std::size_t member)
+{
+  m_nodes[member]->signal(SIGKILL);
+  m_nodes[member]->wait();
+}
+
+void EtcdServer::kill()
+{
+  for (std::size_t node = 0; node < m_options.nodes; ++node) {
+    kill_member(node);
+  }
+  m_is_there = false;
+}
+
+void EtcdServer::stop()
+{
+  for (std::size_t node = 0; node < m_options.nodes; ++node) {
+    stop_member(node);
+  }
+}
+
+void EtcdServer::resume()
+{
+  for (std::size_t node = 0; node < m_options.nodes; ++node) {
+    resume_member(node);
   }
 }
 
@@ -131,8 +164,16 @@ bool EtcdServer::serves(std::size_t node) const
 
 std::string EtcdServer::url(const std::string& prefix, const std::string& login) const
 {
+  return url_of(m_client_ports, prefix, login);
+}
+
+std::string EtcdServer::url_at(std::span<const std::uint16_t> ports) const { return url_of(ports, "app", ""); }
+
+std::string EtcdServer::url_of(std::span<const std::uint16_t> ports, const std::string& prefix,
+                               const std::string& login) const
+{
   std::string hosts;
-  for (const std::uint16_t port : m_client_ports) {
+  for (const std::uint16_t port : ports) {
     hosts += (hosts.empty() ? "" : ",") + ("127.0.0.1:" + std::to_string(port));
   }
   return (m_certificate ? "etcds://" : "etcd://") + login + hosts + "/" + prefix;
@@ -211,8 +252,7 @@ void EtcdServer::end_connections() const { skip("etcd ends no connections when a
 
 void EtcdServer::signal_node(std::size_t node, int number) const
 {
-  const pid_t pid = std::stoi(text_of(dir() / pid_file(node)));
-  number == SIGSTOP ? stop_process(pid) : void(::kill(pid, number));
+  number == SIGSTOP ? stop_process(m_nodes[node]->pid()) : m_nodes[node]->signal(number);
 }
 
 void EtcdServer::cut_off(std::size_t node)
@@ -226,7 +266,23 @@ void EtcdServer::cut_off(std::size_t node)
   m_peers->cut_off(node, status->header.member);
 }
 
+void EtcdServer::join_members()
+{
+  if (m_peers) {
+    m_peers->join();
+  }
+}
+
 std::size_t EtcdServer::leader() const
+{
+  const auto found = find_leader();
+  if (!found) {
+    give_up("no node is the leader");
+  }
+  return *found;
+}
+
+std::optional<std::size_t> EtcdServer::find_leader() const
 {
   const BootClock clock;
   for (std::size_t node = 0; node < m_options.nodes; ++node) {
@@ -236,7 +292,7 @@ std::size_t EtcdServer::leader() const
       return node;
     }
   }
-  give_up("no node is the leader");
+  return std::nullopt;
 }
 
 std::string EtcdServer::etcdctl(Words words) const

@@ -2,6 +2,7 @@
 // A private etcd cluster of a test case: one node or several, on free ports of the loopback interface.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,7 +26,7 @@ struct EtcdOptions {
   bool relays_peers = false;           // the nodes reach each other by relays: cut_off()
 };
 
-class EtcdServer final : public DatabaseServer {
+class EtcdServer final : public DatabaseServer, public DatabaseMembers {
  public:
   // Skips the test case where there is no etcd.
   explicit EtcdServer(EtcdOptions options = {});
@@ -38,6 +39,23 @@ class EtcdServer final : public DatabaseServer {
   void delete_locks() const override;
   void end_connections() const override;
   void start() override;
+  [[nodiscard]] bool is_there() const override { return m_is_there; }
+  void kill() override;
+  void stop() override;
+  void resume() override;
+
+  DatabaseMembers* members() override { return this; }
+  [[nodiscard]] std::size_t number_of_members() const override { return m_options.nodes; }
+  [[nodiscard]] std::uint16_t port_of(std::size_t member) const override { return m_client_ports[member]; }
+  [[nodiscard]] std::string url_at(std::span<const std::uint16_t> ports) const override;
+  [[nodiscard]] std::optional<std::size_t> find_leader() const override;
+  void kill_member(std::size_t member) override;
+  void start_member(std::size_t member) override;
+  void stop_member(std::size_t member) override { signal_node(member, SIGSTOP); }
+  void resume_member(std::size_t member) override { signal_node(member, SIGCONT); }
+  void cut_off_member(std::size_t member) override { cut_off(member); }
+  void join_members() override;
+  void await_members() override;
 
   // As the key for people says; empty: none.
   [[nodiscard]] std::string holder(const std::string& lock) const;
@@ -60,6 +78,8 @@ class EtcdServer final : public DatabaseServer {
   [[nodiscard]] Words words_of_node(std::size_t node) const;
   [[nodiscard]] bool serves(std::size_t node) const;
   [[nodiscard]] std::string base_url(std::uint16_t port) const;
+  [[nodiscard]] std::string url_of(std::span<const std::uint16_t> ports, const std::string& prefix,
+                                   const std::string& login) const;
 
   EtcdOptions m_options;
   std::optional<Certificate> m_certificate;
@@ -67,6 +87,8 @@ class EtcdServer final : public DatabaseServer {
   std::vector<std::uint16_t> m_client_ports;
   std::vector<std::uint16_t> m_peer_ports;
   std::unique_ptr<EtcdPeers> m_peers;  // nullptr: no relays
+  std::vector<std::unique_ptr<Process>> m_nodes;
+  bool m_is_there = true;
 };
 
 }  // namespace rlock::test

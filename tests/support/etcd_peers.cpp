@@ -18,17 +18,6 @@ namespace {
 constexpr int look_again_ms = 20;  // whether a link was cut
 constexpr std::string_view sender_header = "X-Server-From: ";
 
-Fd connect_to_port(std::uint16_t port)
-{
-  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool is_connected = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  return is_connected ? std::move(socket) : Fd();
-}
-
 std::string sender_in(std::string_view request)
 {
   const auto at = request.find(sender_header);
@@ -64,6 +53,12 @@ void EtcdPeers::cut_off(std::size_t node, std::uint64_t member)
   m_cut = Cut{.node = node, .member = digits.data()};
 }
 
+void EtcdPeers::join()
+{
+  const std::lock_guard guard(m_mutex);
+  m_cut.reset();
+}
+
 bool EtcdPeers::is_cut(const Link& link) const
 {
   const std::lock_guard guard(m_mutex);
@@ -81,14 +76,18 @@ bool EtcdPeers::pass_on(Link& link, const Fd& from, const Fd& to) const
   if (link.from.empty() && &from == &link.client) {
     link.from = sender_in({bytes.data(), static_cast<std::size_t>(count)});
   }
-  return is_cut(link) || ::send(to.get(), bytes.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL) == count;
+  if (is_cut(link)) {
+    link.has_lost = true;
+    return true;
+  }
+  return !link.has_lost && ::send(to.get(), bytes.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL) == count;
 }
 
 void EtcdPeers::accept(std::size_t node)
 {
   Link link{.to = node,
             .client = Fd(::accept4(m_relays[node].listener.get(), nullptr, nullptr, SOCK_CLOEXEC)),
-            .server = connect_to_port(m_relays[node].to)};
+            .server = connect_to(m_relays[node].to)};
   if (link.client && link.server) {
     m_links.push_back(std::move(link));
   }
@@ -111,7 +110,8 @@ void EtcdPeers::relay()
     }
     std::size_t at = 1 + m_relays.size();
     for (auto link = m_links.begin(); link != m_links.end(); at += 2) {
-      const bool is_open = (waits[at].revents == 0 || pass_on(*link, link->client, link->server)) &&
+      const bool is_open = (!link->has_lost || is_cut(*link)) &&
+                           (waits[at].revents == 0 || pass_on(*link, link->client, link->server)) &&
                            (waits[at + 1].revents == 0 || pass_on(*link, link->server, link->client));
       link = is_open ? std::next(link) : m_links.erase(link);
     }

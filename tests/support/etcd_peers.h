@@ -27,6 +27,8 @@ class EtcdPeers {
   [[nodiscard]] std::uint16_t port(std::size_t node) const { return m_relays[node].port; }
   // From now on no byte passes from or to the node. `member`: its number in etcd, which it names in its requests.
   void cut_off(std::size_t node, std::uint64_t member);
+  // Everything passes again. Connections that have lost bytes end.
+  void join();
 
  private:
   struct Relay {
@@ -39,6 +41,7 @@ class EtcdPeers {
     Fd client;
     Fd server;
     std::string from = {};  // the member that connected, in hexadecimal digits; empty: it has said nothing yet
+    bool has_lost = false;  // bytes, since the node was cut off
   };
   struct Cut {
     std::size_t node;

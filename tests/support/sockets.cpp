@@ -56,4 +56,16 @@ Fd connect_to(const std::filesystem::path& path, int flags)
   return done ? std::move(socket) : Fd();
 }
 
+// Without blocking, a connection that is not there yet is refused, or can be written, later.
+Fd connect_to(std::uint16_t port, int flags)
+{
+  Fd socket = stream_socket(AF_INET, flags);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool done = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return done || errno == EINPROGRESS ? std::move(socket) : Fd();
+}
+
 }  // namespace rlock::test

@@ -17,5 +17,6 @@ Fd tcp_listener(std::uint16_t& port, int flags = 0);  // listens on 127.0.0.1; s
 
 // Connects. No descriptor: no process listens.
 Fd connect_to(const std::filesystem::path& path, int flags = 0);
+Fd connect_to(std::uint16_t port, int flags = 0);  // of 127.0.0.1
 
 }  // namespace rlock::test

@@ -14,16 +14,7 @@
 namespace rlock::test {
 namespace {
 
-Fd connect_to_port(std::uint16_t port)
-{
-  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? std::move(socket)
-                                                                                                   : Fd();
-}
+constexpr int look_again_ms = 20;  // whether the links must end
 
 }  // namespace
 
@@ -52,12 +43,15 @@ bool TcpRelay::pass_on(const Fd& from, const Fd& to) const
 void TcpRelay::relay()
 {
   for (;;) {
+    if (m_ends_links.exchange(false)) {
+      m_links.clear();
+    }
     std::vector<pollfd> waits{{m_over.token().fd(), POLLIN, 0}, {m_listener.get(), POLLIN, 0}};
     for (const Link& link : m_links) {
       waits.push_back({link.client.get(), POLLIN, 0});
       waits.push_back({link.server.get(), POLLIN, 0});
     }
-    ::poll(waits.data(), waits.size(), -1);
+    ::poll(waits.data(), waits.size(), look_again_ms);
     if (waits[0].revents != 0) {
       return;
     }
@@ -68,7 +62,7 @@ void TcpRelay::relay()
       link = is_open ? std::next(link) : m_links.erase(link);
     }
     if (waits[1].revents != 0) {
-      Link link{Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), connect_to_port(m_to)};
+      Link link{Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), connect_to(m_to)};
       if (link.client && link.server) {
         m_links.push_back(std::move(link));
         ++m_connections;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A relay between two servers of a test on 127.0.0.1. After freeze() nothing arrives any more on either side, as behind a link that is cut.
+// A relay between two servers of a test on 127.0.0.1. After freeze() nothing arrives any more on either side, as behind a link that is
+// cut; thaw() ends these connections, and new ones pass again.
 #pragma once
 
 #include <atomic>
@@ -20,6 +21,11 @@ class TcpRelay {
 
   [[nodiscard]] std::uint16_t port() const { return m_port; }
   void freeze() { m_is_frozen = true; }
+  void thaw()
+  {
+    m_ends_links = true;
+    m_is_frozen = false;
+  }
   [[nodiscard]] int connections() const { return m_connections; }
 
  private:
@@ -35,6 +41,7 @@ class TcpRelay {
   Fd m_listener;
   std::list<Link> m_links;  // only used by m_thread
   std::atomic<bool> m_is_frozen = false;
+  std::atomic<bool> m_ends_links = false;  // they have lost bytes
   std::atomic<int> m_connections = 0;
   StopSource m_over;
   std::thread m_thread;

@@ -45,7 +45,52 @@ void delete_below(zookeeper::Client& client, const std::string& path)
 
 }  // namespace
 
-ZookeeperServer::ZookeeperServer(int nodes) : DatabaseServer("zk", ""), m_nodes({.nodes = nodes}) {}
+ZookeeperServer::ZookeeperServer(int nodes, bool relays_peers)
+    : DatabaseServer("zk", ""), m_nodes(options(nodes, relays_peers))
+{
+}
+
+ZookeeperOptions ZookeeperServer::options(int nodes, bool relays_peers)
+{
+  ZookeeperOptions options{.nodes = nodes};
+  if (relays_peers) {
+    options.peer_port = [this](int from, int to, std::uint16_t port) {
+      return m_ways.emplace_back(Way{.from = from, .to = to, .relay = std::make_unique<TcpRelay>(port)}).relay->port();
+    };
+  }
+  return options;
+}
+
+std::string ZookeeperServer::url_at(std::span<const std::uint16_t> ports) const
+{
+  std::string hosts;
+  for (const std::uint16_t port : ports) {
+    hosts += (hosts.empty() ? "" : ",") + ("127.0.0.1:" + std::to_string(port));
+  }
+  return "zookeeper://" + hosts + "/locks";
+}
+
+std::optional<std::size_t> ZookeeperServer::find_leader() const
+{
+  const int node = m_nodes.leader();
+  return node == 0 ? std::nullopt : std::optional(static_cast<std::size_t>(node) - 1);
+}
+
+void ZookeeperServer::cut_off_member(std::size_t member)
+{
+  for (const Way& way : m_ways) {
+    if (way.from == node_of(member) || way.to == node_of(member)) {
+      way.relay->freeze();
+    }
+  }
+}
+
+void ZookeeperServer::join_members()
+{
+  for (const Way& way : m_ways) {
+    way.relay->thaw();
+  }
+}
 
 std::unique_ptr<record::Backend> ZookeeperServer::open_backend(const Clock& clock) const
 {

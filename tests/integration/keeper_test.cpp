@@ -235,10 +235,13 @@ TEST_CASE("keeper: it holds nothing of its caller's, and is out of reach of its 
   const fs::path proc = "/proc/" + std::to_string(keeper);
   CHECK(fs::read_symlink(proc / "cwd") == "/");
   for (const fs::directory_entry& fd : fs::directory_iterator(proc / "fd")) {
-    const std::string target = fs::read_symlink(fd.path());
+    std::error_code is_closed;  // meanwhile
+    const std::string target = fs::read_symlink(fd.path(), is_closed);
     CAPTURE(target);
     const bool standard = std::stoi(fd.path().filename()) <= 2;
-    CHECK((standard ? target == "/dev/null" : target.starts_with("socket:") || target.starts_with("anon_inode:")));
+    // A listener on a database has a descriptor that is always readable.
+    CHECK((target == "/dev/null" ? standard || topology_kind() == TopologyKind::database
+                                 : is_closed || target.starts_with("socket:") || target.starts_with("anon_inode:")));
   }
   CHECK(fs::exists(dir / "kept"));
 }

@@ -2,7 +2,9 @@
 // Waiters that are stopped, and continue when their turn is over; and waiters that are killed before they listen.
 #include "support/guardian_of.h"
 #include "support/integration.h"
+#include "support/presences.h"
 #include "support/queue_fixture.h"
+#include "support/skip.h"
 #include "support/slowness.h"
 
 #include <iterator>
@@ -67,10 +69,10 @@ TEST_CASE("stopped waiter: any number of them delays the next one by four second
     QueueFixture queue;
     Process holder = queue.hold("30s");
     for (int i = 0; i < 8; ++i) {
-      queue.add_waiter();
+      queue.add_waiter(ttl_of_silent());
     }
     for (int i = 0; i <= behind; ++i) {
-      queue.add_waiter();
+      queue.add_waiter(ttl_of_silent());
     }
     queue.await_subscriptions();
     for (std::size_t i = 0; i < queue.waiters.size(); ++i) {
@@ -89,16 +91,18 @@ TEST_CASE("killed waiter: any number of them that had no time to listen delays t
   Process holder = queue.hold("30s");
   std::vector<Process> killed;
   for (std::int64_t i = 0; i < 5; ++i) {
-    killed.emplace_back(queue.rlock("acquire", {"--lease", "1m"}));
+    killed.emplace_back(queue.rlock("acquire", {"--lease", ttl_of_silent()}));
     wait_until([&] { return queue.queue_length() == i + 1; }, "it is in line");
   }
-  queue.add_waiter();
+  queue.add_waiter(ttl_of_silent());
   queue.await_subscriptions(killed.size());
   for (Process& process : killed) {
     process.signal(SIGKILL);
     process.wait();
   }
-  wait_until([&] { return listening(queue.server) == 2; }, "the server knows that the killed ones listen no more");
+  if (!ends_holds_with_clients()) {  // there their places in line end, whether they seem to listen or not
+    wait_until([&] { return listening(queue.server) == 2; }, "the server knows that the killed ones listen no more");
+  }
   arrive_now(queue);
   CHECK((time_to_next_job(holder, queue) < most_delay));
 }
@@ -111,7 +115,7 @@ TEST_CASE("stopped waiter: eight of them delay the next one by four seconds at m
     Process holder = dies ? queue.hold("5s") : Process(queue.rlock("acquire", {"--lease", "5s"}));
     wait_until([&] { return as_int(queue.server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
     for (int i = 0; i < 9; ++i) {
-      queue.add_waiter();
+      queue.add_waiter(ttl_of_silent());
     }
     queue.await_subscriptions();
     for (std::size_t i = 0; i < 8; ++i) {
@@ -131,12 +135,15 @@ TEST_CASE("stopped waiter: eight of them delay the next one by four seconds at m
 
 TEST_CASE("stopped waiter: it is passed over, and is first again when it comes back")
 {
+  if (ends_holds_with_clients()) {
+    skip("no waiter knows when the claim of a silent one ends, so the first one that looks then gets the lock");
+  }
   QueueFixture queue;
   const Gate gate;
   Process holder = queue.hold("30s");
-  queue.add_waiter();
+  queue.add_waiter(ttl_of_silent());
   queue.add_waiter("30s", gate.work());
-  queue.add_waiter();
+  queue.add_waiter(ttl_of_silent());
   hand_to_stopped(holder, queue);
   wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", longest_skip);
 
@@ -151,8 +158,8 @@ TEST_CASE("stopped waiter: back before its claim is over it runs in its turn")
 {
   QueueFixture queue;
   Process holder = queue.hold("30s");
-  queue.add_waiter();
-  queue.add_waiter();
+  queue.add_waiter(ttl_of_silent());
+  queue.add_waiter(ttl_of_silent());
   hand_to_stopped(holder, queue);
   queue.waiters[0].signal(SIGCONT);
   expect_ends(queue.waiters, 20s);
@@ -166,7 +173,7 @@ TEST_CASE("stopped waiter: back when its time is over it starts nothing and take
   Process holder = queue.hold("30s");
   const Millis wait = 2s * slowness;
   const auto began = std::chrono::steady_clock::now();
-  queue.add_waiter("30s", "", {"-w", std::to_string(wait.count()) + "ms"});
+  queue.add_waiter(ttl_of_silent(), "", {"-w", std::to_string(wait.count()) + "ms"});
   queue.add_waiter("30s", gate.work());
   hand_to_stopped(holder, queue);
   wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", longest_skip);
@@ -185,8 +192,8 @@ TEST_CASE("stopped waiter: killed with the lock in its hands, it does not block 
 {
   QueueFixture queue;
   Process holder = queue.hold("30s");
-  queue.add_waiter();
-  queue.add_waiter();
+  queue.add_waiter(ttl_of_silent());
+  queue.add_waiter(ttl_of_silent());
   hand_to_stopped(holder, queue);
   queue.waiters[0].signal(SIGKILL);
   CHECK(queue.waiters[1].wait(longest_skip) == success);

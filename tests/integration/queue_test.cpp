@@ -4,6 +4,7 @@
 #include "support/activity_log.h"
 #include "support/crowd.h"
 #include "support/integration.h"
+#include "support/presences.h"
 #include "support/queue_fixture.h"
 
 using namespace rlock::test;
@@ -81,7 +82,7 @@ TEST_CASE("queue: every third waiter killed, one stopped: the others run in orde
   QueueFixture queue;
   Process holder = queue.hold("30s");
   for (int i = 0; i < 30; ++i) {
-    queue.add_waiter();
+    queue.add_waiter(ttl_of_silent("8s"));
   }
   queue.await_subscriptions();
   for (std::size_t i = 0; i < queue.waiters.size(); i += 3) {

@@ -2,6 +2,7 @@
 // A lock lasts as long as its job, also through outages that are shorter than the lease allows.
 #include "server/subscription.h"
 #include "support/integration.h"
+#include "support/presences.h"
 #include "support/skip.h"
 
 #include <array>
@@ -58,8 +59,12 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
   Process job = job_of(server, "5", "2s");
   wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   for (int round = 0; round < 2; ++round) {
-    wait_until([&] { return pttl(server) > 1900; }, "a renewal went through");
-    wait_until([&] { return pttl(server) < 1400; }, "the next renewal is near");
+    if (ends_holds_with_clients()) {  // no client but the holder knows the last renewal: some moment
+      std::this_thread::sleep_for(1700ms);
+    } else {
+      wait_until([&] { return pttl(server) > 1900; }, "a renewal went through");
+      wait_until([&] { return pttl(server) < 1400; }, "the next renewal is near");
+    }
     server.stop_signal();
     std::this_thread::sleep_for(900ms);
     server.cont();

@@ -20,6 +20,7 @@ struct DatabaseRow {
   // A server that does not wait for its disk. Skips the test case where it is not installed.
   std::unique_ptr<DatabaseServer> (*start)();
   bool by_default = true;  // the contract and the cases of databases run on it; false: only when RLOCK_TEST_ON names it
+  bool has_presences = false;  // store/record/presence.h
 };
 
 inline std::unique_ptr<DatabaseServer> start_postgres()
@@ -44,10 +45,10 @@ inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
     DatabaseRow{"mariadb", has_mariadb, start_mariadb},
     DatabaseRow{"mongo", has_mongo, start_mongo},
-    DatabaseRow{"etcd", has_etcd, start_etcd, false},
-    DatabaseRow{"etcd3", has_etcd, start_etcd3, false},
-    DatabaseRow{"zookeeper", has_zookeeper, start_zookeeper, false},
-    DatabaseRow{"zookeeper3", has_zookeeper, start_zookeeper3, false},
+    DatabaseRow{"etcd", has_etcd, start_etcd, false, true},
+    DatabaseRow{"etcd3", has_etcd, start_etcd3, false, true},
+    DatabaseRow{"zookeeper", has_zookeeper, start_zookeeper, false, true},
+    DatabaseRow{"zookeeper3", has_zookeeper, start_zookeeper3, false, true},
 };
 
 }  // namespace rlock::test

@@ -6,6 +6,7 @@
 #include "support/acl_fixture.h"
 #include "support/certificates.h"
 #include "support/database_topology.h"
+#include "support/presences.h"
 #include "support/redis_fixture.h"
 #include "support/sentinel_group.h"
 #include "support/skip.h"
@@ -181,6 +182,12 @@ int crowd_of(int usual)
 {
   const bool is_ferretdb = std::string_view(requested_name()) == "mongo" && std::getenv("RLOCK_TEST_MONGOD") == nullptr;
   return is_ferretdb ? (usual + 3) / 4 : usual;
+}
+
+bool ends_holds_with_clients()
+{
+  const DatabaseRow* const database = requested_database();
+  return database != databases.end() && database->has_presences;
 }
 
 bool is_quorum_topology()

@@ -183,6 +183,16 @@ TEST_CASE("etcd backend: a presence whose lease ended before its first commit is
   CHECK(server.lock_names().empty());
 }
 
+TEST_CASE("etcd backend: a presence whose lease ended before its first commit is gone, says the proof too")
+{
+  const EtcdServer server;
+  const auto mine = server.open_backend(the_clock);
+  const auto other = server.open_backend(the_clock);
+  const auto presence = must(mine->presences()->make(30s, Keeping::kept, soon()));
+  must(other->presences()->remove(presence.id, soon()));
+  CHECK(std::holds_alternative<record::NoLonger>(must(mine->presences()->prove(presence.id, soon()))));
+}
+
 TEST_CASE("etcd backend: a presence that nobody proves goes with its lease")
 {
   const EtcdServer server;

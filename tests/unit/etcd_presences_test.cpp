@@ -56,7 +56,10 @@ TEST_CASE("etcd presences: what the answers to a keep-alive and to the read afte
       {"the key is gone, in a new term too", kept(1, 4, 0), read(1, 5, 0), 9, "gone"},
       {"another key with the name", kept(1, 4, 6), read(1, 4, 10), 9, "gone"},
       {"no commit has put the key yet", kept(1, 4, 6), read(1, 4, 0), 0, "6000"},
-      {"no key yet, and the lease is over", kept(1, 4, 0), read(1, 4, 0), 0, "unproven"},
+      {"no key yet, and the lease is over", kept(1, 4, 0), read(1, 4, 0), 0, "gone"},
+      {"no key yet, and the lease is over, but a new term", kept(1, 4, 0), read(1, 5, 0), 0, "unproven"},
+      {"no key yet as far as is known, and the lease is over, but there is a key", kept(1, 4, 0), read(1, 4, 9), 0,
+       "unproven"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);

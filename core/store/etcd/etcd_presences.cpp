@@ -72,6 +72,9 @@ std::optional<Proof> proof_of(const LeaseAnswer& kept, const RangeAnswer& read, 
     return Proof(NoLonger{});
   }
   const bool is_one_leader = kept.header.member == read.header.member && kept.header.raft_term == read.header.raft_term;
+  if (create_revision == 0 && read.keys.empty() && kept.ttl <= 0 && is_one_leader) {
+    return Proof(NoLonger{});  // no commit can put the key any more, so nothing depends on this lease
+  }
   if (kept.ttl <= 0 || !is_one_leader) {
     return std::nullopt;
   }

@@ -107,29 +107,35 @@ struct Owned {
     }
   }
 
-  void raise(const std::string& key, std::int64_t ends_ms)
+  bool raise(const std::string& key, std::int64_t ends_ms)
   {
     const auto found = keys.find(key);
-    if (found != keys.end() && found->second.expires) {
-      found->second.expires = std::max(*found->second.expires, ends_ms);
+    const bool is_later = found != keys.end() && found->second.expires && *found->second.expires < ends_ms;
+    if (is_later) {
+      found->second.expires = ends_ms;
     }
+    return is_later;
   }
-  void lengthen_hold(std::int64_t ends_ms)
+  // False: it lasts until then already.
+  bool lengthen_hold(std::int64_t ends_ms)
   {
+    bool is_later = false;
     if (holds_permit(keys, names, owner)) {
       auto* set = at<SortedSet>(keys, names.second);
+      is_later = set->scores[permit_of(owner)] < static_cast<double>(ends_ms);
       set->add(permit_of(owner), std::max(set->scores[permit_of(owner)], static_cast<double>(ends_ms)));
     } else if (holds_lock(keys, names, owner)) {
-      raise(names.lock, ends_ms);
+      is_later = raise(names.lock, ends_ms);
       each_timeout([&](auto key) {
-        raise(key->first, ends_ms);
+        is_later = raise(key->first, ends_ms) || is_later;
         return ++key;
       });
     } else {
-      return;
+      return false;
     }
     raise(names.holder, ends_ms);
     raise(names.force, ends_ms);
+    return is_later;
   }
 
   void leave(const LockKind& kind)
@@ -166,10 +172,10 @@ std::vector<PresenceId> presences_in(const Bindings& bindings)
   return ids;
 }
 
-void lengthen_hold(LockRecord& record, const LockName& lock, const std::string& owner, std::int64_t ends_ms)
+bool lengthen_hold(LockRecord& record, const LockName& lock, const std::string& owner, std::int64_t ends_ms)
 {
   Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
-  owned.lengthen_hold(ends_ms);
+  return owned.lengthen_hold(ends_ms);
 }
 
 void end_owner(LockRecord& record, const LockName& lock, const std::string& owner)

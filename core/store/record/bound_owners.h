@@ -20,8 +20,8 @@ std::vector<PresenceId> presences_in(const Bindings& bindings);
 // `time_us`. Then the record is right at that time.
 void end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone, std::int64_t time_us);
 
-// What this owner holds lasts until then at least, by the scripts' time.
-void lengthen_hold(LockRecord& record, const LockName& lock, const std::string& owner, std::int64_t ends_ms);
+// What this owner holds lasts until then at least, by the scripts' time. False: it does so already.
+bool lengthen_hold(LockRecord& record, const LockName& lock, const std::string& owner, std::int64_t ends_ms);
 
 // Ends whatever this owner holds.
 void end_owner(LockRecord& record, const LockName& lock, const std::string& owner);

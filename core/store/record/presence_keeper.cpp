@@ -264,7 +264,8 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_to(const Asked& asked, const 
   std::vector<BoundPresence>& bound = after.bindings[asked.owner];
   bool is_changed = add_binding(bound, own->presence, own->made_for.keeping) || proven->since_read;
   own->users[{lock.text(), asked.owner, asked.hold}] = wanted.use;
-  lengthen_hold(after, lock, asked.owner, shown_end_ms(own->presence.lease));
+  const bool is_shown_later = lengthen_hold(after, lock, asked.owner, shown_end_ms(own->presence.lease));
+  is_changed = is_changed || (is_shown_later && own->made_for.keeping == Keeping::unkept);
   for (Own& each : m_own) {  // the one with which the owner has waited
     const auto left = each.presence.id == id ? 0 : std::erase_if(each.users, [&](const auto& user) {
       return user.first.lock == lock.text() && user.first.owner == asked.owner;

@@ -33,8 +33,8 @@ inline constexpr std::uint64_t listening_waiters = 8;
 struct Waiter {
   Owner owner;
   std::optional<HolderInfo> info;
-  // False: it waits behind those that must listen, and asks now and then. Until it comes nearer, the store cannot tell it from a dead
-  // one.
+  // False: it waits behind those that must listen, and asks now and then. Until it comes nearer, the store cannot tell it from a
+  // dead one.
   bool is_connected = true;
 };
 

@@ -58,8 +58,8 @@ bool survives_outage(Millis ttl, Millis from, Millis until)
   return true;
 }
 
-// Whether an attempt lasts until a server has answered that always needs that time. An unfinished attempt is lost with its connection:
-// the next one sends a new request.
+// Whether an attempt lasts until a server has answered that always needs that time. An unfinished attempt is lost with its
+// connection: the next one sends a new request.
 bool waits_for_server(Millis ttl, const RenewalPolicy& plan, Millis answer_time)
 {
   RenewalState lease{.lease = LeaseBudget({.from = t0, .length = ttl}), .last_kept = t0, .last_try = t0};

@@ -18,8 +18,8 @@
 namespace rlock::postgres {
 namespace {
 
-// A listener that polls asks its inbox after shortest_poll. Each time that it finds nothing it pauses longer, unless it is among the
-// first_places of its lock: its holder and the first in line. It counts as alive for alive_after_poll, and says so again when less
+// A listener that polls asks its inbox after shortest_poll. Each time that it finds nothing it pauses longer, unless it is among
+// the first_places of its lock: its holder and the first in line. It counts as alive for alive_after_poll, and says so again when less
 // than say_so_before of it is left, so that most polls write nothing.
 constexpr Millis shortest_poll{100};
 constexpr Millis longest_poll{500};

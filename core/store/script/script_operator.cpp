@@ -24,8 +24,8 @@ std::vector<Holder> holders_in(const Reply& list)
   return holders;
 }
 
-// {owner, mode, info, whether it lives, owner, …}. Leaves out the dead waiters. One that does not listen is not dead where it may have
-// closed its connection.
+// {owner, mode, info, whether it lives, owner, …}. Leaves out the dead waiters. One that does not listen is not dead where it may
+// have closed its connection.
 std::vector<Waiter> waiters_in(const Reply& list, bool spares_connections)
 {
   constexpr std::size_t parts_of_waiter = 4;

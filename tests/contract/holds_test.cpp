@@ -254,7 +254,7 @@ namespace {
 
 void counts_on_no_more_than_is_shown(Tested& store, bool is_automatic)
 {
-  Holding holding(store, 1500ms, is_automatic);
+  Holding holding(store, 3s, is_automatic);
   ends_before_the_hold(store, holding.lease().budget().term());
   holding.renew_until(3);
   CHECK_FALSE(holding.lease().event());

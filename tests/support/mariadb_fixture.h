@@ -28,6 +28,7 @@ class MariadbServer final : public DatabaseServer {
 
  private:
   [[nodiscard]] std::string socket() const { return (dir() / "socket").string(); }
+  [[nodiscard]] Words console() const;  // the client program
   [[nodiscard]] Words client(const std::string& text) const;
 
   std::vector<std::string> m_settings;

@@ -59,8 +59,8 @@ for group in "$@"; do
       builds_ferretdb=yes packages="$packages postgresql mariadb-server etcd-server etcd-client zookeeper" ;;
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
-      # The sanitizers of clang; a machine may have those of one version without the package that names the version.
-      ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || packages="$packages libclang-rt-dev" ;;
+      # The sanitizers of clang++; a machine may have them without the package that names no version.
+      ls "$(clang++ -print-resource-dir 2>/dev/null)"/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || packages="$packages libclang-rt-dev" ;;
     release)
       foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64 liblua5.1-0-dev:arm64'
       packages="$packages g++-aarch64-linux-gnu $foreign dpkg-dev rpm lintian rpmlint buildah ca-certificates qemu-user ruby file

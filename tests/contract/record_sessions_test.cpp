@@ -2,6 +2,8 @@
 // Stores whose holds end with presences, in the memory of the test program: what clients, whose clocks are wrong, see of each other.
 #include "contract/tested_store.h"
 #include "run/force.h"
+#include "store/record/bound_owners.h"
+#include "store/record/record_codec.h"
 #include "store/record/record_host.h"
 #include "store/script/script_store.h"
 #include "support/test.h"
@@ -33,6 +35,16 @@ struct Sessions {
   [[nodiscard]] std::string version() const
   {
     return session_backend(name, Tested::clock())->read("k", Tested::soon())->version;
+  }
+  // As an operator of the store may end the sessions of clients.
+  void end_presences() const
+  {
+    const auto backend = session_backend(name, Tested::clock());
+    const auto record = record::decode(backend->read("k", Tested::soon())->bytes);
+    REQUIRE(record);
+    for (const record::PresenceId& each : record::presences_in(record->bindings)) {
+      REQUIRE(backend->presences()->remove(each, Tested::soon()));
+    }
   }
   static LockRequest request(Millis ttl, LockKind kind = Plain{})
   {
@@ -87,6 +99,22 @@ TEST_CASE("presence: a hold ends with the presence of its owner, whatever the cl
     wait_until([&] { return Sessions::takes(*store.late, next, store.other); });
     CHECK(Tested::clock().now() >= sent_at + 300ms);
     CHECK(!Sessions::keeps(*store.early, short_one, store.owner));
+  }
+}
+
+// The clock of the client that looks is behind, so its scripts do not end the hold.
+TEST_CASE("presence: a hold ends with a presence that is removed, long before its ttl")
+{
+  for (const LockKind& kind :
+       {LockKind(Plain{}), LockKind(Writer{}), LockKind(Reader{}), LockKind(Permits{1}), LockKind(StringLock{})}) {
+    CAPTURE(kind.index());
+    Sessions store;
+    LockRequest next = Sessions::request(30s, kind);
+    REQUIRE(Sessions::takes(*store.late, next, store.owner));
+    next.kind = std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind;
+    CHECK_FALSE(Sessions::takes(*store.early, next, store.other));
+    store.end_presences();
+    CHECK(Sessions::takes(*store.early, next, store.other));
   }
 }
 

@@ -157,8 +157,7 @@ constexpr Fields<QueuePlace, 2> place_fields{{
      [](const QueuePlace& waiter) -> Json { return waiter.place; }},
     {{"connected", "boolean",
       "false only in databases and consensus stores: it waits far back without a connection and asks every few "
-      "seconds; if it was "
-      "killed, that is not known yet"},
+      "seconds; if it was killed, that is not known yet"},
      [](const QueuePlace& waiter) -> Json { return waiter.is_connected; }},
 }};
 

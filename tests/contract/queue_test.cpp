@@ -36,17 +36,7 @@ TEST_CASE("contract: a lock is granted in the order of the queue")
 
 TEST_CASE("contract: a release makes a waiter that listens look")
 {
-  on_each_store([](Tested& store) {
-    const Owner holder = Tested::owner();
-    const Owner waiter = Tested::owner();
-    const LockRequest spec = Tested::spec();
-    REQUIRE(store.granted(store.one(), spec, holder));
-    const auto listener = store.other().listen({&spec, 1}, waiter, Tested::soon());
-    REQUIRE(listener);
-    store.ask(store.other(), spec, waiter, true);
-    store.release(store.one(), holder);
-    CHECK(hears(**listener));
-  });
+  on_each_store(check_that_a_waiter_hears_the_release);
 }
 
 TEST_CASE("contract: a waiter is in the queue until it leaves, and a stranger is not")

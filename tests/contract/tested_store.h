@@ -109,4 +109,17 @@ inline bool hears(Listener& listener)
   return false;
 }
 
+inline void check_that_a_waiter_hears_the_release(Tested& store)
+{
+  const Owner holder = Tested::owner();
+  const Owner waiter = Tested::owner();
+  const LockRequest wanted = Tested::spec();
+  REQUIRE(store.granted(store.one(), wanted, holder));
+  const auto listener = store.other().listen({&wanted, 1}, waiter, Tested::soon());
+  REQUIRE(listener);
+  store.ask(store.other(), wanted, waiter, true);
+  store.release(store.one(), holder);
+  CHECK(hears(**listener));
+}
+
 }  // namespace rlock::test

@@ -195,15 +195,7 @@ TEST_CASE("postgres waiting: behind PgBouncer in transaction mode a waiter hears
   Tested store({"behind PgBouncer",
                 [&] { return RunningServers{.spec = {.endpoints = {*parse_server(pooler.url())}}, .redis = {}}; },
                 true});
-  const Owner holder = Tested::owner();
-  const Owner waiter = Tested::owner();
-  const LockRequest request = Tested::spec();
-  REQUIRE(store.granted(store.one(), request, holder));
-  const auto listener = store.other().listen({&request, 1}, waiter, Tested::soon());
-  REQUIRE(listener);
-  store.ask(store.other(), request, waiter, true);
-  store.release(store.one(), holder);
-  CHECK(hears(**listener));
+  check_that_a_waiter_hears_the_release(store);
 }
 
 TEST_CASE("postgres waiting: behind PgBouncer in session mode messages wake the waiters")

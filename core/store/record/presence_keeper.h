@@ -11,12 +11,12 @@
 //   CLOCK_BOOTTIME of the operator's process: each renewal that the holder was granted was sent before the revocation.
 // * A proof that is younger than the state counts only if that state is still the store's: the record is written, whether it changes
 //   or not. (Else a hold that was revoked in between would last longer than the operator waits.)
+// * The scripts' time is the client's clock, but never earlier than that of an earlier script on the record. It moves with this
+//   client's clock from there, so that a record whose time is ahead does not stand still.
+//
 // What another client is shown as the ttl of a hold is a bound of what its owner counts on, because a proof writes nothing. Of a
 // hold that its client renews, it is the whole lease, however long ago the last proof was. Of one that no client renews, it is
 // the end of the lease by the clock of the client that took it.
-//
-// * The scripts' time is the client's clock, but never earlier than that of an earlier script on the record. It moves with this
-//   client's clock from there, so that a record whose time is ahead does not stand still.
 #pragma once
 
 #include <map>

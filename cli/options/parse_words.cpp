@@ -64,6 +64,8 @@ class Parser {
         m_may_be_shortened(operands == Operands::getopt)
   {
     m_app.set_help_flag();
+    // CLI11 from 2.4 on takes --w and -w for one name where a configuration file may set both; rlock reads its file itself.
+    m_app.option_defaults()->configurable(false);
     m_app.prefix_command(m_operand_ends_options);
     m_app.allow_extras();
     const auto end = std::ranges::find(args, "--");

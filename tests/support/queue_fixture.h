@@ -28,7 +28,8 @@ class QueueFixtureAt {
   // Starts a waiter, and returns when the waiter is in the queue. Its job writes the waiter's number and then runs `work`, shell
   // code.
   void add_waiter(const std::string& ttl = "30s", const std::string& work = "", std::vector<std::string> options = {});
-  void await_subscriptions(std::size_t besides = 0);  // returns when all waiters and `besides` holders have subscribed
+  // Returns when all waiters that must listen, and `besides` holders, have subscribed.
+  void await_subscriptions(std::size_t besides = 0);
 
   [[nodiscard]] std::int64_t queue_length() const;
   [[nodiscard]] pid_t holder() const;                   // the process that has the lock; 0: no rlock process

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that claim to be MongoDB: they say nothing, say nonsense, or say what they are, and rlock keeps no locks there.
+#include "support/deaf_port.h"
 #include "support/hostile_server.h"
 #include "support/integration.h"
 #include "support/mongo_fixture.h"
@@ -74,12 +75,12 @@ Document hello(std::int32_t wire_version, bool is_primary)
   return document;
 }
 
-// Refuses each command but hello.
-rlock::test::Script refuses(const Document& hello, std::int32_t code)
+// Refuses each command but hello. `hello` must outlive the script, and may be filled until a client comes.
+rlock::test::Script refuses(const std::string& hello, std::int32_t code)
 {
   const std::string refusal =
       Document().add_small("ok", 0).add("errmsg", "nothing goes").add_small("code", code).bytes();
-  return [hello = hello.bytes(), refusal](const Peer& peer) {
+  return [&hello, refusal](const Peer& peer) {
     for (std::string request = peer.hear_some(); request.size() >= 16; request = peer.hear_some()) {
       const bool is_message = request.substr(12, 2) == "\xdd\x07";
       const bool is_hello = !is_message || request.find("hello") != std::string::npos;
@@ -156,21 +157,44 @@ TEST_CASE("mongo hostile: what is no fit server says so")
 TEST_CASE("mongo hostile: an error that will pass, or that does not tell what was done, is 69")
 {
   need_libmongoc();
+  const std::string fit = hello(17, true).add_time("localTime", 1'700'000'000'000).bytes();
   // InternalError (FerretDB: the time of the request is over), HostUnreachable, NetworkTimeout, WriteConflict,
-  // ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, SocketException, Interrupted
-  for (const std::int32_t code : {1, 6, 89, 112, 134, 262, 9001, 11601}) {
+  // ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, SocketException, Interrupted, ShutdownInProgress, PrimarySteppedDown,
+  // InterruptedAtShutdown, InterruptedDueToReplStateChange
+  for (const std::int32_t code : {1, 6, 89, 91, 112, 134, 189, 262, 9001, 11600, 11601, 11602}) {
     CAPTURE(code);
-    Document fit = hello(17, true);
-    fit.add_time("localTime", 1'700'000'000'000);
     const HostileServer server(refuses(fit, code), Endpoint::Kind::tcp);
     const Finished run = run_at(server.port());
     CHECK_MESSAGE(run.code == 69, run.err);
     CHECK_MESSAGE(has(run.err, "nothing goes"), run.err);
   }
-  Document fit = hello(17, true);
-  fit.add_time("localTime", 1'700'000'000'000);
   const HostileServer server(refuses(fit, 9), Endpoint::Kind::tcp);  // FailedToParse
   CHECK(run_at(server.port()).code == 70);
+}
+
+TEST_CASE("mongo hostile: a member of the replica set whose host is off does not hide the primary server")
+{
+  need_libmongoc();
+  const DeafPort off;
+  std::string primary;
+  constexpr std::int32_t write_conflict = 112;
+  const HostileServer server(refuses(primary, write_conflict), Endpoint::Kind::tcp);
+  const std::string there = "127.0.0.1:" + std::to_string(server.port());
+  const std::string away = "127.0.0.1:" + std::to_string(off.port());
+  primary = hello(17, true)
+                .add_time("localTime", 1'700'000'000'000)
+                .add("setName", "rs0")
+                .add_small("setVersion", 1)
+                .add("hosts", std::vector<std::string>{there, away})
+                .add("me", there)
+                .bytes();
+  for (const std::string& hosts : {there + "," + away, away + "," + there, there}) {
+    CAPTURE(hosts);
+    const std::string url = "mongodb://" + hosts + "/app?replicaSet=rs0";
+    const Finished run = run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "2s", "--", "true"});
+    CHECK(run.code == 69);
+    CHECK_MESSAGE(has(run.err, "nothing goes"), run.err);
+  }
 }
 
 TEST_CASE("mongo hostile: no server is 69, and a parameter that libmongoc does not know is 64")

@@ -13,7 +13,7 @@ CheckedFacts good_facts()
   CheckedFacts facts;
   facts.version = "7.0.14";
   facts.server = {.time_ms = 1, .replica_set = "rs0", .is_primary = true, .is_mongos = false, .wire_version = 21};
-  facts.replicas = ReplicaFacts{.members = 3, .voters_with_data = 3, .arbiters = 0};
+  facts.replicas = ReplicaFacts{.members = 3, .voters_with_data = 3, .arbiters = 0, .majority = 2};
   facts.is_persistent = true;
   facts.connections = 10;
   facts.connections_left = 800;
@@ -89,6 +89,15 @@ TEST_CASE("mongo checks: a server that is alone has no replicas to ask for, and 
 TEST_CASE("mongo checks: a set of two and an arbiter stops with one of its data members")
 {
   CheckedFacts facts = good_facts();
-  facts.replicas = ReplicaFacts{.members = 3, .voters_with_data = 2, .arbiters = 1};
+  facts.replicas = ReplicaFacts{.members = 3, .voters_with_data = 2, .arbiters = 1, .majority = 2};
   CHECK(has(finding(facts, "replicas").advice, "instead of an arbiter"));
+}
+
+TEST_CASE("mongo checks: members without a vote are not counted for the majority")
+{
+  CheckedFacts facts = good_facts();
+  facts.replicas = ReplicaFacts{.members = 5, .voters_with_data = 3, .arbiters = 0, .majority = 2};
+  CHECK(finding(facts, "replicas").status == CheckStatus::ok);
+  facts.replicas->majority = 0;  // an old server does not say
+  CHECK(finding(facts, "replicas").status == CheckStatus::warn);
 }

@@ -72,11 +72,11 @@ Finding replicas(const CheckedFacts& facts)
                    "grant clusterMonitor to the user for a moment");
   }
   const ReplicaFacts& set = *facts.replicas;
-  const int majority = set.members / 2 + 1;
+  const int majority = set.majority > 0 ? set.majority : set.members / 2 + 1;
   const std::string found = std::to_string(set.voters_with_data) + " of " + std::to_string(set.members) +
                             " members have the data, and each commit waits for " + std::to_string(majority);
   if (set.members > 1 && set.voters_with_data <= majority) {
-    return warn("replicas", found + ": without one more of them no lock is taken or renewed",
+    return warn("replicas", found + ": if one more of them fails, no lock is taken or renewed",
                 set.arbiters > 0 ? "use a member with data instead of an arbiter" : "start the missing members");
   }
   return ok("replicas", found);
@@ -112,10 +112,10 @@ Finding clocks(const CheckedFacts& facts)
       "have NTP keep all members of the replica set; setting a clock forward would end leases early");
 }
 
-// A member votes unless the server says otherwise; rs.status() tells states only.
 ReplicaFacts replicas_in(const Fields& status)
 {
   ReplicaFacts facts;
+  facts.majority = static_cast<int>(status.number("writeMajorityCount"));
   for (const Field& each : status.inner("members").all()) {
     const std::string state = each.inner().text("stateStr");
     facts.members += 1;

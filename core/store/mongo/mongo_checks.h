@@ -15,6 +15,7 @@ struct ReplicaFacts {
   int members = 0;
   int voters_with_data = 0;  // that are primary or secondary now
   int arbiters = 0;
+  int majority = 0;  // for which a commit waits; 0: the server does not say (before 4.4)
 };
 
 // What the server tells of itself. A user without the right to ask gets nullopt.

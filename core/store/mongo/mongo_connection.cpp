@@ -23,6 +23,7 @@ struct CodeRow {
   bool ends_connection;
   std::string_view advice;
 };
+// An operation may have happened although the server ended it by a timeout, a step-down or a shutdown.
 constexpr auto codes = std::to_array<CodeRow>({
     {1, ErrorCode::unreachable, true, raise_timeout},  // InternalError: FerretDB says so when maxTimeMS is over
     {2, ErrorCode::config, false, ""},      // BadValue: a server without a journal, on which no commit can wait for it
@@ -41,11 +42,11 @@ constexpr auto codes = std::to_array<CodeRow>({
     {11601, ErrorCode::unreachable, true, ""},                                         // Interrupted
     {112, ErrorCode::server_not_ready, false, ""},                                     // WriteConflict
     {134, ErrorCode::server_not_ready, false, ""},                 // ReadConcernMajorityNotAvailableYet
-    {91, ErrorCode::server_not_ready, true, ""},                   // ShutdownInProgress
-    {189, ErrorCode::server_not_ready, true, ""},                  // PrimarySteppedDown
+    {91, ErrorCode::unreachable, true, ""},                        // ShutdownInProgress
+    {189, ErrorCode::unreachable, true, ""},                       // PrimarySteppedDown
     {10107, ErrorCode::server_not_ready, true, ""},                // NotWritablePrimary
-    {11600, ErrorCode::server_not_ready, true, ""},                // InterruptedAtShutdown
-    {11602, ErrorCode::server_not_ready, true, ""},                // InterruptedDueToReplStateChange
+    {11600, ErrorCode::unreachable, true, ""},                     // InterruptedAtShutdown
+    {11602, ErrorCode::unreachable, true, ""},                     // InterruptedDueToReplStateChange
     {13435, ErrorCode::server_not_ready, true, ""},                // NotPrimaryNoSecondaryOk
     {13436, ErrorCode::server_not_ready, true, ""},                // NotPrimaryOrSecondary
     {73, ErrorCode::config, false, ""},                            // InvalidNamespace
@@ -200,6 +201,7 @@ Result<ServerFacts> Connection::connect(const CallLimits& limit)
   if (server == nullptr) {
     return lost(why);
   }
+  m_context.failure.reset();  // that of another server of the set
   m_server = lib().mongoc_server_description_id(server.get());
   return facts_of(Fields(bytes_of(*lib().mongoc_server_description_hello_response(server.get()))));
 }

@@ -219,15 +219,25 @@ Endpoint endpoint_of(const mongoc_host_list_t& host)
   return endpoint;
 }
 
-// Each of several hosts gets its part of the time.
-Result<Fd> connected(const mongoc_host_list_t& host, const StreamContext& context)
+// Whether the URL leads to this server alone, and libmongoc looks for no others.
+bool is_only_server(const mongoc_uri_t* uri)
+{
+  const Libmongoc& lib = **libmongoc();
+  const mongoc_host_list_t* const hosts = lib.mongoc_uri_get_hosts(uri);
+  return hosts != nullptr && hosts->next == nullptr &&
+         lib.mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_REPLICASET, nullptr) == nullptr;
+}
+
+// Each of several servers gets its part of the time: libmongoc connects to one after the other before it asks any of them, also
+// to those that it has heard of from others.
+Result<Fd> connected(const mongoc_uri_t* uri, const mongoc_host_list_t& host, const StreamContext& context)
 {
   if (context.limit == nullptr) {
     return interrupted();
   }
   const Instant now = context.clock->now();
   const auto left = context.limit->deadline - now;
-  const CallLimits limit{host.next == nullptr ? context.limit->deadline : now + left / 2, context.limit->stop};
+  const CallLimits limit{is_only_server(uri) ? context.limit->deadline : now + left / 2, context.limit->stop};
   return connect_socket(endpoint_of(host), *context.clock, limit);
 }
 
@@ -264,7 +274,7 @@ mongoc_stream_t* open_stream(const mongoc_uri_t* uri, const mongoc_host_list_t* 
   StreamContext& context = *static_cast<StreamContext*>(context_of_client);
   error->domain = MONGOC_ERROR_STREAM;
   error->code = MONGOC_ERROR_STREAM_CONNECT;
-  auto fd = connected(*host, context);
+  auto fd = connected(uri, *host, context);
   if (!fd) {
     // A stream without a socket, which fails. Without a stream libmongoc (1.23) locks a mutex that it holds already, when it
     // asks a server again that it knows.

@@ -38,7 +38,7 @@ std::optional<Instant> stopped(const RunRecord& run)
 {
   const auto at = first(run, Target::runner, SIGSTOP);
   const auto on = first(run, Target::runner, SIGCONT);
-  return at && (!on || *on - *at > run.ttl) ? at : std::nullopt;
+  return at && (!on || *on - *at > lease_of(run)) ? at : std::nullopt;
 }
 
 bool ran_at(const RunRecord& run, Instant at)
@@ -66,7 +66,7 @@ void judge_killed(const Records& records, const RunRecord& run, Instant at, Deat
 
 void judge_stopped(const Records& records, const RunRecord& run, Instant at, Deaths& result)
 {
-  const Instant over = at + run.ttl;
+  const Instant over = at + lease_of(run);
   const Instant until = first(run, Target::runner, SIGCONT).value_or(far_future);
   if (!ran_at(run, at)) {
     return;

@@ -31,6 +31,16 @@ bool had_two_masters(const Records& records, const Holder& before, const Holder&
   });
 }
 
+// Its lock was taken and granted again before its job began, and it was told so.
+bool was_taken_before_begin(const Records& records, const Holder& holder)
+{
+  return was_told(*holder.run) &&
+         std::any_of(records.faults.begin(), records.faults.end(), [&](const FaultRecord& fault) {
+           return fault.excuse == Excuse::data_loss && fault.key == holder.key && fault.begin <= holder.begin &&
+                  fault.end >= holder.begin - grant_to_begin;
+         });
+}
+
 constexpr Millis longest_confirmation{500};  // a waiter that the machine runs late may lose its turn
 
 // Only undisturbed waiters keep their place: a stopped one is skipped, and so is one that no message reaches.
@@ -78,7 +88,8 @@ Violations check_fences(const Records& records)
       }
       const Holder* const before = is_shared(*holder.run) ? greatest_exclusive : greatest;
       if (before != nullptr && before->fence >= holder.fence && !lost_count(records, holder) &&
-          !(before->fence > holder.fence && had_two_masters(records, *before, holder))) {
+          !(before->fence > holder.fence &&
+            (had_two_masters(records, *before, holder) || was_taken_before_begin(records, holder)))) {
         violations.push_back({"greater fences",
                               key + ": " + describe(*holder.run) + " began after " + describe(*before->run),
                               {before->run->id, holder.run->id}});

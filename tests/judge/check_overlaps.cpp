@@ -46,24 +46,8 @@ Millis longest_excused(const Records& records, const Holder& loser, const Holder
   const Millis until_it_can = loser.run->form == JobForm::frozen   ? sum_of(records.freezes, since, loser.last)
                               : loser.run->form == JobForm::hidden ? ms(loser.last - since)
                                                                    : Millis{0};
-  return (untold ? std::max(loser.run->ttl, told_and_dead) : told_and_dead) + stalled(records, since, loser.last) +
-         until_it_can;
-}
-
-bool was_told(const RunRecord& loser)
-{
-  const auto sent = [&](Target target, int number) { return was_sent(loser, target, number); };
-  if (!loser.exit || sent(Target::runner, SIGKILL) || sent(Target::runner, SIGTERM) || sent(Target::runner, SIGINT)) {
-    return true;  // it could not exit with a code of its own
-  }
-  if (loser.kind == Kind::script) {
-    return loser.exit->signal == SIGTERM || !loser.signals.empty();
-  }
-  const bool killed_otherwise =
-      (loser.exit->signal == SIGKILL && sent(Target::job, SIGKILL)) ||
-      (loser.exit->code == 71 && (sent(Target::guardian, SIGKILL) || sent(Target::guardian, SIGSTOP)));
-  const bool tells_end_of_time = (loser.fixed || loser.limited) && !outlasts_kill(loser.form);
-  return killed_otherwise || loser.exit->code == 121 || (tells_end_of_time && loser.exit->code == 124);
+  return (untold ? std::max(lease_of(*loser.run), told_and_dead) : told_and_dead) +
+         stalled(records, since, loser.last) + until_it_can;
 }
 
 // After a fail-over an old master that was only stopped serves again until a sentinel demotes it. It confirms renewals and
@@ -71,7 +55,7 @@ bool was_told(const RunRecord& loser)
 bool ended_untold(const FaultRecord& fault, const Holder& loser, Millis length)
 {
   const bool may_be_untold = fault.excuse == Excuse::fail_over || loser.run->kind == Kind::script;
-  return may_be_untold && loser.run->evidence.end && length <= renewal_period(loser.run->ttl) + told_and_dead;
+  return may_be_untold && loser.run->evidence.end && length <= renewal_period(lease_of(*loser.run)) + told_and_dead;
 }
 
 // Empty: rlock did all that it promises to the loser.

@@ -29,10 +29,12 @@ void add_line(const std::string& line, Evidence& evidence)
   }
   evidence.last = std::max(evidence.last, instant(ns));
   if (type == 'B') {
-    Evidence::Begin begin{instant(ns), pid, 0, {}};
+    Evidence::Begin begin{.at = instant(ns), .pid = pid, .fence = 0, .key = {}};
     std::string fence;
-    words >> fence >> begin.key;
+    std::string lease;
+    words >> fence >> begin.key >> lease;
     begin.fence = fence == "-" ? 0 : std::stoull(fence);
+    begin.lease = Millis(lease.empty() || lease == "-" ? 0 : std::stoll(lease));
     evidence.begin = begin;
   } else if (type == 'E') {
     Evidence::End end{instant(ns), 0};

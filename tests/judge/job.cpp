@@ -2,7 +2,7 @@
 // rlock_judge_job FILE MS [OPTION...]: the job of the judge. It runs for MS milliseconds and appends what it is to FILE, so
 // that FILE tells until when the job lived at least, however it died:
 //
-//     B NS PID FENCE KEY     the begin, with RLOCK_FENCE and RLOCK_KEY
+//     B NS PID FENCE KEY MS  the begin, with RLOCK_FENCE, RLOCK_KEY and RLOCK_LEASE_MS
 //     H NS PID               a heartbeat of the job or of one of its children
 //     E NS PID CODE          the end of the job, which exits with CODE
 //
@@ -94,7 +94,8 @@ int main(int argc, char** argv)
   }
   file = open(argv[1], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   char begin[400];
-  std::snprintf(begin, sizeof begin, " %s %s", variable("RLOCK_FENCE"), variable("RLOCK_KEY"));
+  std::snprintf(begin, sizeof begin, " %s %s %s", variable("RLOCK_FENCE"), variable("RLOCK_KEY"),
+                variable("RLOCK_LEASE_MS"));
   append('B', begin);
 
   const long long end = now_ns() + std::strtoll(argv[2], nullptr, 10) * 1'000'000;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 
 namespace rlock::judge {
 
@@ -55,6 +56,27 @@ bool was_sent(const RunRecord& run, Target target, int number)
 {
   return std::any_of(run.signals.begin(), run.signals.end(),
                      [&](const SentSignal& sent) { return sent.target == target && sent.number == number; });
+}
+
+Millis lease_of(const RunRecord& run)
+{
+  return run.evidence.begin ? std::max(run.ttl, run.evidence.begin->lease) : run.ttl;
+}
+
+bool was_told(const RunRecord& run)
+{
+  const auto sent = [&](Target target, int number) { return was_sent(run, target, number); };
+  if (!run.exit || sent(Target::runner, SIGKILL) || sent(Target::runner, SIGTERM) || sent(Target::runner, SIGINT)) {
+    return true;  // it could not exit with a code of its own
+  }
+  if (run.kind == Kind::script) {
+    return run.exit->signal == SIGTERM || !run.signals.empty();
+  }
+  const bool killed_otherwise =
+      (run.exit->signal == SIGKILL && sent(Target::job, SIGKILL)) ||
+      (run.exit->code == 71 && (sent(Target::guardian, SIGKILL) || sent(Target::guardian, SIGSTOP)));
+  const bool tells_end_of_time = (run.fixed || run.limited) && !outlasts_kill(run.form);
+  return killed_otherwise || run.exit->code == 121 || (tells_end_of_time && run.exit->code == 124);
 }
 
 }  // namespace rlock::judge

@@ -26,6 +26,7 @@ struct Evidence {
     pid_t pid;
     std::uint64_t fence;  // 0: not known
     std::string key;
+    Millis lease{};  // that was granted, which is longer than --ttl where the store has no shorter one; 0: not known
   };
   struct End {
     Instant at;
@@ -102,5 +103,11 @@ inline Millis stalled(const Records& records, Instant from, Instant to) { return
 bool had_fault_of(const std::string& lock, const Records& records, Instant from, Instant to);
 
 bool was_sent(const RunRecord& run, Target target, int number);
+
+// That was granted; while its job has not begun, that it asked for.
+Millis lease_of(const RunRecord& run);
+
+// Whether a run that lost its lock said so, or could not.
+bool was_told(const RunRecord& run);
 
 }  // namespace rlock::judge

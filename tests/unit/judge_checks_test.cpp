@@ -191,6 +191,19 @@ TEST_CASE("judge: the fence grows")
   CHECK(check_fences(records({first, ran(2, 200, 300, 5)})).size() == 1);
 }
 
+TEST_CASE("judge: a lock that was taken before its job began excuses its lower fence")
+{
+  const auto fences = [](const RunRecord& late, const FaultRecord& taken) {
+    return check_fences(records({ran(1, 200, 400, 6), late}, {taken})).size();
+  };
+  const RunRecord told = lost(2, 300, 350, 5);
+  CHECK(fences(told, fault(Excuse::data_loss, 100, 110)) == 0);
+  CHECK(fences(told, fault(Excuse::data_loss, 100, 110, "")) == 1);
+  CHECK(fences(told, fault(Excuse::data_loss, 310, 320)) == 1);
+  CHECK(fences(told, fault(Excuse::none, 100, 110)) == 1);
+  CHECK(fences(ended(ran(2, 300, 350, 5), 0), fault(Excuse::data_loss, 100, 110)) == 1);
+}
+
 TEST_CASE("judge: a clock that went back excuses a fence only with a lost counter")
 {
   const auto micros = [](int ms) {
@@ -304,6 +317,10 @@ TEST_CASE("judge: a job is dead before the lease of its stopped rlock ends")
   const RunRecord both = with(lost(1, 0, 1110, 5), Target::runner, SIGSTOP, 100);
   CHECK(wrong(with(both, Target::guardian, SIGSTOP, 100)) == 1);
   CHECK(wrong(with(both, Target::runner, SIGCONT, 500)) == 0);  // it renewed again
+  RunRecord longer = both;
+  longer.evidence.begin->lease = Millis(2000);  // etcd gives no shorter one
+  CHECK(wrong(longer) == 0);
+  CHECK(wrong(with(lost(1, 0, 2110, 5), Target::runner, SIGSTOP, 100)) == 1);
 }
 
 TEST_CASE("judge: a job that outlasts KILL keeps its lock, and only a loss that was told excuses an overlap")

@@ -14,12 +14,16 @@ TEST_CASE("judge: the evidence of a job is read line by line")
   REQUIRE(evidence.begin);
   CHECK(evidence.begin->fence == 42);
   CHECK(evidence.begin->key == "k");
+  CHECK(evidence.begin->lease == Millis(0));
   CHECK(evidence.last == Instant(std::chrono::nanoseconds(2000)));
   CHECK_FALSE(evidence.end);
   add_lines("H 3000 8\nE 3500 7 3\n", evidence);
   REQUIRE(evidence.end);
   CHECK(evidence.end->code == 3);
   CHECK(evidence.last == Instant(std::chrono::nanoseconds(3500)));
+  add_lines("B 1000 7 - k 2000\n", evidence);
+  CHECK(evidence.begin->fence == 0);
+  CHECK(evidence.begin->lease == Millis(2000));
 }
 
 TEST_CASE("judge: a waiter was in line when its log says so")

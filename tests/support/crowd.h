@@ -4,7 +4,7 @@
 
 namespace rlock::test {
 
-// `usual`; a quarter of it on FerretDB, whose program of the tests serves one request at a time. A job in a crowd costs it some
+// `usual`; an eighth of it on FerretDB, whose program of the tests serves one request at a time. A job in a crowd costs it some
 // forty requests (oversell: 2659 for 60 jobs), and each takes it 1 to 15 ms.
 int crowd_of(int usual);
 

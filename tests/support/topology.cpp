@@ -181,7 +181,8 @@ TopologyKind topology_kind()
 int crowd_of(int usual)
 {
   const bool is_ferretdb = std::string_view(requested_name()) == "mongo" && std::getenv("RLOCK_TEST_MONGOD") == nullptr;
-  return is_ferretdb ? (usual + 3) / 4 : usual;
+  constexpr int part = 8;
+  return is_ferretdb ? (usual + part - 1) / part : usual;
 }
 
 bool ends_holds_with_clients()

@@ -18,21 +18,24 @@ constexpr std::chrono::seconds remembered_for{10};
 // The clock of a host may run faster than that of the store by this part.
 constexpr int clock_drift_divisor = 500;
 
-// The pause before the next try is random. With each conflict its limit grows by pause_step if a job waits for the answer. It
-// grows fourfold if the caller only joins a queue, so that a crowd leaves the record to those that pass the lock on. Where a try
-// takes longer than pause_step, the crowd pauses in proportion.
+// The pause before the next try is random. With each conflict its limit grows by a step if a job waits for the answer: as many
+// others want the record as there were conflicts. It grows fourfold if the caller only joins a queue, so that a crowd leaves the
+// record to those that pass the lock on. Where a try takes long, all pause in proportion.
 constexpr std::chrono::microseconds pause_step{1500};
+constexpr int steps_in_try = 2;
 constexpr std::chrono::microseconds longest_pause{20'000};
+constexpr int longest_pause_in_tries = 4;
 constexpr std::chrono::microseconds longest_pause_in_queue{1'000'000};
-constexpr int longest_pause_in_tries = 8;
+constexpr int longest_pause_in_queue_in_tries = 8;
 
 std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue, std::chrono::microseconds try_time)
 {
   constexpr int most_steps = 8;
   if (!only_joins_queue) {
-    return std::min<std::chrono::microseconds>(pause_step * conflicts, longest_pause);
+    const auto longest = std::max(longest_pause, try_time * longest_pause_in_tries);
+    return std::min<std::chrono::microseconds>(std::max(pause_step, try_time / steps_in_try) * conflicts, longest);
   }
-  const auto longest = std::max(longest_pause_in_queue, try_time * longest_pause_in_tries);
+  const auto longest = std::max(longest_pause_in_queue, try_time * longest_pause_in_queue_in_tries);
   return std::min(std::max(pause_step, try_time) * (1 << 2 * std::min(conflicts, most_steps)), longest);
 }
 

@@ -141,6 +141,9 @@ namespace {
 
 constexpr int most_stale_grants = 3;
 
+// A server that has not answered for less time may only be slow.
+constexpr Millis least_silence{1000};
+
 // One call of wait_and_acquire.
 class WaitLoop {
  public:
@@ -192,7 +195,7 @@ class WaitLoop {
     const AcquireOptions options{.queues = m_to_probe == 0, .ticket = candidate.ticket};
     const auto [answer, sent_at] = m_requests.acquire(candidate, options);
     if (!answer) {
-      return failed(candidate, answer.error());
+      return failed(candidate, answer.error(), sent_at);
     }
     if (const auto* granted = std::get_if<Granted>(&*answer)) {
       return taken(candidate, *granted, sent_at);
@@ -221,7 +224,7 @@ class WaitLoop {
     const auto replicated = m_requests.await_replicas(candidate, sent_at);
     if (!replicated) {
       give_all_back();
-      return failed(candidate, replicated.error());
+      return failed(candidate, replicated.error(), sent_at);
     }
     server_answered();
     leave_others(candidate);
@@ -276,7 +279,7 @@ class WaitLoop {
     const bool gives_up = is_hopeless || (m_policy.waits ? time_is_over() : m_to_probe == 0);
     if (gives_up && !nearest.last->not_ready.empty()) {
       const Error error{ErrorCode::server_not_ready, nearest.last->not_ready};
-      return rlock::waits_for_server(m_policy, m_clock.now()) ? failed(candidate, error) : error;
+      return rlock::waits_for_server(m_policy, m_clock.now()) ? failed(candidate, error, sent_at) : error;
     }
     if (!gives_up && m_policy.stopper != nullptr) {
       m_policy.stopper->in_the_way(*candidate.last);
@@ -293,7 +296,7 @@ class WaitLoop {
     }
   }
 
-  Step failed(LockCandidate& candidate, const Error& error)
+  Step failed(LockCandidate& candidate, const Error& error, Instant sent_at)
   {
     const bool may_have_happened = error.code == ErrorCode::unreachable || error.code == ErrorCode::interrupted;
     candidate.needs_release = candidate.needs_release || may_have_happened;
@@ -303,15 +306,20 @@ class WaitLoop {
     if (error.was_there) {
       m_requests.server_has_answered();
     }
+    const bool has_answered = error.was_there && error.code == ErrorCode::server_not_ready;
+    m_silent_since = has_answered || error.answered ? m_clock.now() : m_silent_since.value_or(sent_at);
     const Instant now = m_clock.now();
     const bool was_there = m_requests.has_server_answered();
     const bool cut_while_resting = was_there && m_pauses.failures() == 0;
     const bool stays_in_line = was_there && m_policy.waits && (!time_is_over() || cut_while_resting);
     const bool waits_for_it = rlock::waits_for_server(m_policy, now);
     if (!is_passing(error.code) || (!stays_in_line && !waits_for_it)) {
-      return error;
+      // The last request of a wait often has too little time.
+      const bool is_only_late = was_there && m_policy.waits && now - *m_silent_since < least_silence;
+      return is_passing(error.code) && is_only_late
+                 ? Step(WaitOutcome{TimedOut{m_candidates.nearest().last.value_or(Busy{})}})
+                 : Step(error);
     }
-    const bool has_answered = error.was_there && error.code == ErrorCode::server_not_ready;
     if (!has_answered) {
       m_requests.drop_connection();
       m_notifications.close();
@@ -328,6 +336,7 @@ class WaitLoop {
   void server_answered()
   {
     m_requests.server_has_answered();
+    m_silent_since.reset();
     if (m_pauses.failures() > 0) {
       m_pauses.succeeded();
       m_observer.server_answered();
@@ -382,6 +391,7 @@ class WaitLoop {
   WaitNotifications m_notifications;
   WaiterRest m_rest;
   int m_stale_grants = 0;
+  std::optional<Instant> m_silent_since;  // when the first of the requests that failed was sent
 };
 
 }  // namespace

@@ -83,7 +83,8 @@ class WaitObserver : public ServerObserver {
 // fresh owner (Taken::owner).
 //
 // Errors: a server that never answered is an Error when WaitPolicy::server_until has passed; a handshake counts as an answer. A
-// server that goes away later is asked again until the time is over; then its Error is returned.
+// server that goes away later is asked again until the time is over; then its Error is returned, or TimedOut if it has been
+// silent for less than a second.
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockRequest> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                      WaitObserver& observer);

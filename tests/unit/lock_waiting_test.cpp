@@ -83,6 +83,23 @@ TEST_CASE("waiting for one: a server that goes away while another waiter has to 
   CHECK(fixture.count("stand") < 20);
 }
 
+TEST_CASE(
+    "waiting for one: a server that is slow when time is over makes the lock busy, and one that stays away is away")
+{
+  for (const ErrorCode failure : {ErrorCode::unreachable, ErrorCode::server_not_ready}) {
+    WaitFixture slow(1);
+    slow.fails_from = 4;
+    slow.failure = failure;
+    slow.had_spoken = true;
+    const WaitPolicy brief{.until = BootClock().now() + 100ms, .waits = true, .server_timeout = 5s};
+    CHECK(outcome_of(slow, brief).starts_with("busy; "));
+  }
+  WaitFixture away(1);
+  away.fails_from = 4;
+  const WaitPolicy longer{.until = BootClock().now() + 1300ms, .waits = true, .server_timeout = 5s};
+  CHECK(outcome_of(away, longer, [&] { away.say(0, {.look_in = 0ms}); }).starts_with("lost; "));
+}
+
 TEST_CASE("waiting for any: a free one is taken without joining a queue")
 {
   for (const WaitPolicy& policy : {for_ever, not_at_all}) {

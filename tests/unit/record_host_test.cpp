@@ -92,6 +92,48 @@ class CrowdedBackend final : public Backend {
   int m_reads;
 };
 
+// The first commit gets no answer, and reaches the store when the test says so.
+class LateBackend final : public Backend {
+ public:
+  explicit LateBackend(std::unique_ptr<Backend> store) : m_store(std::move(store)) {}
+
+  Result<Commit> deliver(const CallLimits& limit)
+  {
+    return m_store->write_if("k", m_version, {.bytes = m_bytes, .face = {}, .log = {}, .messages = {}}, limit);
+  }
+
+  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override { return m_store->read(name, limit); }
+  Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
+                          const CallLimits& limit) override
+  {
+    if (std::exchange(m_is_first, false)) {
+      m_version = version;
+      m_bytes = change.bytes;
+      return Error{ErrorCode::unreachable, "no answer"};
+    }
+    return m_store->write_if(name, version, change, limit);
+  }
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
+  {
+    return Error{ErrorCode::internal, "not asked"};
+  }
+  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
+  {
+    return m_store->events(name, limit);
+  }
+  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
+  {
+    return m_store->list(glob, which, limit);
+  }
+  void drop_connection() override {}
+
+ private:
+  std::unique_ptr<Backend> m_store;
+  bool m_is_first = true;
+  Version m_version;
+  std::string m_bytes;
+};
+
 // Of a request that has 30 ms on a clock that moves on by 1 ms each time it is read.
 Error error_of_crowded(int reads)
 {
@@ -192,7 +234,9 @@ TEST_CASE("record host: a store that answers with conflicts was there, also when
   const Error away = error_of_crowded(1);
   CHECK(away.code == ErrorCode::unreachable);
   CHECK(away.was_there);
+  CHECK(away.answered);
   CHECK_FALSE(error_of_crowded(0).was_there);
+  CHECK_FALSE(error_of_crowded(0).answered);
 }
 
 TEST_CASE("record host: what an uncontended run needs of the scripts is bytecode of Lua 5.1")
@@ -206,4 +250,29 @@ TEST_CASE("record host: what an uncontended run needs of the scripts is bytecode
   }
   CHECK(scripts::bytecode_of(scripts::plain_release, ScriptPart::whole).starts_with("\x1bLuaQ"));
   CHECK(scripts::bytecode_of(scripts::plain_skip, ScriptPart::whole).empty());
+}
+
+TEST_CASE("record host: a commit without an answer cannot happen any more after the next request")
+{
+  const BootClock clock;
+  const CallLimits limit{.deadline = clock.now() + 10s, .stop = StopToken::never()};
+  const LockName lock = *LockName::parse("k");
+  for (const bool is_new : {true, false}) {
+    CAPTURE(is_new);
+    const std::string store = is_new ? "record-host-late-new" : "record-host-late";
+    if (!is_new) {
+      RecordHost other(memory_backend(store, clock), clock, std::make_unique<SystemRng>());
+      REQUIRE(other.command(lock, std::array<std::string_view, 3>{"SET", "other", "v"}, limit));
+    }
+    auto owned = std::make_unique<LateBackend>(memory_backend(store, clock));
+    LateBackend& late = *owned;
+    RecordHost host(std::move(owned), clock, std::make_unique<SystemRng>());
+    REQUIRE_FALSE(host.command(lock, std::array<std::string_view, 3>{"SET", "k", "v"}, limit));
+    const std::array<std::string_view, 2> look{"EXISTS", "k"};
+    CHECK(host.command(lock, look, limit)->integer == 0);
+    const auto delivered = late.deliver(limit);
+    REQUIRE(delivered);
+    CHECK(std::holds_alternative<Conflict>(*delivered));
+    CHECK(host.command(lock, look, limit)->integer == 0);
+  }
 }

@@ -91,7 +91,8 @@ Error busy_record(std::string_view lock)
 // A conflict is an answer: then the server was there, and a waiter stays in line.
 Error after_conflicts(int conflicts, Error error)
 {
-  error.was_there = error.was_there || conflicts > 0;
+  error.answered = conflicts > 0;
+  error.was_there = error.was_there || error.answered;
   return error;
 }
 
@@ -172,7 +173,8 @@ Result<RecordHost::Started> RecordHost::start_from(const Work& work, const Snaps
   if (!record) {
     return record.error();
   }
-  const bool must_write = m_keeper && m_keeper->prepare(work.asked, work.lock, *record, state);
+  const bool must_prepare = m_keeper && m_keeper->prepare(work.asked, work.lock, *record, state);
+  const bool must_write = must_prepare || may_still_change(work.lock.text(), state.version);
   RecordedLog log = log_in(*record, LockKeys(work.lock).events, state.time_us);
   return Started{.record = *std::move(record), .log = std::move(log), .must_write = must_write};
 }
@@ -219,6 +221,7 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
     return Done{};
   }
   LockRecord after{.keys = m_keys.take_keys(), .log_base = start.log.base};
+  decision.is_written = start.must_write;
   if (m_keeper) {
     changes = start.must_write || !m_messages.empty() ||
               (m_keys.may_have_changed() &&
@@ -232,7 +235,7 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
     }
     decision.is_stale = bound->is_stale;
     decision.needed = std::move(bound->needed);
-    decision.is_written = bound->is_changed;
+    decision.is_written = decision.is_written || bound->is_changed;
     changes = changes || bound->is_changed;
   }
   if (changes) {
@@ -257,6 +260,14 @@ Result<Done> RecordHost::pause_after_conflict(int conflicts, const Attempt& atte
   return m_clock.sleep_until(until, limit.stop) == Wake::due ? Result(Done{}) : interrupted();
 }
 
+// A commit without an answer may still be on its way to the store. Only another commit on the same version keeps it from
+// happening: without that, a caller that gives back what it may have taken would find nothing, and have it a moment later.
+bool RecordHost::may_still_change(std::string_view lock, const Version& version) const
+{
+  const auto unanswered = m_unanswered.find(lock);
+  return unanswered != m_unanswered.end() && unanswered->second == version;
+}
+
 Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const Decision& decision,
                                   const CallLimits& limit)
 {
@@ -264,13 +275,19 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
     return Error{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
                                                   " would have more than 1 MiB (too many waiters)"};
   }
-  return m_backend->write_if(work.lock.text(), state.version,
-                             {.bytes = decision.bytes,
-                              .face = decision.face,
-                              .log = decision.log,
-                              .messages = m_messages,
-                              .needed = decision.needed},
-                             limit);
+  auto committed = m_backend->write_if(work.lock.text(), state.version,
+                                       {.bytes = decision.bytes,
+                                        .face = decision.face,
+                                        .log = decision.log,
+                                        .messages = m_messages,
+                                        .needed = decision.needed},
+                                       limit);
+  if (committed) {
+    m_unanswered.erase(work.lock.text());
+  } else {
+    m_unanswered.insert_or_assign(work.lock.text(), state.version);
+  }
+  return committed;
 }
 
 Reply RecordHost::finish(const Decision& decision, const CallLimits& limit)

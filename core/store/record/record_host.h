@@ -11,6 +11,8 @@
 // * Only a release is decided on a remembered state, whose time is an estimate that is too early: it grants its caller nothing.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -106,6 +108,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<Done> note_change(const Work& work, const Snapshot& state, const Started& start, Decision& decision,
                            const CallLimits& limit);
   std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, KeySpace::Keys keys);
+  [[nodiscard]] bool may_still_change(std::string_view lock, const Version& version) const;
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
@@ -121,6 +124,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   std::vector<std::string> m_listeners;  // of the state on which a script runs
   std::vector<Message> m_messages;       // that the script has published
   std::optional<Remembered> m_remembered;
+  std::map<std::string, Version, std::less<>>
+      m_unanswered;  // of each lock the version that the last commit was to replace
 };
 
 }  // namespace rlock::record

@@ -37,6 +37,7 @@ struct Error {
   std::string text;        // lower case, names the subject and the fix, no newline, never a secret
   int script_line = 0;     // refused: the line of the script whose command was refused, from 1; 0: no script
   bool was_there = false;  // unreachable: the server has answered on this connection before
+  bool answered = false;   // unreachable: the server has answered a part of this request
 };
 
 struct Done {};  // success without a value

@@ -44,6 +44,11 @@ def flock(directory):
     return Peer("flock", lambda key: ["flock", path(key)], waiting, 10_000)
 
 
+def java(directory, *words):
+    return ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dslf4j.internal.verbosity=ERROR", "-cp",
+            f"{directory}/classes:{directory}/*", *words]
+
+
 def libraries(out, server):
     """(Peer, whether it is there) of each library that tests/interop/run.sh downloads and builds: a process for each job."""
     def peer(name, argv, most_waiting=50, connections=1):
@@ -53,14 +58,13 @@ def libraries(out, server):
 
         return Peer(name, lambda key: [*argv, server.url, "--", key], waiting, most_waiting)
 
-    java = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dslf4j.internal.verbosity=ERROR", "-cp",
-            f"{out}/redisson-4.7.0/classes:{out}/redisson-4.7.0/*", "Driver", "30000"]
+    redisson = java(f"{out}/redisson-4.7.0", "Driver", "30000")
     python = ["env", f"PYTHONPATH={out}/redis-py", sys.executable, "-B"]
     known = {"redis-py": peer("redis-py", [*python, f"{STRINGS}/redis_py.py"]),
              "redsync": peer("redsync", [f"{out}/redsync"]),
              "rslock": peer("rslock", [f"{out}/rslock/release/peer"]),
              "node-redlock": peer("node-redlock", ["node", f"{out}/node-redlock/node_redlock.mjs"]),
-             "redisson-4.7.0": peer("Redisson 4.7.0", java, most_waiting=10, connections=2)}
+             "redisson-4.7.0": peer("Redisson 4.7.0", redisson, most_waiting=10, connections=2)}
     return [(one, os.path.exists(f"{out}/{name}.ready")) for name, one in known.items()]
 
 

@@ -39,7 +39,7 @@ class Bench:
         self.rounds = options.rounds or (1 if options.quick else 5)
         self.crowds = [10, 50, 200] if options.quick else [10, 50, 200, 1000]
         self.crowds_of_others = [10] if options.quick else [10, 50]
-        self._programs = options.programs
+        self._programs, self.libraries = options.programs, options.peers
         self.results = Results(self.rounds, server_version(server_program()))
         self.server = Server(os.path.join(directory, "server"))
         self.peers = Peers(self.rlock, self.server, directory, options.peers, self.results.note)

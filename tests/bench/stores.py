@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks in databases and consensus stores, beside what people use there: psql and mariadb with an advisory lock, etcdctl lock, and
-kazoo. One server of each, which writes each commit to its disk. FerretDB, which is not MongoDB, is not measured."""
+"""Locks in databases and consensus stores, beside what people use there: psql and mariadb with an advisory lock, ShedLock, etcdctl
+lock, and kazoo. One server of each, which writes each commit to its disk. FerretDB, which is not MongoDB, is not measured."""
+import contextlib
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import time
 import databases
 import hand_over
 import start
-from peers import Etcd, Peer, answers
+from peers import Etcd, Peer, answers, java
 from servers import free_port
 
 TURNS = 10
@@ -34,16 +35,16 @@ class Zookeeper:
     JAR, TLS_JAR = "/usr/share/java/zookeeper.jar", "/usr/share/java/netty-codec.jar"
 
     def __init__(self, directory, rlock):
-        self.port = free_port()
-        os.makedirs(f"{directory}/zookeeper/data")
-        with open(f"{directory}/zookeeper/zoo.cfg", "w") as file:
-            file.write(f"dataDir={directory}/zookeeper/data\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
+        self.port, self.data = free_port(), f"{directory}/data"
+        os.makedirs(self.data)
+        with open(f"{directory}/zoo.cfg", "w") as file:
+            file.write(f"dataDir={self.data}\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
                        "tickTime=2000\nadmin.enableServer=false\nmaxClientCnxns=0\n")
-        with open(f"{directory}/zookeeper/log", "w") as log:
+        with open(f"{directory}/log", "w") as log:
             self.process = subprocess.Popen(
                 ["java", "-Xmx256m", "-cp", f"{self.JAR}:{self.TLS_JAR}",
-                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{directory}/zookeeper/zoo.cfg"],
-                cwd=f"{directory}/zookeeper", stdout=log, stderr=log)
+                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{directory}/zoo.cfg"],
+                cwd=directory, stdout=log, stderr=log)
         answers(self.process, "ZooKeeper", lambda: subprocess.run(
             [rlock, "list", "-S", f"zookeeper://127.0.0.1:{self.port}/rlock"], capture_output=True).returncode == 1)  # no lock is held
 
@@ -53,10 +54,16 @@ class Zookeeper:
 
 
 class Store:
-    """A running server: its URL for rlock, and the peer beside rlock."""
+    """A running server, its URL for rlock, rlock on it and the peers beside."""
 
-    def __init__(self, name, server, url, peer=None):
-        self.name, self.server, self.url, self.peer = name, server, url, peer
+    def __init__(self, bench, name, server, url, peers):
+        def waiting(key):
+            done = subprocess.run([bench.rlock, "status", "-S", url, "--json", key], capture_output=True, text=True)
+            return len(json.loads(done.stdout)["waiting"]) if done.stdout else 0
+
+        self.name, self.server, self.url = name, server, url
+        self.rlock = Peer(f"rlock on {name}", lambda key: [bench.rlock, "run", "-S", url, "-k", key, "--"], waiting)
+        self.peers = [self.rlock, *(peer for peer in peers if peer)]
 
 
 def client(name, argv, option, lock):
@@ -65,34 +72,44 @@ def client(name, argv, option, lock):
     return Peer(name, lambda key: ["sh", "-c", script, "sh", lock.format(key)])
 
 
-def postgres(directory, rlock):
-    server = databases.Postgres(f"{directory}/postgres", rlock)
+def has_shedlock(bench):
+    return shutil.which("java") and os.path.exists(f"{bench.libraries}/shedlock.ready")
+
+
+def shedlock(bench, server):
+    """A JVM for each job, which does not wait for a lock."""
+    jars = f"{bench.libraries}/shedlock"
+    return Peer(f"ShedLock on {server.name}", lambda key: [*java(jars, "ShedDriver", server.java_url), "--", key],
+                most_waiting=0) if has_shedlock(bench) else None
+
+
+def postgres(bench, directory):
+    server = databases.Postgres(directory, bench.rlock)
     psql = [f"{os.path.dirname(databases.Postgres.program())}/psql", "-X", "-q", "-h", "127.0.0.1", "-p",
             str(server.port), "-U", "postgres", "-d", "postgres"]
     peer = client("psql with pg_advisory_lock", psql, "-c", "select pg_advisory_lock(hashtext('{}'))")
-    return Store("PostgreSQL", server, server.url.split("?")[0], peer)
+    return Store(bench, "PostgreSQL", server, server.url.split("?")[0], [peer, shedlock(bench, server)])
 
 
-def mariadb(directory, rlock):
-    server = databases.Mariadb(f"{directory}/mariadb", rlock)
+def mariadb(bench, directory):
+    server = databases.Mariadb(directory, bench.rlock)
     program = ["mariadb", "--no-defaults", "--user=deploy", "--host=127.0.0.1", f"--port={server.port}", "--batch"]
-    return Store("MariaDB", server, server.url.split("?")[0],
-                 client("mariadb with get_lock", program, "-e", "do get_lock('{}', 60)"))
+    peer = client("mariadb with get_lock", program, "-e", "do get_lock('{}', 60)")
+    return Store(bench, "MariaDB", server, server.url.split("?")[0], [peer, shedlock(bench, server)])
 
 
-def etcd(directory, _):
-    own = f"{directory}/store"  # Peers has one in the other
-    os.mkdir(own)
-    server = Etcd(own)
-    return Store("etcd", server, server.url.replace("http://", "etcd://") + "/rlock", server.peer())
+def etcd(bench, directory):
+    os.mkdir(directory)
+    server = Etcd(directory)
+    return Store(bench, "etcd", server, server.url.replace("http://", "etcd://") + "/rlock", [server.peer()])
 
 
-def zookeeper(directory, rlock):
-    server = Zookeeper(directory, rlock)
+def zookeeper(bench, directory):
+    server = Zookeeper(directory, bench.rlock)
     address = f"127.0.0.1:{server.port}"
     python = next((one for one in (sys.executable, "/usr/bin/python3") if knows_kazoo(one)), None)
     kazoo = Peer("kazoo", lambda key: [python, "-c", KAZOO, address, key]) if python else None
-    return Store("ZooKeeper", server, f"zookeeper://{address}/rlock", kazoo)
+    return Store(bench, "ZooKeeper", server, f"zookeeper://{address}/rlock", [kazoo])
 
 
 def knows_kazoo(python):
@@ -105,28 +122,29 @@ STORES = {"PostgreSQL": (postgres, databases.Postgres.program), "MariaDB": (mari
 
 
 def measure(bench):
+    if not has_shedlock(bench):
+        bench.results.note("not measured, because it is not built: ShedLock")
     for name, (make, program) in STORES.items():
         if not program():
             bench.results.note(f"not measured, because it is not installed: {name}")
             continue
-        store = make(bench.directory, bench.rlock)
-        try:
-            measure_store(bench, store)
-        finally:
-            store.server.stop()
+        with running(make(bench, f"{bench.directory}/{name}-timed")) as store:
+            times(bench, store)
 
 
-def measure_store(bench, store):
-    def waiting(key):
-        done = subprocess.run([bench.rlock, "status", "-S", store.url, "--json", key], capture_output=True, text=True)
-        return len(json.loads(done.stdout)["waiting"]) if done.stdout else 0
+@contextlib.contextmanager
+def running(store):
+    try:
+        yield store
+    finally:
+        store.server.stop()
 
-    rlock = Peer(f"rlock on {store.name}", lambda key: [bench.rlock, "run", "-S", store.url, "-k", key, "--"], waiting)
-    peers = [rlock, *([store.peer] if store.peer else [])]
-    whole_process(bench, peers)
-    at_once(bench, peers)
+
+def times(bench, store):
+    whole_process(bench, store.peers)
+    at_once(bench, [peer for peer in store.peers if peer.most_waiting >= AT_ONCE])
     one_connection(bench, store)
-    crowds = [peer for peer in peers if peer.waiting]
+    crowds = [peer for peer in store.peers if peer.waiting]
     drains = [{peer.name: hand_over.drain(bench, peer, 3, WAITING) for peer in crowds} for _ in range(bench.rounds)]
     for peer in crowds:
         bench.results.row(f"gap, {WAITING} waiting, jobs of 3 ms: {peer.name}", "ms",
@@ -146,17 +164,21 @@ def whole_process(bench, peers):
 
 
 def at_once(bench, peers):
-    """All of them start at the same time, and want the same lock."""
     for peer in peers:
         times = []
         for number in range(bench.rounds):
             begin = time.perf_counter()
-            crowd = [subprocess.Popen([*peer.words(f"once{number}"), "true"]) for _ in range(AT_ONCE)]
-            codes = {one.wait() for one in crowd}
+            crowd(peer, f"once{number}")
             times.append(time.perf_counter() - begin)
-            if codes != {0}:
-                raise RuntimeError(f"{peer.name}: some of {AT_ONCE} ended with {codes}")
         bench.results.row(f"{AT_ONCE} runs of true at once: {peer.name}", "s", times)
+
+
+def crowd(peer, key):
+    """All of them start at the same time, and want the same lock."""
+    runs = [subprocess.Popen([*peer.words(key), "true"]) for _ in range(AT_ONCE)]
+    codes = {one.wait() for one in runs}
+    if codes != {0}:
+        raise RuntimeError(f"{peer.name}: some of {AT_ONCE} ended with {codes}")
 
 
 def one_connection(bench, store):

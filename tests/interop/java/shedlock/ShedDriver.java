@@ -7,11 +7,15 @@
 //   unlock KIND KEY                          released
 //   holder mongo KEY                         free | who holds the lock by its document
 //   rows mongo -                             the number of documents
+//
+// ShedDriver URL -- KEY JOB...: runs a job under a lock with the time of the database, for tests/bench. Ends with 75 if it is held.
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TimeZone;
@@ -21,6 +25,7 @@ import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.jdbctemplate.JdbcTemplateLockProvider;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 
 public final class ShedDriver {
   private final Map<String, LockProvider> providers = new HashMap<>();
@@ -28,6 +33,9 @@ public final class ShedDriver {
   private MongoLocks mongo;
 
   public static void main(String[] args) throws Exception {
+    if (args.length > 3 && args[1].equals("--")) {
+      System.exit(runJob(args[0], Arrays.asList(args).subList(2, args.length)));
+    }
     ShedDriver driver = new ShedDriver(args[0]);
     System.out.println("0 " + System.nanoTime() + " ready");
     BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
@@ -44,6 +52,25 @@ public final class ShedDriver {
     System.exit(0);  // threads of the MongoDB client live on
   }
 
+  private static int runJob(String url, List<String> words) throws Exception {
+    LockProvider provider = withDbTime(new JdbcTemplate(new SingleConnectionDataSource(url, true)));
+    Optional<SimpleLock> lock = provider.lock(
+        new LockConfiguration(Instant.now(), words.get(0), Duration.ofSeconds(30), Duration.ZERO));
+    if (!lock.isPresent()) {
+      return 75;
+    }
+    try {
+      return new ProcessBuilder(words.subList(1, words.size())).inheritIO().start().waitFor();
+    } finally {
+      lock.get().unlock();
+    }
+  }
+
+  private static LockProvider withDbTime(JdbcTemplate template) {
+    return new JdbcTemplateLockProvider(
+        JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(template).usingDbTime().build());
+  }
+
   private ShedDriver(String url) {
     if (url.startsWith("mongodb:")) {
       mongo = new MongoLocks(url);
@@ -51,8 +78,7 @@ public final class ShedDriver {
       return;
     }
     JdbcTemplate template = new JdbcTemplate(new DriverManagerDataSource(url));
-    providers.put("db", new JdbcTemplateLockProvider(
-        JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(template).usingDbTime().build()));
+    providers.put("db", withDbTime(template));
     providers.put("jvm", new JdbcTemplateLockProvider(JdbcTemplateLockProvider.Configuration.builder()
         .withJdbcTemplate(template).withTimeZone(TimeZone.getTimeZone("UTC")).build()));
   }

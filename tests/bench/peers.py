@@ -87,11 +87,11 @@ class Etcd:
             ["etcd", "--data-dir", os.path.join(directory, "etcd"), "--listen-client-urls", client,
              "--advertise-client-urls", client, "--listen-peer-urls", other, "--initial-advertise-peer-urls", other,
              "--initial-cluster", f"default={other}"], stdout=self._log, stderr=self._log)
-        answers(self.process, "etcd", lambda: self._ctl("endpoint", "health").returncode == 0)
+        answers(self.process, "etcd", lambda: self.ctl("endpoint", "health").returncode == 0)
 
     def peer(self):
         def waiting(key):
-            return len(self._ctl("get", "--prefix", f"{key}/", "--keys-only").stdout.split()) - 1
+            return len(self.ctl("get", "--prefix", f"{key}/", "--keys-only").stdout.split()) - 1
 
         return Peer("etcdctl lock", lambda key: ["etcdctl", f"--endpoints={self.url}", "lock", key], waiting)
 
@@ -99,7 +99,7 @@ class Etcd:
         self.process.terminate()
         self.process.wait()
 
-    def _ctl(self, *words):
+    def ctl(self, *words):
         return subprocess.run(["etcdctl", f"--endpoints={self.url}", *words], capture_output=True, text=True)
 
 

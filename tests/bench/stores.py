@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 
 import databases
 import hand_over
+import requests_of_stores
 import start
 from peers import Etcd, Peer, answers, java
 from servers import free_port
@@ -48,6 +50,13 @@ class Zookeeper:
         answers(self.process, "ZooKeeper", lambda: subprocess.run(
             [rlock, "list", "-S", f"zookeeper://127.0.0.1:{self.port}/rlock"], capture_output=True).returncode == 1)  # no lock is held
 
+    def ask(self, command):
+        """The answer to one of its four-letter commands."""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(command.encode())
+            with connection.makefile() as answer:
+                return answer.read()
+
     def stop(self):
         self.process.terminate()
         self.process.wait()
@@ -83,28 +92,28 @@ def shedlock(bench, server):
                 most_waiting=0) if has_shedlock(bench) else None
 
 
-def postgres(bench, directory):
-    server = databases.Postgres(directory, bench.rlock)
+def postgres(bench, directory, options):
+    server = databases.Postgres(directory, bench.rlock, options)
     psql = [f"{os.path.dirname(databases.Postgres.program())}/psql", "-X", "-q", "-h", "127.0.0.1", "-p",
             str(server.port), "-U", "postgres", "-d", "postgres"]
     peer = client("psql with pg_advisory_lock", psql, "-c", "select pg_advisory_lock(hashtext('{}'))")
     return Store(bench, "PostgreSQL", server, server.url.split("?")[0], [peer, shedlock(bench, server)])
 
 
-def mariadb(bench, directory):
-    server = databases.Mariadb(directory, bench.rlock)
+def mariadb(bench, directory, options):
+    server = databases.Mariadb(directory, bench.rlock, options)
     program = ["mariadb", "--no-defaults", "--user=deploy", "--host=127.0.0.1", f"--port={server.port}", "--batch"]
     peer = client("mariadb with get_lock", program, "-e", "do get_lock('{}', 60)")
     return Store(bench, "MariaDB", server, server.url.split("?")[0], [peer, shedlock(bench, server)])
 
 
-def etcd(bench, directory):
+def etcd(bench, directory, _):
     os.mkdir(directory)
     server = Etcd(directory)
     return Store(bench, "etcd", server, server.url.replace("http://", "etcd://") + "/rlock", [server.peer()])
 
 
-def zookeeper(bench, directory):
+def zookeeper(bench, directory, _):
     server = Zookeeper(directory, bench.rlock)
     address = f"127.0.0.1:{server.port}"
     python = next((one for one in (sys.executable, "/usr/bin/python3") if knows_kazoo(one)), None)
@@ -116,20 +125,24 @@ def knows_kazoo(python):
     return subprocess.run([python, "-c", "import kazoo"], capture_output=True).returncode == 0
 
 
-STORES = {"PostgreSQL": (postgres, databases.Postgres.program), "MariaDB": (mariadb, databases.Mariadb.program),
-          "etcd": (etcd, lambda: shutil.which("etcd") and shutil.which("etcdctl")),
-          "ZooKeeper": (zookeeper, lambda: os.path.exists(Zookeeper.JAR) and shutil.which("java"))}
+STORES = {"PostgreSQL": (postgres, databases.Postgres.program, requests_of_stores.PostgresCounts),
+          "MariaDB": (mariadb, databases.Mariadb.program, requests_of_stores.MariadbCounts),
+          "etcd": (etcd, lambda: shutil.which("etcd") and shutil.which("etcdctl"), requests_of_stores.EtcdCounts),
+          "ZooKeeper": (zookeeper, lambda: os.path.exists(Zookeeper.JAR) and shutil.which("java"),
+                        requests_of_stores.ZookeeperCounts)}
 
 
 def measure(bench):
     if not has_shedlock(bench):
         bench.results.note("not measured, because it is not built: ShedLock")
-    for name, (make, program) in STORES.items():
+    for name, (make, program, counts) in STORES.items():
         if not program():
             bench.results.note(f"not measured, because it is not installed: {name}")
             continue
-        with running(make(bench, f"{bench.directory}/{name}-timed")) as store:
+        with running(make(bench, f"{bench.directory}/{name}-timed", ())) as store:
             times(bench, store)
+        with running(make(bench, f"{bench.directory}/{name}-counted", counts.OPTIONS)) as store:
+            requests_of_stores.measure(bench, store, counts(store.server), lambda key: crowd(store.rlock, key))
 
 
 @contextlib.contextmanager

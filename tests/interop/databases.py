@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real databases on free ports of the loopback, each with what ShedLock keeps its locks in and what `rlock acl` adds to it, and
-clients for questions about the locks: PostgreSQL, MariaDB, FerretDB. As root a server runs as the user of its package."""
+clients for questions about the locks: PostgreSQL, MariaDB, FerretDB. As root a server runs as the user of its package. `options`
+are more arguments of the server program."""
 import atexit
 import glob
 import os
@@ -65,13 +66,13 @@ class Postgres(Database):
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
         return found[-1] if found else None
 
-    def __init__(self, directory, rlock):
+    def __init__(self, directory, rlock, options=()):
         super().__init__(directory, "postgres")
         self._programs = os.path.dirname(self.program())
         data = os.path.join(directory, "data")
         run([*self._as_user, self.program(), "--no-sync", "-A", "trust", "-U", "postgres", "-D", data])
         self._start([f"{self._programs}/postgres", "-D", data, "-c", "listen_addresses=127.0.0.1",
-                     "-c", f"unix_socket_directories={directory}", "-c", f"port={self.port}"],
+                     "-c", f"unix_socket_directories={directory}", "-c", f"port={self.port}", *options],
                     lambda: subprocess.run([f"{self._programs}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
                                            ).returncode == 0)
         # As ShedLock's documentation makes it.
@@ -100,7 +101,7 @@ class Mariadb(Database):
     def program():
         return shutil.which("mariadbd", path=f"{os.environ['PATH']}:/usr/sbin")
 
-    def __init__(self, directory, rlock):
+    def __init__(self, directory, rlock, options=()):
         super().__init__(directory, "mysql")
         data = os.path.join(directory, "data")
         run([*self._as_user, "mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--tmpdir={directory}",
@@ -109,7 +110,7 @@ class Mariadb(Database):
                         "--skip-column-names"]
         self._start([self.program(), "--no-defaults", f"--datadir={data}", f"--tmpdir={directory}",
                      f"--socket={directory}/socket", f"--pid-file={directory}/pid", "--bind-address=127.0.0.1",
-                     f"--port={self.port}", "--skip-name-resolve"],
+                     f"--port={self.port}", "--skip-name-resolve", *options],
                     lambda: subprocess.run([*self._client, "-e", "select 1"], capture_output=True).returncode == 0)
         run([*self._client, "-e", "create database app; create user deploy@'%'; grant all on app.* to deploy@'%'"])
         # As ShedLock's documentation makes it.

@@ -333,7 +333,9 @@ void Watchdog::listen()
   } else {
     m_listen_pause = std::clamp(m_listen_pause * 2, first_listen_pause, longest_listen_pause);
     m_listen_at = m_clock.now() + m_listen_pause;
-    log_detail("cannot listen: " + reason_of(subscribed.error()));
+    if (subscribed.error().code != ErrorCode::interrupted) {  // the job has ended
+      log_detail("cannot listen: " + reason_of(subscribed.error()));
+    }
   }
 }
 

@@ -7,13 +7,10 @@
 #include <cstdint>
 #include <iterator>
 #include <utility>
+#include "base/hex.h"
 
 namespace rlock {
 namespace {
-
-constexpr char hex_digits[] = "0123456789abcdef";
-
-std::string hex_pair(unsigned char byte) { return {hex_digits[byte >> 4], hex_digits[byte & 15]}; }
 
 struct Range {
   std::uint32_t first;

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <ctime>
 #include <utility>
+#include "base/hex.h"
 #include "base/text.h"
 #include "base/wait.h"
 #include "store/mysql/mysql_errors.h"
@@ -57,20 +58,9 @@ short poll_events(int awaited)
                             ((awaited & MYSQL_WAIT_EXCEPT) != 0 ? POLLPRI : 0));
 }
 
-std::string hex_of(std::string_view bytes)
-{
-  std::string text = "x'";
-  text.reserve(bytes.size() * 2 + 3);
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += "0123456789ABCDEF"[value >> 4U];
-    text += "0123456789ABCDEF"[value & 0xFU];
-  }
-  return text + "'";
-}
-
-// What is cut silently elsewhere is an error; a row lock that is not free is a conflict, not a reason to wait for long. MariaDB
-// ends a connection that leaves a transaction open. The last statement tells whether the server is read-only, also for users who
+// What is cut silently elsewhere, and a table of another engine, is an error; a row lock that is not free is a conflict, not a reason
+// to wait for long. MariaDB ends a connection that leaves a transaction open. On a node of Galera a read waits for what other nodes
+// have committed; MariaDB may be built without that variable, and MySQL knows no handler outside of a procedure. The last statement tells whether the server is read-only, also for users who
 // may write nevertheless.
 constexpr const char* session_sql =
     "set session sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 2"
@@ -101,8 +91,8 @@ bool is_too_old(std::string_view text)
 
 }  // namespace
 
-std::string sql_text(std::string_view text) { return "_utf8mb4 " + hex_of(text); }
-std::string sql_bytes(std::string_view bytes) { return hex_of(bytes); }
+std::string sql_text(std::string_view text) { return "_utf8mb4 " + sql_bytes(text); }
+std::string sql_bytes(std::string_view bytes) { return "x'" + hex_of(bytes) + "'"; }
 
 void Connection::drop()
 {

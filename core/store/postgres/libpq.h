@@ -12,11 +12,11 @@ namespace rlock::postgres {
 // The functions that rlock calls.
 #define RLOCK_LIBPQ_FUNCTIONS(use)                                                                                  \
   use(PQconninfoParse) use(PQconninfoFree) use(PQconnectStartParams) use(PQconnectPoll) use(PQfinish) use(PQstatus) \
-      use(PQsocket) use(PQsetnonblocking) use(PQerrorMessage) use(PQconnectionNeedsPassword)                        \
-          use(PQconnectionUsedPassword) use(PQsendQueryParams) use(PQsendQuery) use(PQflush) use(PQisBusy)          \
-              use(PQconsumeInput) use(PQgetResult) use(PQclear) use(PQresultStatus) use(PQresultErrorField)         \
-                  use(PQntuples) use(PQgetisnull) use(PQgetvalue) use(PQgetlength) use(PQnotifies) use(PQfreemem)   \
-                      use(PQserverVersion) use(PQbackendPID) use(PQnfields) use(PQsetNoticeReceiver)
+      use(PQsocket) use(PQsetnonblocking) use(PQerrorMessage) use(PQconnectionNeedsPassword) use(PQsendQueryParams) \
+          use(PQsendQuery) use(PQflush) use(PQisBusy) use(PQconsumeInput) use(PQgetResult) use(PQclear)             \
+              use(PQresultStatus) use(PQresultErrorField) use(PQntuples) use(PQgetisnull) use(PQgetvalue)           \
+                  use(PQgetlength) use(PQnotifies) use(PQfreemem) use(PQserverVersion) use(PQbackendPID)            \
+                      use(PQnfields) use(PQsetNoticeReceiver)
 
 struct Libpq {
   RLOCK_LIBPQ_FUNCTIONS(RLOCK_FUNCTION_MEMBER)

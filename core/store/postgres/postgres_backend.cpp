@@ -97,7 +97,7 @@ void add_log(Statement& statement, const record::LogChange& log)
     std::vector<std::string> entries;
     for (const record::LoggedEvent& event : log.written) {
       ids.push_back(std::to_string(event.id));
-      entries.push_back(hex_of(event.entry));
+      entries.push_back(bytea_of(event.entry));
     }
     const std::string id_list = statement.add(array_of(ids));
     const std::string entry_list = statement.add(array_of(entries));

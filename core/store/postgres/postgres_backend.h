@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the records of locks in two tables of a PostgreSQL database (12 or newer), and wakes waiters by NOTIFY.
+// Keeps the records of locks in tables of a PostgreSQL database (12 or newer), and wakes waiters by NOTIFY.
 #pragma once
 
 #include <memory>

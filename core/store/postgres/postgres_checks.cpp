@@ -10,6 +10,7 @@
 #include <utility>
 #include "base/duration.h"
 #include "store/postgres/postgres_connection.h"
+#include "store/postgres/postgres_listener.h"
 #include "store/postgres/postgres_schema.h"
 #include "store/record/server_findings.h"
 
@@ -157,11 +158,8 @@ Finding clocks(const ServerFacts& facts)
 bool is_delivered(Connection& connection, const ConnectionSpec& spec, const Clock& clock, const CallLimits& limit)
 {
   Connection listener(spec, clock);
-  if (!listener.run("listen rlock_doctor", limit) || !connection.run("select pg_notify('rlock_doctor', '')", limit)) {
-    return false;
-  }
-  const auto heard = listener.next_notification({std::min(limit.deadline, clock.now() + longest_delivery), limit.stop});
-  return heard && heard->has_value();
+  return listener.run("listen rlock_doctor", limit) &&
+         hears(listener, connection, "rlock_doctor", longest_delivery, clock, limit);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 #include "base/fd.h"
+#include "base/hex.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "base/wait.h"
@@ -30,10 +31,7 @@ constexpr Millis poll_timeout{500};      // bounds one poll, in which its thread
 constexpr Millis longest_delivery{300};  // of the message that finds out whether a pooler keeps messages away
 
 // A text in SQL, whatever the settings of the server say about quotes and backslashes.
-std::string literal(std::string_view text)
-{
-  return "convert_from(decode('" + hex_of(text).substr(2) + "', 'hex'), 'UTF8')";
-}
+std::string literal(std::string_view text) { return "convert_from(decode('" + hex_of(text) + "', 'hex'), 'UTF8')"; }
 
 // (name, channel, version) of each channel.
 std::string rows_of(std::span<const LockChannel> channels)
@@ -71,13 +69,19 @@ std::string listen_sql(const Tables& tables, std::span<const LockChannel> channe
 constexpr const char* this_connection =
     "select pid, backend_start as started, null::timestamptz as until from pg_stat_get_activity(pg_backend_pid())";
 
-std::string delete_sql(const Tables& tables, const std::vector<std::string>& channels, const std::string& pid)
+// The rows of a listener. `pid`: SQL.
+std::string are_of(const std::string& pid, const std::vector<std::string>& channels)
 {
   std::string list;
   for (const std::string& channel : channels) {
     list += (list.empty() ? "" : ", ") + literal(channel);
   }
-  return "delete from " + tables.listener + " where pid = " + pid + " and channel in (" + list + ")";
+  return "pid = " + pid + " and channel in (" + list + ")";
+}
+
+std::string delete_sql(const Tables& tables, const std::vector<std::string>& channels, const std::string& pid)
+{
+  return "delete from " + tables.listener + " where " + are_of(pid, channels);
 }
 
 std::vector<std::string> names_of(std::span<const LockChannel> channels)
@@ -239,11 +243,7 @@ class PolledSource final : public MessageSource {
 
   Result<Done> poll(StopToken stop)
   {
-    std::string list;
-    for (const std::string& channel : m_channels) {
-      list += (list.empty() ? "" : ", ") + literal(channel);
-    }
-    const std::string own = "pid = " + m_number + " and channel in (" + list + ")";
+    const std::string own = are_of(m_number, m_channels);
     const auto rows = m_connection->run(
         on_tables(
             "with old as (select name, channel, inbox from {listener} where " + own +
@@ -325,22 +325,19 @@ std::string notify_channel(std::string_view channel)
   for (const char byte : channel) {
     hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
   }
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    digits += "0123456789abcdef"[hash >> shift & 0xFU];
-  }
-  return "rlock_" + digits;
+  return "rlock_" + hex_of(hash);
 }
 
-std::string hex_of(std::string_view bytes)
+std::string bytea_of(std::string_view bytes) { return "\\x" + hex_of(bytes); }
+
+bool hears(Connection& listener, Connection& sender, const std::string& channel, Millis within, const Clock& clock,
+           const CallLimits& limit)
 {
-  std::string text = "\\x";
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += "0123456789abcdef"[value >> 4U];
-    text += "0123456789abcdef"[value & 0xFU];
+  if (!sender.run("select pg_notify('" + channel + "', '')", limit)) {
+    return false;
   }
-  return text;
+  const auto heard = listener.next_notification({std::min(limit.deadline, clock.now() + within), limit.stop});
+  return heard && heard->has_value();
 }
 
 // Whether a message from another connection arrives. Behind a pooler in transaction mode, LISTEN stays with a connection to the
@@ -348,12 +345,7 @@ std::string hex_of(std::string_view bytes)
 bool ListenerFactory::is_delivered(const std::string& channel, const CallLimits& limit) const
 {
   Connection sender(m_spec, m_clock);
-  if (!sender.run("select pg_notify('" + notify_channel(channel) + "', '')", limit)) {
-    return false;
-  }
-  const auto heard =
-      m_connection->next_notification({std::min(limit.deadline, m_clock.now() + longest_delivery), limit.stop});
-  return heard && heard->has_value();
+  return hears(*m_connection, sender, notify_channel(channel), longest_delivery, m_clock, limit);
 }
 
 Result<std::unique_ptr<MessageSource>> ListenerFactory::open(std::span<const LockChannel> channels,

@@ -17,7 +17,12 @@ namespace rlock::postgres {
 std::string notify_channel(std::string_view channel);
 
 // "\x6b": the text form of bytea.
-std::string hex_of(std::string_view bytes);
+std::string bytea_of(std::string_view bytes);
+
+// Whether a message of `sender` to the channel, which is one of PostgreSQL, arrives `within` that time at `listener`, which listens
+// to it.
+bool hears(Connection& listener, Connection& sender, const std::string& channel, Millis within, const Clock& clock,
+           const CallLimits& limit);
 
 // Threads: as Connection; what it opens must be used by the thread that uses the connection.
 class ListenerFactory {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in MariaDB, by rlock as a process: what other databases do not share.
+#include "store/mysql/mysql_backend.h"
+#include "store/mysql/mysql_connection.h"
 #include "support/certificates.h"
+#include "support/cleaning.h"
 #include "support/integration.h"
 #include "support/mariadb_fixture.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
+#include "support/skip.h"
 #include "support/sockets.h"
 
 #include <array>
@@ -14,6 +18,8 @@ using namespace rlock::test;
 namespace {
 
 namespace fs = std::filesystem;
+
+mysql::ConnectionSpec spec_of(const std::string& url) { return mysql::connection_spec(*mysql::parse_mysql_url(url)); }
 
 Words run_true(const std::string& url) { return {"run", "-S", url, "-k", "k", "--", "true"}; }
 
@@ -232,6 +238,18 @@ TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
     client.signal(SIGCONT);
     CHECK(client.wait() == success);
   }
+}
+
+TEST_CASE("mariadb: no grant and no renewal waits for the deletion of old rows")
+{
+  const MariadbServer server;
+  const BootClock clock;
+  const auto backend = mysql::open_backend(spec_of(server.url()), clock, std::make_unique<AlwaysCleaning>());
+  expect_cleaning_by_releases_alone(*backend, clock, [&] {
+    return server.sql(
+               "update rlock_lock set forget_at = date_sub(utc_timestamp(6), interval 2 hour) where "
+               "name = 'old'; select count(*) from rlock_lock where name = 'old'") == "1\n";
+  });
 }
 
 TEST_CASE("mariadb: a server that is too old is 69, with its version")

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in PostgreSQL, by rlock as a process: what other databases do not share.
+#include "store/postgres/postgres_backend.h"
+#include "support/cleaning.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
 
@@ -52,6 +54,19 @@ TEST_CASE("postgres: no table and no right to make it is 77, create=no without a
   const Finished missing = run_rlock({"run", "-S", server.url("postgres", "create=no"), "-k", "k", "--", "true"});
   CHECK(missing.code == 78);
   CHECK(missing.err.find("rlock_lock") != std::string::npos);
+}
+
+TEST_CASE("postgres: no grant and no renewal waits for the deletion of old rows")
+{
+  const PostgresServer server;
+  const BootClock clock;
+  const auto backend = postgres::open_backend(postgres::connection_spec(*postgres::parse_postgres_url(server.url())),
+                                              clock, std::make_unique<AlwaysCleaning>());
+  expect_cleaning_by_releases_alone(*backend, clock, [&] {
+    return server.sql(
+               "update rlock_lock set forget_at = now() - interval '2 hours' where name = 'old'; "
+               "select count(*) from rlock_lock where name = 'old'") == "1\n";
+  });
 }
 
 TEST_CASE("postgres: an URL that libpq does not understand is 64, and a password is never shown")

@@ -15,6 +15,8 @@
 #include "store/mysql/mysql_listener.h"
 #include "store/mysql/mysql_schema.h"
 #include "store/mysql/mysql_statements.h"
+#include "store/record/cleaning.h"
+#include "store/record/missing_tables.h"
 #include "store/record/shared_table.h"
 
 namespace rlock::mysql {
@@ -28,8 +30,6 @@ using record::Conflict;
 using record::SharedVersion;
 using record::Snapshot;
 using record::Version;
-
-constexpr std::uint64_t commits_per_cleaning = 128;
 
 class MysqlBackend final : public Backend {
  public:
@@ -86,7 +86,9 @@ class MysqlBackend final : public Backend {
     if (!change.messages.empty()) {
       wake(answer->back(), limit);
     }
-    clean_now_and_then(limit);
+    if (record::must_clean(*m_rng, change)) {
+      clean(limit);
+    }
     return Commit{
         Committed{m_tables.are_shared ? SharedVersion{next, change.face.until_us, change.face.holder}.text() : next}};
   }
@@ -247,11 +249,9 @@ class MysqlBackend final : public Backend {
   }
 
   // An error is not reported: a later commit cleans.
-  void clean_now_and_then(const CallLimits& limit)
+  void clean(const CallLimits& limit)
   {
-    if (below(*m_rng, commits_per_cleaning) == 0) {
-      [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql(m_tables), limit);
-    }
+    [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql(m_tables), limit);
   }
 
   ConnectionSpec m_spec;

@@ -13,6 +13,8 @@
 #include "store/postgres/postgres_connection.h"
 #include "store/postgres/postgres_listener.h"
 #include "store/postgres/postgres_schema.h"
+#include "store/record/cleaning.h"
+#include "store/record/missing_tables.h"
 #include "store/record/shared_table.h"
 
 namespace rlock::postgres {
@@ -37,9 +39,6 @@ constexpr const char* with_events_sql = "select distinct name from {event} order
 constexpr const char* erase_sql = R"(
 with l as (delete from {listener} where name = $1), e as (delete from {event} where name = $1)
 delete from {lock} where name = $1)";
-
-// Rows that are of no use any more are deleted by now and then one commit.
-constexpr std::uint64_t commits_per_cleaning = 128;
 
 // The text form of an array.
 std::string array_of(const std::vector<std::string>& texts)
@@ -197,7 +196,9 @@ class PostgresBackend final : public Backend {
     if (rows->count() == 0) {
       return Commit{Conflict{}};
     }
-    clean_now_and_then(limit);
+    if (record::must_clean(*m_rng, change)) {
+      clean(limit);
+    }
     return Commit{
         Committed{m_tables.are_shared ? SharedVersion{next, change.face.until_us, change.face.holder}.text() : next}};
   }
@@ -329,11 +330,9 @@ class PostgresBackend final : public Backend {
   }
 
   // An error is not reported: a later commit cleans.
-  void clean_now_and_then(const CallLimits& limit)
+  void clean(const CallLimits& limit)
   {
-    if (below(*m_rng, commits_per_cleaning) == 0) {
-      [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql(m_tables), {}, limit);
-    }
+    [[maybe_unused]] const auto cleaned = m_connection.ask(forget_sql(m_tables), {}, limit);
   }
 
   ConnectionSpec m_spec;

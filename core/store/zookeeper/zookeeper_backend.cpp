@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 #include "base/text.h"
+#include "store/record/cleaning.h"
 #include "store/zookeeper/zookeeper_checks.h"
 #include "store/zookeeper/zookeeper_cleaning.h"
 #include "store/zookeeper/zookeeper_client.h"
@@ -28,9 +29,6 @@ using record::Conflict;
 using record::PresenceGone;
 using record::Snapshot;
 using record::Version;
-
-// Records that are of no use any more are deleted by now and then one commit.
-constexpr std::uint64_t commits_per_cleaning = 128;
 
 // A version of a record: that of its node, and that of the node `deletions`.
 struct Versions {
@@ -152,7 +150,7 @@ class ZookeeperBackend final : public record::Backend {
         for (const record::PresenceId& id : change.needed) {
           m_presences.note_made(id);
         }
-        if (below(*m_rng, commits_per_cleaning) == 0) {
+        if (record::must_clean(*m_rng, change)) {
           delete_useless_records(m_client, m_layout, *m_rng, limit);
         }
         const auto deletions = version.empty() ? m_deletions : versions_of(version).deletions;

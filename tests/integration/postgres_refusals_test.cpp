@@ -5,6 +5,7 @@
 #include "support/hostile_server.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
+#include "support/sockets.h"
 
 using namespace rlock::test;
 
@@ -120,6 +121,21 @@ TEST_CASE("postgres refusals: a read-only server, or a standby, is passed over f
   check_granted(all_of({&standby, &read_only, &primary}));
   check_refused(all_of({&standby}), 69, "session is read-only");
   check_refused(all_of({&standby, &read_only}), 69, "session is read-only");
+}
+
+TEST_CASE("postgres refusals: a first host that answers nothing leaves time for the next ones")
+{
+  const PostgresServer server({}, true);
+  const SilentPort silent;
+  const std::string ports = std::to_string(silent.number()) + "," + std::to_string(server.port());
+  const auto check_in_time = [](const std::string& url) {
+    const Finished end = run_rlock(job_on(url, {"-k", "k", "--server-timeout", "2s"}));
+    CHECK_MESSAGE(end.code == 0, end.err);
+  };
+  check_in_time("postgresql://127.0.0.1,127.0.0.1/postgres?user=postgres&port=" + ports);
+  check_in_time("postgresql:///postgres?user=postgres&hostaddr=127.0.0.1,127.0.0.1&port=" + ports);
+  check_in_time("postgresql:///postgres?user=postgres&host=127.0.0.1," + server.socket_directory().string() +
+                "&port=" + ports);
 }
 
 TEST_CASE("postgres refusals: a name that is no UTF-8 is 78, and the longest name fits")

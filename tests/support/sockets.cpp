@@ -68,4 +68,13 @@ Fd connect_to(std::uint16_t port, int flags)
   return done || errno == EINPROGRESS ? std::move(socket) : Fd();
 }
 
+SilentPort::SilentPort() : m_listener(tcp_listener(m_number))
+{
+  demand(::listen(m_listener.get(), 0) == 0, "127.0.0.1");
+  constexpr int more_than_fit = 3;
+  for (int i = 0; i < more_than_fit; ++i) {
+    m_waiting.push_back(connect_to(m_number, SOCK_NONBLOCK));
+  }
+}
+
 }  // namespace rlock::test

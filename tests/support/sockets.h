@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include <sys/socket.h>
 
@@ -18,5 +19,18 @@ Fd tcp_listener(std::uint16_t& port, int flags = 0);  // listens on 127.0.0.1; s
 // Connects. No descriptor: no process listens.
 Fd connect_to(const std::filesystem::path& path, int flags = 0);
 Fd connect_to(std::uint16_t port, int flags = 0);  // of 127.0.0.1
+
+// A port of 127.0.0.1 that answers no client, as a host without power: its queue of connections is full, so the kernel drops each
+// request for another one.
+class SilentPort {
+ public:
+  SilentPort();
+  [[nodiscard]] std::uint16_t number() const { return m_number; }
+
+ private:
+  std::uint16_t m_number = 0;
+  Fd m_listener;
+  std::vector<Fd> m_waiting;
+};
 
 }  // namespace rlock::test

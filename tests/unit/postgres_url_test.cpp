@@ -56,6 +56,35 @@ TEST_CASE("postgres url: a message shows no user and no password, and the job ge
   CHECK_FALSE(spec.creates_tables);
 }
 
+TEST_CASE("postgres url: each of several hosts, unless libpq must know them all")
+{
+  const auto hosts = [](const std::string& url) {
+    const auto endpoint = parse_postgres_url(url);
+    if (!endpoint && endpoint.error().code == ErrorCode::config) {
+      skip(endpoint.error().text);
+    }
+    REQUIRE_MESSAGE(endpoint, endpoint.error().text);
+    std::string text;
+    for (const Host& each : connection_spec(*endpoint).hosts) {
+      text += each.name + "|" + each.address + "|" + each.port + " ";
+    }
+    return text;
+  };
+  CHECK(hosts("postgresql://a,b/app") == "a||5432 b||5432 ");
+  CHECK(hosts("postgresql://a:5433,b/app") == "a||5433 b||5432 ");
+  CHECK(hosts("postgresql:///app?host=/run/postgresql,b&port=5433") == "/run/postgresql||5433 b||5433 ");
+  CHECK(hosts("postgresql:///app?hostaddr=10.0.0.1,10.0.0.2") == "|10.0.0.1|5432 |10.0.0.2|5432 ");
+  CHECK(hosts("postgresql://a,b/app?hostaddr=10.0.0.1,10.0.0.2&target_session_attrs=primary") ==
+        "a|10.0.0.1|5432 b|10.0.0.2|5432 ");
+  for (const char* url :
+       {"postgresql://a/app", "postgresql:///app", "postgresql:///app?service=stock", "postgresql:///app?host=,b",
+        "postgresql://a,b/app?hostaddr=10.0.0.1,", "postgresql://a,b,c/app?port=1,2",
+        "postgresql://a,b/app?target_session_attrs=prefer-standby"}) {
+    CAPTURE(std::string(url));
+    CHECK(hosts(url).empty());
+  }
+}
+
 TEST_CASE("postgres url: a passphrase in the URL is refused and not shown")
 {
   const auto refused = parse_postgres_url("postgresql://db/app?sslpassword=hunter2");

@@ -129,6 +129,7 @@ Error Connection::not_connected()
   return {is_login ? ErrorCode::refused : ErrorCode::unreachable, "cannot connect to " + m_spec.url + ": " + text};
 }
 
+// Each host gets its part of the time that is left: libpq itself would wait for one that answers nothing until the kernel gives up.
 Result<Done> Connection::connect(const CallLimits& limit)
 {
   const auto library = libpq();
@@ -136,24 +137,43 @@ Result<Done> Connection::connect(const CallLimits& limit)
     return library.error();
   }
   m_pq = *library;
+  if (m_spec.hosts.empty()) {
+    return connect_to({}, limit);
+  }
+  Result<Done> connected = Done{};
+  auto hosts_left = static_cast<int>(m_spec.hosts.size());
+  for (const Host& host : m_spec.hosts) {
+    const Instant now = m_clock->now();
+    connected = connect_to(host, {now + (limit.deadline - now) / hosts_left--, limit.stop});
+    const bool is_elsewhere = !connected && (connected.error().code == ErrorCode::unreachable ||
+                                             connected.error().code == ErrorCode::server_not_ready);
+    if (!is_elsewhere || limit.stop.requested()) {
+      break;
+    }
+  }
+  return connected;
+}
+
+Result<Done> Connection::connect_to(const Host& host, const CallLimits& limit)
+{
   std::vector<const char*> names{"dbname", "fallback_application_name", "client_encoding"};
   std::vector<const char*> values{m_spec.url.c_str(), "rlock", "UTF8"};
-  if (!m_spec.user.empty()) {
-    names.push_back("user");
-    values.push_back(m_spec.user.c_str());
-  }
-  if (!m_spec.password.empty()) {
-    names.push_back("password");
-    values.push_back(m_spec.password.c_str());
-  }
-  if (m_spec.url.find("target_session_attrs=") == std::string::npos) {
-    names.push_back("target_session_attrs");
-    values.push_back("read-write");
-  }
-  if (m_spec.verifies_tls) {
-    names.push_back("sslmode");
-    values.push_back("verify-full");
-  }
+  const auto set = [&](const char* name, const std::string& value) {
+    if (!value.empty()) {
+      names.push_back(name);
+      values.push_back(value.c_str());
+    }
+  };
+  const bool is_any_session = m_spec.url.find("target_session_attrs=") != std::string::npos;
+  const std::string attributes = is_any_session ? "" : "read-write";
+  const std::string sslmode = m_spec.verifies_tls ? "verify-full" : "";
+  set("host", host.name);
+  set("hostaddr", host.address);
+  set("port", host.port);
+  set("user", m_spec.user);
+  set("password", m_spec.password);
+  set("target_session_attrs", attributes);
+  set("sslmode", sslmode);
   names.push_back(nullptr);
   values.push_back(nullptr);
   const Instant start = m_clock->now();

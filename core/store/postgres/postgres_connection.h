@@ -91,6 +91,7 @@ class Connection {
   Result<Done> begin(Instant since, const CallLimits& limit);
   Result<Done> read_old_answers(Instant since, const CallLimits& limit);
   Result<Done> connect(const CallLimits& limit);
+  Result<Done> connect_to(const Host& host, const CallLimits& limit);
   Result<Done> wait(int events, Instant since, const CallLimits& limit);
   Error too_late(Instant since, const CallLimits& limit);
   Result<Done> check_version();

@@ -63,18 +63,51 @@ std::string value_of(const Keywords& keywords, std::string_view keyword, const c
   return found != keywords.end() ? found->second : variable(name).value_or("");
 }
 
-// `hosts`: separated by commas.
-bool are_this_host(std::string_view hosts)
+// "a,,b" → {"a", "", "b"}; "" → {""}
+std::vector<std::string> listed(std::string_view text)
 {
+  std::vector<std::string> parts;
   for (bool is_last = false; !is_last;) {
-    const auto end = std::min(hosts.find(','), hosts.size());
-    if (!is_this_host(std::string(hosts.substr(0, end)))) {
-      return false;
-    }
-    is_last = end == hosts.size();
-    hosts.remove_prefix(std::min(end + 1, hosts.size()));
+    const auto end = std::min(text.find(','), text.size());
+    parts.emplace_back(text.substr(0, end));
+    is_last = end == text.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return true;
+  return parts;
+}
+
+// `hosts`: separated by commas.
+bool are_this_host(std::string_view hosts) { return std::ranges::all_of(listed(hosts), is_this_host); }
+
+// A parameter of one host cannot take back that of all: an empty text is no value to libpq. A service file may name hosts. Some
+// parameters have libpq look at all hosts before it chooses one.
+std::vector<Host> hosts_of(const Keywords& keywords)
+{
+  constexpr std::string_view default_port = "5432";
+  const auto names = listed(value_of(keywords, "host", "PGHOST"));
+  const auto addresses = listed(value_of(keywords, "hostaddr", "PGHOSTADDR"));
+  auto ports = listed(value_of(keywords, "port", "PGPORT"));
+  const std::size_t count = std::max(names.size(), addresses.size());
+  const auto is_none = [](const std::vector<std::string>& parts) { return parts.size() == 1 && parts.front().empty(); };
+  const auto names_each = [&](const std::vector<std::string>& parts) {
+    return is_none(parts) || (parts.size() == count && std::ranges::count(parts, std::string()) == 0);
+  };
+  const auto attributes = keywords.find("target_session_attrs");
+  const bool libpq_chooses = !value_of(keywords, "service", "PGSERVICE").empty() ||
+                             (attributes != keywords.end() && attributes->second == "prefer-standby") ||
+                             !value_of(keywords, "load_balance_hosts", "PGLOADBALANCEHOSTS").empty();
+  if (count == 1 || libpq_chooses || !names_each(names) || !names_each(addresses) ||
+      (ports.size() != 1 && ports.size() != count)) {
+    return {};
+  }
+  ports.resize(count, ports.front());
+  std::vector<Host> hosts;
+  for (std::size_t i = 0; i < count; ++i) {
+    hosts.push_back({.name = is_none(names) ? "" : names[i],
+                     .address = is_none(addresses) ? "" : addresses[i],
+                     .port = ports[i].empty() ? std::string(default_port) : ports[i]});
+  }
+  return hosts;
 }
 
 // libpq connects to hostaddr where it is given; host is then the name in the certificate.
@@ -148,7 +181,8 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
           .verifies_tls = !keywords || must_verify(*keywords),
           // The table of another program is changed only on request.
           .creates_tables = create.value_or(table ? "no" : "yes") == "yes",
-          .table = table.value_or("")};
+          .table = table.value_or(""),
+          .hosts = keywords ? hosts_of(*keywords) : std::vector<Host>()};
 }
 
 }  // namespace rlock::postgres

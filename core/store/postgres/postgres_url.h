@@ -4,12 +4,20 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 #include "base/result.h"
 #include "net/endpoint.h"
 
 namespace rlock::postgres {
 
 inline constexpr std::string_view scheme = "postgresql";
+
+// One of several hosts, as libpq has its parameters host, hostaddr and port; an empty text is not given.
+struct Host {
+  std::string name;
+  std::string address;
+  std::string port;
+};
 
 struct ConnectionSpec {
   std::string url;  // without user and password
@@ -18,6 +26,8 @@ struct ConnectionSpec {
   bool verifies_tls = false;  // demands a server with a valid certificate
   bool creates_tables = true;
   std::string table = {};  // of ShedLock, to share it; empty: rlock's own tables
+  // Tried in this order. Empty: there is one, or libpq alone knows them or their order.
+  std::vector<Host> hosts = {};
 };
 
 // Takes the password and user out of the URL, and lets libpq check the rest. Errors: ErrorCode::usage: the URL is invalid or has

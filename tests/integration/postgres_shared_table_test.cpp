@@ -134,6 +134,28 @@ TEST_CASE("postgres shared table: an unlock by another program is a loss")
   CHECK_MESSAGE(has(holder.err(), "was lost"), holder.err());
 }
 
+TEST_CASE("postgres shared table: a column that keeps no milliseconds is 78, also for the first lock")
+{
+  const Shared shared;
+  shared.add_columns();
+  for (const char* type : {"timestamp(0)", "timestamp(2)", "date"}) {
+    CAPTURE(std::string(type));
+    (void)shared.server.sql("delete from shedlock; alter table shedlock alter lock_until type " + std::string(type));
+    const Finished refused = shared.run(try_lock("k"));
+    CHECK(refused.code == 78);
+    CHECK_MESSAGE(has(refused.err, "lock_until"), refused.err);
+    CHECK(shared.server.sql("select count(*) from shedlock") == "0\n");
+  }
+  for (const char* type : {"timestamp(3)", "timestamp(6)", "timestamp"}) {
+    CAPTURE(std::string(type));
+    (void)shared.server.sql("alter table shedlock alter lock_until type " + std::string(type) +
+                            " using timezone('utc', now())");
+    const Finished granted = shared.run(try_lock("k"));
+    CHECK_MESSAGE(granted.code == 0, granted.err);
+    CHECK(shared.run(try_lock("k")).code == 0);
+  }
+}
+
 TEST_CASE("postgres shared table: other kinds, long keys and other columns are 78")
 {
   const Shared shared;

@@ -257,12 +257,12 @@ class PostgresBackend final : public Backend {
   // The version of a shared row is also its face, because the other program changes that alone.
   [[nodiscard]] Result<Snapshot> shared_snapshot(const Rows& rows) const
   {
+    if (const std::string type = rows.text(0, read_end_type); !keeps_milliseconds(type)) {
+      return Error{ErrorCode::config, m_connection.where() + ": lock_until is a " + printable(type) +
+                                          " (it must be a timestamp without time zone that keeps milliseconds)"};
+    }
     Snapshot state = own_snapshot(rows);
     if (!state.version.empty()) {
-      if (rows.text(0, read_end_type) != "timestamp without time zone") {
-        return Error{ErrorCode::config, m_connection.where() + ": lock_until is a " +
-                                            printable(rows.text(0, read_end_type)) + " (it must be a timestamp)"};
-      }
       state.face = record::Face{.holder = rows.text(0, read_holder), .until_us = rows.number(0, read_end)};
       state.version = SharedVersion{state.version, state.face->until_us, state.face->holder}.text();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/postgres/postgres_schema.h"
 
+#include <algorithm>
 #include <array>
 #include "store/record/shared_table.h"
 
@@ -52,13 +53,22 @@ std::string read_sql(const Tables& tables)
   const std::string shared = "coalesce(r.rlock_version, case when r.name is not null then 0 end), r.rlock_record";
   const std::string face =
       ", (extract(epoch from r.lock_until at time zone 'UTC') * 1000000)::bigint, r.locked_by::text, "
-      "pg_typeof(r.lock_until)::text";
+      "(select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = '{lock}'::regclass and "
+      "a.attname = 'lock_until')";
   return on_tables("select (extract(epoch from statement_timestamp()) * 1000000)::bigint, " +
                        (tables.are_shared ? shared : own) +
                        ", (select string_agg(l.channel, E'\\n' order by l.channel collate \"C\") from {listener} l "
                        "where l.name = $1 and {alive})" +
                        (tables.are_shared ? face : "") + " from (select 1) one left join {lock} r on r.name = $1",
                    tables);
+}
+
+bool keeps_milliseconds(std::string_view type)
+{
+  constexpr auto kept = std::to_array<std::string_view>(
+      {"timestamp without time zone", "timestamp(3) without time zone", "timestamp(4) without time zone",
+       "timestamp(5) without time zone", "timestamp(6) without time zone"});
+  return std::ranges::find(kept, type) != kept.end();
 }
 
 std::string insert_sql(const Tables& tables)

@@ -30,6 +30,9 @@ std::string on_tables(std::string_view sql, const Tables& tables);
 // the type of the end.
 std::string read_sql(const Tables& tables);
 
+// Whether the type of the end is one that ShedLock's documentation names, and does not round an end to another millisecond.
+bool keeps_milliseconds(std::string_view type);
+
 // Statements that begin with a change of the table of locks, whose row is called w. $1 name, $2 new version, $3 record, $4 holder,
 // $5 end, then for rlock's own table $6 the time to forget. An update also has the old version, and for a shared table the end and
 // the holder that were read.

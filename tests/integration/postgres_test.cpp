@@ -56,6 +56,29 @@ TEST_CASE("postgres: no table and no right to make it is 77, create=no without a
   CHECK(missing.err.find("rlock_lock") != std::string::npos);
 }
 
+TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transaction open")
+{
+  const PostgresServer server;
+  const BootClock clock;
+  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  const auto backend = server.open_backend(clock);
+  REQUIRE(backend->read("k", limit()));
+  auto source = backend->listen(std::array{LockChannel{"k", "mine"}}, limit());
+  REQUIRE(source);
+  (void)server.sql("alter table rlock_listener rename to elsewhere");
+  source->reset();
+  wait_until(
+      [&] {
+        return server.sql(
+                   "select count(*) from pg_stat_activity where query like '%delete from "
+                   "rlock_listener%' and pid <> pg_backend_pid() and state <> 'active'") == "1\n";
+      },
+      "the server has refused the deletion");
+  (void)server.sql("alter table elsewhere rename to rlock_listener");
+  const auto state = backend->read("k", limit());
+  CHECK_MESSAGE(state, state.error().text);
+}
+
 TEST_CASE("postgres: no grant and no renewal waits for the deletion of old rows")
 {
   const PostgresServer server;

@@ -21,33 +21,6 @@ std::string line_of(const char* message)
   return printable(text.substr(0, text.find('\n')));
 }
 
-// What an SQLSTATE means to a lock client (PostgreSQL's manual, appendix A). The longest beginning that fits counts.
-struct StateRow {
-  std::string_view state;
-  ErrorCode code;
-  Refusal refusal;
-  std::string_view advice;
-};
-constexpr auto states = std::to_array<StateRow>({
-    {"42P01", ErrorCode::config, Refusal::no_such_table, ""},
-    {"3F000", ErrorCode::config, Refusal::other, " (create the schema, or set search_path)"},
-    {"42501", ErrorCode::refused, Refusal::other, " (rlock acl prints the GRANT that rlock needs)"},
-    {"42703", ErrorCode::config, Refusal::no_such_column,
-     ": a table of this name is not rlock's (use another schema or database)"},
-    {"40001", ErrorCode::server_not_ready, Refusal::conflict, ""},
-    {"40P01", ErrorCode::server_not_ready, Refusal::conflict, ""},
-    {"54000", ErrorCode::config, Refusal::other, " (the name of the lock is too long)"},
-    {"22001", ErrorCode::config, Refusal::other, " (the name of the lock is longer than its column)"},
-    {"22021", ErrorCode::config, Refusal::other, " (the name of the lock is no text of the database's encoding)"},
-    {"22P05", ErrorCode::config, Refusal::other, " (the name of the lock is no text of the database's encoding)"},
-    {"25006", ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
-    {"28", ErrorCode::refused, Refusal::other, ""},
-    {"53", ErrorCode::server_not_ready, Refusal::other, ""},
-    {"57", ErrorCode::server_not_ready, Refusal::other, ""},
-    {"08", ErrorCode::unreachable, Refusal::other, ""},
-    {"42", ErrorCode::config, Refusal::other, ""},
-});
-
 // The text of libpq, which speaks English because rlock sets no locale, or that of the server.
 bool is_about_client_certificate(std::string_view text)
 {
@@ -216,12 +189,11 @@ Error Connection::refused(const PGresult* answer)
   const char* const field = m_pq->PQresultErrorField(answer, PG_DIAG_SQLSTATE);
   const std::string_view state = field == nullptr ? "" : field;
   const std::string text = m_spec.url + ": " + line_of(m_pq->PQresultErrorField(answer, PG_DIAG_MESSAGE_PRIMARY));
-  const auto row =
-      std::find_if(states.begin(), states.end(), [&](const StateRow& each) { return state.starts_with(each.state); });
-  m_refusal = row == states.end() ? Refusal::other : row->refusal;
-  const Error error{row == states.end() ? ErrorCode::internal : row->code,
-                    text + std::string(row == states.end() ? "" : row->advice)};
-  if (state.starts_with("57") || state.starts_with("08")) {  // the server ends the connection
+  const char* const file = m_pq->PQresultErrorField(answer, PG_DIAG_SOURCE_FILE);
+  const StateRow& row = meaning_of(state, file == nullptr ? "" : file);
+  m_refusal = row.refusal;
+  const Error error{row.code, text + std::string(row.advice)};
+  if (ends_connection(state)) {
     drop();
   }
   return error;

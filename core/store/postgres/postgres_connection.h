@@ -13,6 +13,7 @@
 #include "base/reply.h"
 #include "base/result.h"
 #include "store/postgres/libpq.h"
+#include "store/postgres/postgres_errors.h"
 #include "store/postgres/postgres_url.h"
 
 namespace rlock::postgres {
@@ -48,9 +49,9 @@ class Rows {
   const Libpq* m_pq;
 };
 
-// What the server refused, where the adapter tells cases apart.
-enum class Refusal { none, no_such_table, no_such_column, conflict, other };
-
+// Each request ends by its deadline, except one that connects to a host whose name is looked up: libpq waits for the resolver of the
+// system (resolv.conf: timeout and attempts).
+//
 // Not thread-safe. After an Error, unless refusal() says that the server answered, the connection is dropped. A request that the
 // stop token interrupts keeps it: the next request reads that answer first, and drops it.
 class Connection {

@@ -100,6 +100,10 @@ Message message_in(const std::string& text)
   return {text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
 }
 
+// Makes the commit of the statements that are sent with it not wait for the disk. They are one transaction without a BEGIN, which an
+// error would leave open.
+constexpr const char* without_waiting = "select set_config('synchronous_commit', 'off', true); ";
+
 // LISTEN takes effect with the row in the table: both are one transaction. A crash that loses it ends the connection as well.
 Result<Rows> listen_on(Connection& connection, const Tables& tables, std::span<const LockChannel> channels,
                        const CallLimits& limit)
@@ -108,8 +112,7 @@ Result<Rows> listen_on(Connection& connection, const Tables& tables, std::span<c
   for (const LockChannel& each : channels) {
     sql += "listen " + notify_channel(each.channel) + "; ";
   }
-  sql += "select set_config('synchronous_commit', 'off', true); ";
-  return connection.run(sql + listen_sql(tables, channels, this_connection), limit);
+  return connection.run(sql + without_waiting + listen_sql(tables, channels, this_connection), limit);
 }
 
 // Hears by NOTIFY, for as long as the connection lives.
@@ -126,8 +129,7 @@ class NotifiedSource final : public MessageSource {
   ~NotifiedSource() override
   {
     if (is_connected()) {
-      m_connection->send_ahead("begin; set local synchronous_commit = off; " +
-                               delete_sql(m_tables, m_channels, "pg_backend_pid()") + "; commit");
+      m_connection->send_ahead(std::string(without_waiting) + delete_sql(m_tables, m_channels, "pg_backend_pid()"));
     }
   }
   NotifiedSource(const NotifiedSource&) = delete;

@@ -240,6 +240,25 @@ TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
   }
 }
 
+TEST_CASE("mariadb: tables that cannot be made are told with the reason, and another engine is no substitute")
+{
+  SUBCASE("the server forces another engine")
+  {
+    const MariadbServer server({"enforce-storage-engine=Aria"});
+    const Finished run = run_rlock(run_true(server.url()));
+    CHECK(run.code == 69);
+    CHECK_MESSAGE(has(run.err, "NO_ENGINE_SUBSTITUTION"), run.err);
+    CHECK(server.sql("show tables").empty());
+  }
+  SUBCASE("the server has no InnoDB")
+  {
+    const MariadbServer server({"innodb=OFF", "default-storage-engine=Aria"});
+    const Finished run = run_rlock(run_true(server.url()));
+    CHECK(run.code == 78);
+    CHECK_MESSAGE(has(run.err, "InnoDB"), run.err);
+  }
+}
+
 TEST_CASE("mariadb: no grant and no renewal waits for the deletion of old rows")
 {
   const MariadbServer server;

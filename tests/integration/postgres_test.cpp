@@ -56,6 +56,15 @@ TEST_CASE("postgres: no table and no right to make it is 77, create=no without a
   CHECK(missing.err.find("rlock_lock") != std::string::npos);
 }
 
+TEST_CASE("postgres: tables that cannot be made are told with the reason")
+{
+  const PostgresServer server;
+  const Finished run =
+      run_rlock({"run", "-S", server.url("postgres", "options=-csearch_path%3Dnowhere"), "-k", "k", "--", "true"});
+  CHECK(run.code == 78);
+  CHECK_MESSAGE(has(run.err, "create the schema, or set search_path"), run.err);
+}
+
 TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transaction open")
 {
   const PostgresServer server;

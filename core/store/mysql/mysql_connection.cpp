@@ -63,7 +63,8 @@ short poll_events(int awaited)
 // have committed; MariaDB may be built without that variable, and MySQL knows no handler outside of a procedure. The last statement tells whether the server is read-only, also for users who
 // may write nevertheless.
 constexpr const char* session_sql =
-    "set session sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 2"
+    "set session sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, time_zone = '+00:00', "
+    "innodb_lock_wait_timeout = 2"
     "/*M!100300 , idle_transaction_timeout = 2 */;"
     "set names utf8mb4 collate utf8mb4_bin;"
     "set session transaction isolation level read committed;"

@@ -280,39 +280,16 @@ class PostgresBackend final : public Backend {
     statement.add(std::move(seen.holder));
   }
 
-  // Makes the tables where there are none. Two clients may do that at once; the one that fails asks again.
+  // Makes the tables where there are none.
   Result<Rows> ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit)
   {
-    constexpr int most_tries = 3;
-    auto rows = m_connection.ask(sql, parameters, limit);
-    for (int tries = 0; !rows && is_something_missing() && tries < most_tries; ++tries) {
-      if (!m_spec.creates_tables) {
-        return missing();
-      }
-      const auto made = m_connection.run(create_sql(m_tables), limit);
-      if (!made && made.error().code == ErrorCode::refused) {
-        return made.error();
-      }
-      rows = m_connection.ask(sql, parameters, limit);
+    const auto once = [&] { return m_connection.ask(sql, parameters, limit); };
+    const auto is_missing = [&] { return record::is_table_missing(m_connection.refusal(), m_tables.are_shared); };
+    if (m_spec.creates_tables) {
+      return record::ask_with_tables(once, is_missing, [&] { return m_connection.run(create_sql(m_tables), limit); });
     }
-    return rows;
-  }
-
-  // A column of rlock may be missing in the table of another program; in rlock's own table it means that the table is another.
-  [[nodiscard]] bool is_something_missing() const
-  {
-    return m_connection.refusal() == Refusal::no_such_table ||
-           (m_tables.are_shared && m_connection.refusal() == Refusal::no_such_column);
-  }
-  [[nodiscard]] Error missing() const
-  {
-    if (!m_tables.are_shared) {
-      return {ErrorCode::config,
-              m_connection.where() +
-                  " has no table rlock_lock (leave out create=no once, or make the tables that rlock "
-                  "acl prints)"};
-    }
-    return record::not_prepared(m_connection.where(), m_spec.table);
+    auto rows = once();
+    return !rows && is_missing() ? record::not_prepared(m_connection.where(), m_spec.table) : std::move(rows);
   }
 
   // The first column of all rows.

@@ -54,6 +54,11 @@ std::string with_words(std::string_view sql, std::span<const SqlWord> words)
 
 Error not_prepared(std::string_view where, std::string_view table)
 {
+  if (table.empty()) {
+    return {ErrorCode::config, std::string(where) +
+                                   " has no table rlock_lock (leave out create=no once, or make the tables that rlock "
+                                   "acl prints)"};
+  }
   return {ErrorCode::config, std::string(where) + ": the table " + printable(table) +
                                  " is missing, or has no columns of rlock (run what rlock acl prints, or add "
                                  "create=yes to the URL once)"};

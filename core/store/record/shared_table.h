@@ -29,7 +29,7 @@ std::string quoted_table(std::string_view table, std::string_view suffix, char q
 using SqlWord = std::pair<std::string_view, std::string_view>;
 std::string with_words(std::string_view sql, std::span<const SqlWord> words);
 
-// The table, or the columns of rlock in it, are missing. `where`: the URL.
+// The tables, or the columns of rlock in that of another program, are missing. `where`: the URL; `table`: empty: rlock's own tables.
 Error not_prepared(std::string_view where, std::string_view table);
 
 // The number in the version of a row that has no record.

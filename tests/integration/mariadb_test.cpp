@@ -240,6 +240,22 @@ TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
   }
 }
 
+TEST_CASE("mariadb: a server that becomes read-only grants and renews nothing more, also for a user who may write")
+{
+  const MariadbServer server;
+  const BootClock clock;
+  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  const auto backend = server.open_backend(clock);
+  REQUIRE(backend->read("k", limit()));
+  (void)server.sql("set global read_only = 1");
+  const auto refused = backend->read("k", limit());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::server_not_ready);
+  CHECK_MESSAGE(has(refused.error().text, "read-only"), refused.error().text);
+  (void)server.sql("set global read_only = 0");
+  CHECK(backend->read("k", limit()));
+}
+
 TEST_CASE("mariadb: tables that cannot be made are told with the reason, and another engine is no substitute")
 {
   SUBCASE("the server forces another engine")

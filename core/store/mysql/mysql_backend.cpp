@@ -56,6 +56,9 @@ class MysqlBackend final : public Backend {
       if (row[read_channel]) {
         state.listeners.push_back(*std::move(row[read_channel]));
       } else if (row[read_time]) {
+        if (!may_be_written(row[read_read_only].value_or(""))) {
+          return m_connection.refuse_read_only();
+        }
         state.time_us = number_of(*row[read_time]);
         state.version = row[read_version].value_or("");
         state.bytes = std::move(row[read_record]).value_or("");

@@ -195,11 +195,16 @@ Result<Done> Connection::check_session(const CallLimits& limit)
   if (!answer) {
     return answer.error();
   }
-  if (answer->empty() || answer->back().empty() || answer->back()[0][0] != "0") {
-    drop();
-    return Error{ErrorCode::server_not_ready, m_spec.url + ": the server is read-only (name the primary server)"};
+  if (answer->empty() || answer->back().empty() || !may_be_written(answer->back()[0][0].value_or(""))) {
+    return refuse_read_only();
   }
   return Done{};
+}
+
+Error Connection::refuse_read_only()
+{
+  drop();
+  return {ErrorCode::server_not_ready, m_spec.url + ": the server is read-only (name the primary server)"};
 }
 
 // Each host gets its part of the time that is left.

@@ -22,7 +22,11 @@ using Answer = std::vector<Rows>;  // of the statements that have rows, in their
 
 // What the server refused, where the adapter tells cases apart.
 //   conflict: a deadlock or a lock that was not free in time    killed: by KILL QUERY
-enum class Refusal { none, no_such_table, no_such_column, conflict, killed, other };
+//   not_killed: a KILL of a connection that is gone, or that is another user's
+enum class Refusal { none, no_such_table, no_such_column, conflict, killed, not_killed, other };
+
+// Of @@global.read_only. MariaDB 12 has four texts in place of 0 and 1; the others are ON, NO_LOCK and NO_LOCK_NO_ADMIN.
+inline bool may_be_written(std::string_view read_only) { return read_only == "0" || read_only == "OFF"; }
 
 // A literal in SQL, whatever the text is.
 std::string sql_text(std::string_view text);
@@ -56,6 +60,8 @@ class Connection {
   [[nodiscard]] bool is_waiting() const { return m_step != Step::none; }
 
   void drop();
+  // Drops the connection. The Error of a server whose @@global.read_only is on, as connecting gives it.
+  Error refuse_read_only();
   [[nodiscard]] int fd() const { return m_mysql == nullptr ? -1 : m_lib->mysql_get_socket(m_mysql); }
   [[nodiscard]] const std::string& where() const { return m_spec.url; }
   // Of the server to which it is connected: "10.11.6-MariaDB".

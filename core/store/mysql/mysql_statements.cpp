@@ -136,12 +136,14 @@ std::string heard_by(std::string_view name, const Change& change)
 // which is one for all tables of the statement.
 std::string read_sql(std::string_view name, const Tables& tables)
 {
-  const std::string own = "r.{version}, r.{record}, null";
-  const std::string shared = "coalesce(r.{version}, if(r.name is null, null, 0)), r.{record}, null, r.name, " +
-                             std::string(shared_end) + ", r.locked_by";
+  const std::string own = "r.{version}, r.{record}, null, @@global.read_only";
+  const std::string shared =
+      "coalesce(r.{version}, if(r.name is null, null, 0)), r.{record}, null, @@global.read_only, "
+      "r.name, " +
+      std::string(shared_end) + ", r.locked_by";
   return "select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)), " + (tables.are_shared ? shared : own) +
          " from (select 1 as one) one left join {lock} r on r.name = " + sql_text(name) +
-         " union all select null, null, null, l.channel" + (tables.are_shared ? ", null, null, null" : "") +
+         " union all select null, null, null, l.channel, null" + (tables.are_shared ? ", null, null, null" : "") +
          " from {listener} l where l.name = " + sql_text(name) + " and " + is_alive("l.listener");
 }
 

@@ -10,7 +10,18 @@
 namespace rlock::mysql {
 
 // The rows of the answer: one with the time and the record, and one for each listener, with its channel alone.
-enum ReadColumn : std::size_t { read_time, read_version, read_record, read_channel, read_name, read_end, read_holder };
+// Whether the server is read-only stands there because a user may write nevertheless: a server that is no longer the primary one must
+// renew nothing.
+enum ReadColumn : std::size_t {
+  read_time,
+  read_version,
+  read_record,
+  read_channel,
+  read_read_only,
+  read_name,
+  read_end,
+  read_holder
+};
 std::string read_sql(std::string_view name, const Tables& tables);
 
 // All in one packet, so that a client that is stopped holds no row of a transaction that waits for it. Answers with "1" if `next` has

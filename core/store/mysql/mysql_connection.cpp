@@ -240,7 +240,7 @@ Error Connection::failed()
   const Error error{.code = code,
                     .text = m_spec.url + ": " + printable(m_lib->mysql_error(m_mysql)) +
                             std::string(is_known ? row->advice : std::string_view{}),
-                    .was_there = number == 2006 || number == 2013};
+                    .was_there = is_loss(number)};
   m_step = Step::none;
   if (m_refusal != Refusal::killed && m_refusal != Refusal::no_such_table) {
     drop();

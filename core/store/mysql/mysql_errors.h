@@ -49,6 +49,8 @@ inline constexpr auto numbers = std::to_array<NumberRow>({
     {1203, ErrorCode::unreachable, Refusal::other, ""},
     {1226, ErrorCode::unreachable, Refusal::other, ""},
     {1927, ErrorCode::unreachable, Refusal::other, ""},
+    {3169, ErrorCode::unreachable, Refusal::other, ""},
+    {4031, ErrorCode::unreachable, Refusal::other, ""},
     {1054, ErrorCode::config, Refusal::no_such_column, ": a table of this name is not rlock's (use another database)"},
     {1136, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
     {1364, ErrorCode::config, Refusal::other, ": a table of this name is not rlock's (use another database)"},
@@ -58,5 +60,11 @@ inline constexpr auto numbers = std::to_array<NumberRow>({
     {1366, ErrorCode::config, Refusal::other, " (the name of the lock is no UTF-8)"},
     {1406, ErrorCode::config, Refusal::other, ""},
 });
+
+// Whether the server had answered on the connection that is lost.
+constexpr bool is_loss(unsigned number)
+{
+  return number == 2006 || number == 2013 || number == 1927 || number == 3169 || number == 4031;
+}
 
 }  // namespace rlock::mysql

@@ -256,6 +256,33 @@ TEST_CASE("mariadb: a server that becomes read-only grants and renews nothing mo
   CHECK(backend->read("k", limit()));
 }
 
+TEST_CASE("mariadb: a release whose KILL is not permitted keeps its connection")
+{
+  const MariadbServer server;
+  (void)server.sql("create user bob@localhost; grant all on app.* to bob@localhost");
+  const BootClock clock;
+  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  const auto hearer = server.open_backend(clock);
+  REQUIRE(hearer->read("k", limit()));
+  auto source = hearer->listen(std::array{LockChannel{"k", "mine"}}, limit());
+  REQUIRE(source);
+  const auto releaser = mysql::open_backend(spec_of(server.url("bob")), clock, std::make_unique<SystemRng>());
+  const auto state = releaser->read("k", limit());
+  REQUIRE(state);
+  const std::string connections = "select id from information_schema.processlist where user = 'bob'";
+  const std::string before = server.sql(connections);
+  const std::array message{Message{"mine", "hello"}};
+  const record::LogChange no_log;
+  const auto commit =
+      releaser->write_if("k", state->version, {.bytes = "x", .face = {}, .log = no_log, .messages = message}, limit());
+  REQUIRE(commit);
+  CHECK(std::holds_alternative<record::Committed>(*commit));
+  CHECK_FALSE(before.empty());
+  CHECK(server.sql(connections) == before);
+  const auto heard = (*source)->next(limit());
+  CHECK((heard && *heard && (*heard)->text == "hello"));
+}
+
 TEST_CASE("mariadb: tables that cannot be made are told with the reason, and another engine is no substitute")
 {
   SUBCASE("the server forces another engine")

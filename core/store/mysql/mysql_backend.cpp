@@ -223,11 +223,14 @@ class MysqlBackend final : public Backend {
     return values;
   }
 
-  // A listener that cannot be woken finds its message with its next poll.
+  // A listener that cannot be woken finds its message with its next poll. Of those behind one of another user, some may be of this one.
   void wake(const Rows& listeners, const CallLimits& limit)
   {
     for (const Row& each : listeners) {
-      [[maybe_unused]] const auto woken = m_connection.ask(wake_sql(each[0].value_or("0")), limit);
+      const auto woken = m_connection.ask(wake_sql(each[0].value_or("0")), limit);
+      if (!woken && m_connection.refusal() != Refusal::not_killed) {
+        return;
+      }
     }
   }
 

@@ -242,7 +242,7 @@ Error Connection::failed()
                             std::string(is_known ? row->advice : std::string_view{}),
                     .was_there = is_loss(number)};
   m_step = Step::none;
-  if (m_refusal != Refusal::killed && m_refusal != Refusal::no_such_table) {
+  if (m_refusal != Refusal::killed && m_refusal != Refusal::not_killed && m_refusal != Refusal::no_such_table) {
     drop();
   }
   return error;

@@ -33,7 +33,7 @@ std::string sql_text(std::string_view text);
 std::string sql_bytes(std::string_view bytes);
 
 // Not thread-safe. After an Error the connection is dropped, so that a transaction that has begun is rolled back, unless refusal()
-// is `killed` or `no_such_table`. libmariadb sets the disposition of SIGPIPE and forgets FD_CLOEXEC; both are put right here.
+// is `killed`, `not_killed` or `no_such_table`. libmariadb sets the disposition of SIGPIPE and forgets FD_CLOEXEC; both are put right here.
 class Connection {
  public:
   // `clock` must outlive it. Connects at the first request, to the first host that may be written to.

@@ -24,6 +24,8 @@ inline constexpr auto numbers = std::to_array<NumberRow>({
     {1205, ErrorCode::server_not_ready, Refusal::conflict, ""},
     {1213, ErrorCode::server_not_ready, Refusal::conflict, ""},
     {1317, ErrorCode::server_not_ready, Refusal::killed, ""},
+    {1094, ErrorCode::server_not_ready, Refusal::not_killed, ""},
+    {1095, ErrorCode::refused, Refusal::not_killed, ""},
     {1044, ErrorCode::refused, Refusal::other, needs_rights},
     {1045, ErrorCode::refused, Refusal::other, ""},
     {1142, ErrorCode::refused, Refusal::other, needs_rights},

@@ -42,6 +42,19 @@ TEST_CASE("mariadb doctor: a server that loses commits in a crash fails")
   CHECK(has(text.out, "fail     persistence   innodb_flush_log_at_trx_commit is 2"));
 }
 
+TEST_CASE("mariadb doctor: it runs no SLEEP beside that of the listener at the gate")
+{
+  const MariadbServer server;
+  (void)server.sql("set global log_output = 'TABLE', general_log = 1");
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(has(text.out, "ok       messages"));
+  CHECK(server
+            .sql("select argument from mysql.general_log where argument like '%sleep(1)%' and "
+                 "argument not like '%general_log%'")
+            .empty());
+  CHECK(has(server.sql("select argument from mysql.general_log"), "rlock_doctor"));
+}
+
 TEST_CASE("mariadb acl: a user without rights fails the doctor until the administrator has run what acl prints")
 {
   const MariadbServer server;

@@ -38,7 +38,7 @@ struct ServerFacts {
   std::int64_t replicas = 0;  // that this user may see
   bool creates_tables = true;
   bool is_on_this_host = true;
-  bool is_woken = true;        // KILL QUERY ended the SLEEP of another connection
+  bool is_woken = true;        // KILL QUERY ended the wait of another connection
   std::int64_t ahead_ms = 0;   // of the server's clock
   std::int64_t unsure_ms = 0;  // the time of the round trip in which that was seen
 

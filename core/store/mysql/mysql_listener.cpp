@@ -121,7 +121,7 @@ void PollingSource::take(Rows& rows)
   }
   if (!m_heard.empty()) {
     m_wait_ms = first_wait_ms;
-    m_longest_wait_ms = m_was_killed ? m_longest_wait_ms : longest_wait_unwoken_ms;
+    m_longest_wait_ms = m_has_run_out ? longest_wait_unwoken_ms : m_longest_wait_ms;
   }
 }
 
@@ -140,7 +140,7 @@ Result<bool> PollingSource::receive(const CallLimits& limit)
     const Rows& waited = is_killed ? Rows() : (*answer)->front();
     const bool is_granted = waits_at_gate() && !waited.empty() && waited[0][0] == "1";
     m_has_gate = m_has_gate || is_granted;
-    m_was_killed = waited.empty() || waited[0][0] != "0";
+    m_has_run_out = !waited.empty() && waited[0][0] == "0";
     m_step = Step::look;
   } else if (!is_killed) {
     const bool has_looked = m_step == Step::look;

@@ -61,7 +61,7 @@ class PollingSource final : public MessageSource {
   int m_wait_ms;
   int m_longest_wait_ms;
   bool m_has_gate = false;
-  bool m_was_killed = false;         // KILL QUERY ended the last wait
+  bool m_has_run_out = false;        // the last wait ended by its time alone: no KILL QUERY has come, and no gate
   std::vector<std::string> m_taken;  // rows of the last look, which are heard
   std::deque<Message> m_heard;
 };

@@ -156,6 +156,19 @@ TEST_CASE("postgres shared table: a column that keeps no milliseconds is 78, als
   }
 }
 
+TEST_CASE("postgres shared table: doctor names the schema of the table")
+{
+  const PostgresServer server;
+  (void)server.sql("create schema jobs");
+  const std::string url = server.url("postgres", "table=jobs.shedlock&create=yes");
+  const Finished before = run_rlock({"doctor", "-S", url});
+  CHECK_MESSAGE(has(before.out, "the first lock makes them, in the schema jobs"), before.out);
+  CHECK(run_rlock({"run", "-S", url, "-k", "k", "--", "true"}).code == 0);
+  const Finished after = run_rlock({"doctor", "-S", url});
+  CHECK(after.code == 0);
+  CHECK_MESSAGE(has(after.out, "they are there, in the schema jobs"), after.out);
+}
+
 TEST_CASE("postgres shared table: other kinds, long keys and other columns are 78")
 {
   const Shared shared;

@@ -13,13 +13,16 @@
 #include "store/postgres/postgres_listener.h"
 #include "store/postgres/postgres_schema.h"
 #include "store/record/server_findings.h"
+#include "store/record/shared_table.h"
 
 namespace rlock::postgres {
 namespace {
 
 // One row of text, with a value for each Column. Each user may ask all of it; the server hides sync_state from users without pg_monitor.
 constexpr const char* facts_sql = R"(
-with t as (select to_regclass(name)::oid as id from unnest(array['{lock}', '{event}', '{listener}']) name)
+with t as (select to_regclass(name)::oid as id from unnest(array['{lock}', '{event}', '{listener}']) name),
+  s as (select coalesce((select relnamespace from pg_class where oid = to_regclass('{lock}')),
+    to_regnamespace({schema})::oid) as id)
 select current_setting('server_version_num'), current_setting('server_version'), pg_is_in_recovery(),
   current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
   current_setting('synchronous_standby_names'), current_setting('server_encoding'),
@@ -33,7 +36,21 @@ select current_setting('server_version_num'), current_setting('server_version'),
   (select count(id) from t),
   (select count(*) from t where has_table_privilege(id, 'select') and has_table_privilege(id, 'insert')
      and has_table_privilege(id, 'update') and has_table_privilege(id, 'delete')),
-  has_schema_privilege(current_schema(), 'create'), current_schema(), current_user)";
+  has_schema_privilege((select id from s), 'create'), (select id::regnamespace from s), current_user)";
+
+// The schema of the tables, as SQL, where it stands in their names.
+std::string schema_of(const Tables& tables)
+{
+  const auto dot = tables.lock.find('.');
+  return dot == std::string::npos ? "quote_ident(current_schema())" : "'" + tables.lock.substr(0, dot) + "'";
+}
+
+std::string facts_of(const Tables& tables)
+{
+  const std::string schema = schema_of(tables);
+  const std::array<record::SqlWord, 1> words{{{"{schema}", schema}}};
+  return on_tables(record::with_words(facts_sql, words), tables);
+}
 
 constexpr std::int64_t oldest_version = 120'000;
 constexpr std::int64_t table_count = 3;
@@ -189,7 +206,7 @@ Result<std::vector<Finding>> check_server(Connection& connection, const Connecti
     return connected.error();
   }
   const std::int64_t before = wall_clock_ms();
-  const auto rows = connection.run(on_tables(facts_sql, tables), limit);
+  const auto rows = connection.run(facts_of(tables), limit);
   const std::int64_t after = wall_clock_ms();
   if (!rows) {
     return rows.error();

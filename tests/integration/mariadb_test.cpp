@@ -314,6 +314,19 @@ TEST_CASE("mariadb: no grant and no renewal waits for the deletion of old rows")
   });
 }
 
+TEST_CASE("mariadb: a read on a node of Galera shows what another node has committed")
+{
+  const MariadbServer server;
+  if (server.sql("show variables like 'wsrep_sync_wait'").empty()) {
+    skip("this MariaDB has no wsrep");
+  }
+  const BootClock clock;
+  mysql::Connection connection(spec_of(server.url()), clock);
+  const auto answer = connection.ask("select @@session.wsrep_sync_wait", {clock.now() + 10s, StopToken::never()});
+  REQUIRE(answer);
+  CHECK(answer->front()[0][0] == "1");
+}
+
 TEST_CASE("mariadb: a server that is too old is 69, with its version")
 {
   const std::string socket = (make_temp_dir("old") / "socket").string();

@@ -20,7 +20,8 @@ ServerFacts good()
                     {"sync_binlog", "1"},
                     {"log_bin", "ON"},
                     {"binlog_format", "ROW"},
-                    {"max_connections", "100"}};
+                    {"max_connections", "100"},
+                    {"innodb_doublewrite", "ON"}};
   facts.status = {{"Threads_connected", "7"}, {"Ssl_cipher", "TLS_AES_256_GCM_SHA384"}};
   facts.tables = {
       {"rlock_lock", "InnoDB"}, {"rlock_event", "InnoDB"}, {"rlock_listener", "InnoDB"}, {"rlock_message", "InnoDB"}};
@@ -92,6 +93,27 @@ TEST_CASE("mysql doctor: what makes a server unfit, each by its own check")
          facts.status["wsrep_cluster_size"] = "1";
        },
        "galera", CheckStatus::ok},
+      {"galera, with writers on several nodes",
+       [](ServerFacts& facts) {
+         facts.settings["wsrep_on"] = "ON";
+         facts.status["wsrep_cluster_size"] = "3";
+         facts.status["wsrep_local_bf_aborts"] = "2";
+       },
+       "galera", CheckStatus::fail},
+      {"galera, with commits that another node has refused",
+       [](ServerFacts& facts) {
+         facts.settings["wsrep_on"] = "ON";
+         facts.status["wsrep_cluster_size"] = "2";
+         facts.status["wsrep_local_cert_failures"] = "1";
+       },
+       "galera", CheckStatus::fail},
+      {"doublewrite", [](ServerFacts& facts) { facts.settings["innodb_doublewrite"] = "OFF"; }, "persistence",
+       CheckStatus::warn},
+      {"doublewrite that detects only",
+       [](ServerFacts& facts) { facts.settings["innodb_doublewrite"] = "DETECT_ONLY"; }, "persistence",
+       CheckStatus::warn},
+      {"doublewrite, fast", [](ServerFacts& facts) { facts.settings["innodb_doublewrite"] = "fast"; }, "persistence",
+       CheckStatus::ok},
       {"proxy", [](ServerFacts& facts) { facts.is_woken = false; }, "messages", CheckStatus::warn},
       {"full", [](ServerFacts& facts) { facts.status["Threads_connected"] = "80"; }, "connections", CheckStatus::warn},
       {"plain", [](ServerFacts& facts) { facts.status["Ssl_cipher"] = ""; }, "encryption", CheckStatus::warn},

@@ -33,7 +33,7 @@ constexpr const char* facts_sql = R"(
 show global variables where variable_name in ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'binlog_format',
   'max_connections', 'wsrep_on', 'innodb_doublewrite');
 show global status where variable_name in ('Threads_connected', 'Slaves_connected', 'wsrep_cluster_size',
-  'Rpl_semi_sync_master_status', 'Rpl_semi_sync_source_status');
+  'Rpl_semi_sync_master_status', 'Rpl_semi_sync_source_status', 'wsrep_local_bf_aborts', 'wsrep_local_cert_failures');
 show session status where variable_name = 'Ssl_cipher';
 select table_name, engine from information_schema.tables where table_schema = {schema} and table_name in
   ({lock_name}, {event_name}, {listener_name}, {message_name});
@@ -127,6 +127,12 @@ Finding persistence(const ServerFacts& facts)
                     ": a crash of its host may lose locks, here and on the replicas",
                 "set sync_binlog = 1");
   }
+  const std::string_view doublewrite = facts.setting("innodb_doublewrite");
+  if (doublewrite == "OFF" || doublewrite == "0" || doublewrite == "DETECT_ONLY") {
+    return warn("persistence",
+                "innodb_doublewrite is " + std::string(doublewrite) + ": a crash of its host may damage the tables",
+                "set innodb_doublewrite = ON, unless the file system writes a page whole or not at all");
+  }
   return ok("persistence",
             std::string("innodb_flush_log_at_trx_commit is 1") + (has_binlog ? ", sync_binlog is 1" : ""));
 }
@@ -158,10 +164,18 @@ Finding replicas(const ServerFacts& facts)
 Finding galera(const ServerFacts& facts)
 {
   const std::int64_t nodes = number_of(facts.state("wsrep_cluster_size"));
-  return is_on(facts.setting("wsrep_on")) && nodes > 1
-             ? warn("galera", std::to_string(nodes) + " nodes: clients of different nodes do not wake each other",
-                    "name the same node first in each URL, and the others behind it (mysql://a,b/database)")
-             : ok("galera", "no cluster");
+  if (!is_on(facts.setting("wsrep_on")) || nodes <= 1) {
+    return ok("galera", "no cluster");
+  }
+  const std::string found = std::to_string(nodes) + " nodes: ";
+  const std::string advice = "name the same node first in each URL, and the others behind it (mysql://a,b/database)";
+  const std::int64_t conflicts =
+      number_of(facts.state("wsrep_local_bf_aborts")) + number_of(facts.state("wsrep_local_cert_failures"));
+  return conflicts > 0 ? fail("galera",
+                              found + "several are written to, with " + std::to_string(conflicts) +
+                                  " conflicts since this one started: a release may be lost",
+                              "let all clients write to one node: " + advice)
+                       : warn("galera", found + "clients of different nodes do not wake each other", advice);
 }
 
 Finding wake_up(const ServerFacts& facts)

@@ -68,6 +68,8 @@ constexpr const char* session_sql =
     "/*M!100300 , idle_transaction_timeout = 2 */;"
     "set names utf8mb4 collate utf8mb4_bin;"
     "set session transaction isolation level read committed;"
+    "/*M!100500 begin not atomic declare continue handler for 1193 begin end;"
+    "execute immediate 'set session wsrep_sync_wait = 1'; end*/;"
     "select @@global.read_only";
 
 // libmariadb runs on a stack of its own; its default of 60 KB is little for TLS and the lookup of a name.

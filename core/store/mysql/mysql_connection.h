@@ -51,6 +51,8 @@ class Connection {
   //   refused           wrong password, or a missing right
   //   server_not_ready  read-only, too old, out of space
   //   config            the name of the lock does not fit, a table is not rlock's
+  // Each request ends by its deadline, except one that connects to a host whose name is looked up: libmariadb waits for the resolver of
+  // the system (resolv.conf: timeout and attempts).
   Result<Answer> ask(std::string_view sql, const CallLimits& limit);
   [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error
 

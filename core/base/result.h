@@ -38,6 +38,7 @@ struct Error {
   int script_line = 0;     // refused: the line of the script whose command was refused, from 1; 0: no script
   bool was_there = false;  // unreachable: the server has answered on this connection before
   bool answered = false;   // unreachable: the server has answered a part of this request
+  bool late = false;       // unreachable: no answer came before the deadline
 };
 
 struct Done {};  // success without a value

@@ -30,6 +30,11 @@ Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limi
 
 Error interrupted() { return {ErrorCode::interrupted, "interrupted"}; }
 
+Error no_answer_in_time(std::string text)
+{
+  return {.code = ErrorCode::unreachable, .text = std::move(text) + raise_timeout, .late = true};
+}
+
 std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit)
 {
   using Tenths = std::chrono::duration<std::int64_t, std::deci>;

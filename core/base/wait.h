@@ -23,6 +23,9 @@ std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit);
 // The advice in the error of a server that answers too late.
 inline constexpr const char* raise_timeout = " (raise --server-timeout)";
 
+// Of a server that answered too late, or not at all. Adds the advice to the text.
+Error no_answer_in_time(std::string text);
+
 // The system's text for an errno, in lower case like all messages of rlock.
 std::string os_text(int error);
 

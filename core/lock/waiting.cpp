@@ -315,7 +315,8 @@ class WaitLoop {
     const bool waits_for_it = rlock::waits_for_server(m_policy, now);
     if (!is_passing(error.code) || (!stays_in_line && !waits_for_it)) {
       // The last request of a wait often has too little time.
-      const bool is_only_late = was_there && m_policy.waits && now - *m_silent_since < least_silence;
+      const bool is_only_late =
+          was_there && m_policy.waits && (has_answered || error.late) && now - *m_silent_since < least_silence;
       return is_passing(error.code) && is_only_late
                  ? Step(WaitOutcome{TimedOut{m_candidates.nearest().last.value_or(Busy{})}})
                  : Step(error);

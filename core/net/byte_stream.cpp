@@ -149,8 +149,7 @@ Result<std::size_t> ByteStream::receive(char* bytes, std::size_t size)
 
 Error ByteStream::no_answer(Instant since, const CallLimits& limit) const
 {
-  return {ErrorCode::unreachable,
-          "no answer from " + m_where + " within " + elapsed(*m_clock, since, limit) + raise_timeout};
+  return no_answer_in_time("no answer from " + m_where + " within " + elapsed(*m_clock, since, limit));
 }
 
 Error ByteStream::broken(std::string_view why) const
@@ -262,7 +261,7 @@ Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after
   }
   switch (error) {
     case ECANCELED: return interrupted();
-    case ETIMEDOUT: return {ErrorCode::unreachable, text + "no answer within " + after + raise_timeout};
+    case ETIMEDOUT: return no_answer_in_time(text + "no answer within " + after);
     case ENOENT:
     case ECONNREFUSED:
       return {ErrorCode::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +
@@ -302,9 +301,11 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& 
   const Instant start = clock.now();
   const auto addresses = addresses_of(endpoint, clock, limit);
   if (!addresses) {
-    const Error& why = addresses.error();
-    return why.code == ErrorCode::interrupted ? why
-                                              : Error{why.code, "cannot reach " + endpoint.shown() + ": " + why.text};
+    Error why = addresses.error();
+    if (why.code != ErrorCode::interrupted) {
+      why.text.insert(0, "cannot reach " + endpoint.shown() + ": ");
+    }
+    return why;
   }
   Attempt attempt = connect_to_any(*addresses, clock, limit);
   if (attempt.error != 0) {
@@ -324,8 +325,7 @@ Result<Fd> connect_socket(const Endpoint& endpoint, const Clock& clock, const Ca
   switch (attempt.error) {
     case 0: return std::move(attempt.socket);
     case ECANCELED: return interrupted();
-    case ETIMEDOUT:
-      return Error{ErrorCode::unreachable, "no answer within " + elapsed(clock, start, limit) + raise_timeout};
+    case ETIMEDOUT: return no_answer_in_time("no answer within " + elapsed(clock, start, limit));
     default: return Error{is_shortage(attempt.error) ? ErrorCode::os : ErrorCode::unreachable, os_text(attempt.error)};
   }
 }

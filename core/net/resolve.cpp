@@ -129,9 +129,7 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   }
   switch (wait_for((*pending)->done.token().fd(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
-    case Waited::late:
-      return Error{ErrorCode::unreachable,
-                   "its name was not found within " + elapsed(clock, start, limit) + raise_timeout};
+    case Waited::late: return no_answer_in_time("its name was not found within " + elapsed(clock, start, limit));
     case Waited::ready: break;
   }
   PendingLookup& done = **pending;

@@ -111,7 +111,8 @@ class ScriptedStore final : public LockStore {
       m_fixture.with_call();
     }
     if (fails) {
-      return Error{.code = m_fixture.failure, .text = "lost", .was_there = m_fixture.had_spoken};
+      return Error{
+          .code = m_fixture.failure, .text = "lost", .was_there = m_fixture.had_spoken, .late = m_fixture.is_late};
     }
     return *std::move(answer);
   }

@@ -38,7 +38,8 @@ struct WaitFixture {
   bool takes_effect = false;                // a failed call takes effect on the server
   bool had_spoken = false;                  // the server has answered before the failed call
   ErrorCode failure = ErrorCode::unreachable;
-  int drops = 0;  // how often the waiter dropped its connection
+  bool is_late = false;  // a failed call got no answer in time
+  int drops = 0;         // how often the waiter dropped its connection
   bool drops_listener = false;
   int readable = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 

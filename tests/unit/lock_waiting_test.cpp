@@ -91,11 +91,18 @@ TEST_CASE(
     slow.fails_from = 4;
     slow.failure = failure;
     slow.had_spoken = true;
+    slow.is_late = failure == ErrorCode::unreachable;
     const WaitPolicy brief{.until = BootClock().now() + 100ms, .waits = true, .server_timeout = 5s};
     CHECK(outcome_of(slow, brief).starts_with("busy; "));
   }
+  WaitFixture gone(1);
+  gone.fails_from = 4;
+  gone.had_spoken = true;  // and is refused now
+  CHECK(outcome_of(gone, {.until = BootClock().now() + 100ms, .waits = true, .server_timeout = 5s})
+            .starts_with("lost; "));
   WaitFixture away(1);
   away.fails_from = 4;
+  away.is_late = true;
   const WaitPolicy longer{.until = BootClock().now() + 1300ms, .waits = true, .server_timeout = 5s};
   CHECK(outcome_of(away, longer, [&] { away.say(0, {.look_in = 0ms}); }).starts_with("lost; "));
 }

@@ -273,9 +273,9 @@ Result<std::string> Connection::receive(GrpcChannel::Stream stream, Instant star
     return lost(bytes.error());
   }
   if (!*bytes) {
-    return lost({.code = ErrorCode::unreachable,
-                 .text = "no answer from " + where() + " within " + elapsed(m_clock, start, limit) + raise_timeout,
-                 .was_there = true});
+    Error late = no_answer_in_time("no answer from " + where() + " within " + elapsed(m_clock, start, limit));
+    late.was_there = true;
+    return lost(late);
   }
   return **std::move(bytes);
 }

@@ -139,7 +139,8 @@ Error Connection::lost(const bson_error_t& why)
     const std::string what = was_connected ? "lost the connection to " : "cannot reach ";
     return {.code = m_context.failure->code,
             .text = what + m_spec.url + ": " + m_context.failure->text,
-            .was_there = was_connected};
+            .was_there = was_connected,
+            .late = m_context.failure->late};
   }
   if (is_login) {
     return {ErrorCode::refused, m_spec.url + ": " + text};

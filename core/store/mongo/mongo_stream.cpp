@@ -48,8 +48,7 @@ bool wait(Socket& socket, short events, std::int32_t timeout)
     case Waited::ready: return true;
     case Waited::stopped: context.failure = interrupted(); break;
     case Waited::late:
-      context.failure = Error{ErrorCode::unreachable,
-                              "no answer within " + elapsed(*context.clock, start, *context.limit) + raise_timeout};
+      context.failure = no_answer_in_time("no answer within " + elapsed(*context.clock, start, *context.limit));
       break;
   }
   socket.was_late = true;
@@ -152,9 +151,7 @@ ssize_t poll_streams(mongoc_stream_poll_t* streams, std::size_t count, std::int3
   poll_until(waits, now, until);
   const bool is_over = waits.back().revents != 0 || context->clock->now() >= limit.deadline;
   if (is_over) {
-    context->failure = waits.back().revents != 0
-                           ? interrupted()
-                           : Error{ErrorCode::unreachable, std::string("no answer in time") + raise_timeout};
+    context->failure = waits.back().revents != 0 ? interrupted() : no_answer_in_time("no answer in time");
   }
   ssize_t ready = 0;
   for (std::size_t i = 0; i < count; ++i) {

@@ -114,8 +114,7 @@ void Connection::drop()
 Error Connection::late(Instant since, const CallLimits& limit)
 {
   drop();
-  return {ErrorCode::unreachable,
-          m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit) + raise_timeout};
+  return no_answer_in_time(m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit));
 }
 
 void Connection::set_options(const HostPort& host) const

@@ -69,8 +69,7 @@ Result<Done> Connection::wait(int events, Instant since, const CallLimits& limit
 Error Connection::too_late(Instant since, const CallLimits& limit)
 {
   drop();
-  return {ErrorCode::unreachable,
-          m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit) + raise_timeout};
+  return no_answer_in_time(m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit));
 }
 
 // The statements of rlock need it.

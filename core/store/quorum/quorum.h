@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/parallel_query.h"
 #include "base/result.h"
+#include "base/wait.h"
 #include "lock/lock_kind.h"
 
 namespace rlock {
@@ -132,7 +133,7 @@ Error no_quorum(const Answers<T>& answers, std::size_t quorum)
       first_lasting = first_lasting != nullptr ? first_lasting : &error;
     }
   }
-  const Error silence{ErrorCode::unreachable, "no answer in time (raise --server-timeout)"};
+  const Error silence = no_answer_in_time("no answer in time");
   const std::size_t failed = all.failed > spare ? all.failed : all.failed + all.silent;
   const Error& why = lasting > spare ? *first_lasting : first != nullptr ? *first : silence;
   return {lasting > spare ? why.code : ErrorCode::unreachable,

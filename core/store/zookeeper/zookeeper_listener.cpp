@@ -80,7 +80,7 @@ Result<Done> WatchingSource::make(Node& node, const CallLimits& limit)
     }
     const Instant until = m_clock.now() + std::chrono::microseconds(below(m_rng, longest_pause.count()));
     if (until >= limit.deadline) {
-      return Error{ErrorCode::unreachable, "no answer in time from " + m_client.where()};
+      return no_answer_in_time("no answer in time from " + m_client.where());
     }
     if (m_clock.sleep_until(until, limit.stop) == Wake::stopped) {
       return interrupted();

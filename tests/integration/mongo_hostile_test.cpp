@@ -4,7 +4,7 @@
 #include "support/hostile_server.h"
 #include "support/integration.h"
 #include "support/mongo_fixture.h"
-#include "support/skip.h"
+#include "support/scripted_mongo.h"
 #include "support/test.h"
 
 #include "store/mongo/mongo_document.h"
@@ -20,42 +20,6 @@ Finished run_at(std::uint16_t port)
   return run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "1s", "--", "true"});
 }
 
-void append(std::string& bytes, std::uint32_t number)
-{
-  for (int shift = 0; shift < 32; shift += 8) {
-    bytes += static_cast<char>(number >> shift & 0xFFU);
-  }
-}
-
-// The answer to the first request of libmongoc, an OP_QUERY: an OP_REPLY with one document.
-std::string reply_to(std::string_view request, const std::string& document)
-{
-  std::string message;
-  append(message, static_cast<std::uint32_t>(36 + document.size()));
-  append(message, 1);
-  message += request.substr(4, 4);  // the number of the request
-  append(message, 1);               // OP_REPLY
-  append(message, 8);               // flags
-  append(message, 0);               // cursor
-  append(message, 0);
-  append(message, 0);
-  append(message, 1);  // one document
-  return message + document;
-}
-
-// The answer to a later request, an OP_MSG.
-std::string message_for(std::string_view request, const std::string& document)
-{
-  std::string message;
-  append(message, static_cast<std::uint32_t>(21 + document.size()));
-  append(message, 1);
-  message += request.substr(4, 4);
-  append(message, 2013);  // OP_MSG
-  append(message, 0);     // flags
-  message += '\0';        // one document
-  return message + document;
-}
-
 rlock::test::Script says_hello(const Document& hello)
 {
   return [document = hello.bytes()](const Peer& peer) {
@@ -63,16 +27,6 @@ rlock::test::Script says_hello(const Document& hello)
       peer.say(reply_to(request, document));
     }
   };
-}
-
-Document hello(std::int32_t wire_version, bool is_primary)
-{
-  Document document;
-  document.add_flag("ismaster", is_primary).add_flag("isWritablePrimary", is_primary).add_flag("helloOk", true);
-  document.add_small("minWireVersion", 0).add_small("maxWireVersion", wire_version).add_small("ok", 1);
-  document.add_small("maxBsonObjectSize", 1 << 24).add_small("maxMessageSizeBytes", 48'000'000);
-  document.add_small("maxWriteBatchSize", 100'000);
-  return document;
 }
 
 // Refuses each command but hello. `hello` must outlive the script, and may be filled until a client comes.
@@ -90,13 +44,6 @@ rlock::test::Script refuses(const std::string& hello, std::int32_t code)
   };
 }
 
-void need_libmongoc()
-{
-  if (!rlock::mongo::libmongoc()) {
-    skip("no libmongoc");
-  }
-}
-
 }  // namespace
 
 TEST_CASE("mongo hostile: a server that says nothing, hangs up or says nonsense is 69 within the time")
@@ -106,8 +53,7 @@ TEST_CASE("mongo hostile: a server that says nothing, hangs up or says nonsense 
     const char* name;
     rlock::test::Script script;
   };
-  std::string huge;
-  append(huge, 0x7fffffff);
+  const std::string huge("\xff\xff\xff\x7f", 4);
   const Row rows[]{
       {"nothing", says("")},
       {"nonsense", answers("HTTP/1.1 400 Bad Request\r\n\r\nthis is no MongoDB, and the answer is long enough")},
@@ -139,12 +85,12 @@ TEST_CASE("mongo hostile: what is no fit server says so")
     int code;
     const char* why;
   };
-  Document mongos = hello(17, true);
+  Document mongos = mongo_hello(17, true);
   mongos.add("msg", "isdbgrid");
   Row rows[]{{std::move(mongos), 78, "mongos"},
-             {hello(8, true), 69, "MongoDB 4.4 or later"},
-             {hello(2, true), 69, "MongoDB"},
-             {hello(17, true), 70, "does not tell its time"}};
+             {mongo_hello(8, true), 69, "MongoDB 4.4 or later"},
+             {mongo_hello(2, true), 69, "MongoDB"},
+             {mongo_hello(17, true), 70, "does not tell its time"}};
   for (const Row& row : rows) {
     CAPTURE(std::string(row.why));
     const HostileServer server(says_hello(row.document), Endpoint::Kind::tcp);
@@ -157,7 +103,7 @@ TEST_CASE("mongo hostile: what is no fit server says so")
 TEST_CASE("mongo hostile: an error that will pass, or that does not tell what was done, is 69")
 {
   need_libmongoc();
-  const std::string fit = hello(17, true).add_time("localTime", 1'700'000'000'000).bytes();
+  const std::string fit = mongo_hello(17, true).add_time("localTime", 1'700'000'000'000).bytes();
   // InternalError (FerretDB: the time of the request is over), HostUnreachable, NetworkTimeout, WriteConflict,
   // ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, SocketException, Interrupted, ShutdownInProgress, PrimarySteppedDown,
   // InterruptedAtShutdown, InterruptedDueToReplStateChange
@@ -181,7 +127,7 @@ TEST_CASE("mongo hostile: a member of the replica set whose host is off does not
   const HostileServer server(refuses(primary, write_conflict), Endpoint::Kind::tcp);
   const std::string there = "127.0.0.1:" + std::to_string(server.port());
   const std::string away = "127.0.0.1:" + std::to_string(off.port());
-  primary = hello(17, true)
+  primary = mongo_hello(17, true)
                 .add_time("localTime", 1'700'000'000'000)
                 .add("setName", "rs0")
                 .add_small("setVersion", 1)

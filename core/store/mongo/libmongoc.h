@@ -20,18 +20,22 @@ namespace rlock::mongo {
                       use(mongoc_client_set_stream_initiator) use(mongoc_client_set_error_api)                         \
                           use(mongoc_client_select_server) use(mongoc_client_command_simple_with_server_id)            \
                               use(mongoc_server_description_id) use(mongoc_server_description_hello_response)          \
-                                  use(mongoc_server_description_destroy) use(mongoc_stream_tls_new_with_hostname)      \
-                                      use(mongoc_stream_tls_handshake_block) use(mongoc_stream_buffered_new) use(      \
-                                          mongoc_stream_destroy) use(bson_new) use(bson_destroy) use(bson_get_data)    \
-                                          use(bson_append_utf8) use(bson_append_int32) use(bson_append_int64)          \
-                                              use(bson_append_bool) use(bson_append_binary) use(bson_append_date_time) \
-                                                  use(bson_append_document) use(bson_append_array)                     \
-                                                      use(bson_utf8_validate) use(bson_iter_init_from_data)            \
-                                                          use(bson_iter_find) use(bson_iter_next) use(bson_iter_key)   \
-                                                              use(bson_iter_type) use(bson_iter_utf8)                  \
-                                                                  use(bson_iter_binary) use(bson_iter_as_int64)        \
-                                                                      use(bson_iter_as_bool) use(bson_iter_date_time)  \
-                                                                          use(bson_iter_document) use(bson_iter_array)
+                                  use(mongoc_server_description_destroy) use(mongoc_server_description_host)           \
+                                      use(mongoc_stream_tls_new_with_hostname) use(mongoc_stream_tls_handshake_block)  \
+                                          use(mongoc_stream_buffered_new) use(mongoc_stream_destroy) use(bson_new)     \
+                                              use(bson_destroy) use(bson_get_data) use(bson_append_utf8)               \
+                                                  use(bson_append_int32) use(bson_append_int64) use(bson_append_bool)  \
+                                                      use(bson_append_binary) use(bson_append_date_time)               \
+                                                          use(bson_append_document) use(bson_append_array)             \
+                                                              use(bson_utf8_validate) use(bson_iter_init_from_data)    \
+                                                                  use(bson_iter_find) use(bson_iter_next)              \
+                                                                      use(bson_iter_key) use(bson_iter_type)           \
+                                                                          use(bson_iter_utf8) use(bson_iter_binary)    \
+                                                                              use(bson_iter_as_int64)                  \
+                                                                                  use(bson_iter_as_bool)               \
+                                                                                      use(bson_iter_date_time)         \
+                                                                                          use(bson_iter_document)      \
+                                                                                              use(bson_iter_array)
 
 struct Libmongoc {
   RLOCK_LIBMONGOC_FUNCTIONS(RLOCK_FUNCTION_MEMBER)

@@ -115,6 +115,12 @@ struct FreeDescription {
 
 }  // namespace
 
+ErrorCode meaning_of(std::int64_t code)
+{
+  const auto row = std::ranges::find(codes, code, &CodeRow::code);
+  return row == codes.end() ? ErrorCode::internal : row->means;
+}
+
 // libmongoc takes leave of the server here; nothing waits for the answer.
 void Connection::drop()
 {
@@ -123,6 +129,13 @@ void Connection::drop()
     lib().mongoc_client_destroy(m_client);
     m_client = nullptr;
   }
+}
+
+const OpenStream* Connection::stream() const
+{
+  const auto found =
+      std::ranges::find(m_context.open.rbegin(), m_context.open.rend(), m_server_name, &OpenStream::server);
+  return m_client == nullptr || found == m_context.open.rend() ? nullptr : &*found;
 }
 
 Error Connection::lost(const bson_error_t& why)
@@ -204,6 +217,7 @@ Result<ServerFacts> Connection::connect(const CallLimits& limit)
   }
   m_context.failure.reset();  // that of another server of the set
   m_server = lib().mongoc_server_description_id(server.get());
+  m_server_name = lib().mongoc_server_description_host(server.get())->host_and_port;
   return facts_of(Fields(bytes_of(*lib().mongoc_server_description_hello_response(server.get()))));
 }
 

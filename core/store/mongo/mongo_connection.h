@@ -33,6 +33,7 @@ struct ServerError {
 
 // What the codes of errors mean.
 constexpr std::int64_t duplicate_key = 11000;
+ErrorCode meaning_of(std::int64_t code);  // ErrorCode::internal: of no other meaning to a lock client
 
 // Not thread-safe. After an Error, unless server_error() says that the server answered, the connection is dropped.
 class Connection {
@@ -58,6 +59,10 @@ class Connection {
   void tell(const Document& command);
   [[nodiscard]] const ServerError& server_error() const { return m_server_error; }  // of the last Error of ask
 
+  // The connection itself, for a caller who speaks on it without libmongoc, and from then on makes no request here but drop(). Valid
+  // until that. nullptr: not connected.
+  [[nodiscard]] const OpenStream* stream() const;
+
   void drop();
   [[nodiscard]] const ConnectionSpec& spec() const { return m_spec; }
   [[nodiscard]] const std::string& where() const { return m_spec.url; }
@@ -74,6 +79,7 @@ class Connection {
   StreamContext m_context;
   mongoc_client_t* m_client = nullptr;
   std::uint32_t m_server = 0;  // its number in libmongoc
+  std::string m_server_name;   // "host:port"
   ServerError m_server_error;
 };
 

@@ -9,6 +9,16 @@
 
 namespace rlock::mongo {
 
+// How long a listener waits that a change stream tells when to look. It looks without being told as well, because a server or a
+// stream may be dead without a sign: it must find a hand-over well before handover_confirmation is over.
+inline constexpr Millis longest_pause = handover_confirmation / 2;
+
+// A change stream makes the server examine each write to its databases. So only those have one that a message concerns first: the
+// holder and the first in line, and the second, who is the first soon; and no listener has one that is gone before it would help.
+inline constexpr std::int64_t last_streaming_place = 3;
+inline constexpr Millis listening_before_stream{250};
+inline constexpr Millis quiet_before_stream_ends{60'000};  // of a listener that is alone
+
 // Of a listener among those of its lock, in the order in which they came; of several locks where it is nearest to the front.
 struct ListenerPlace {
   std::int64_t place = 1;  // from 1
@@ -18,7 +28,7 @@ struct ListenerPlace {
 // How long a listener that has heard nothing for `quiet` waits until it looks again. `look_time`: how long the last look took. The
 // first listeners of a lock look most often, because its holder and the first in line are among them. Those far back do not look
 // often after a message either: one that concerns them at once comes when they are in front. A server that is slow is asked less
-// often, most of all by those far back. But each listener must find a hand-over well before handover_confirmation is over.
+// often, most of all by those far back. None waits longer than longest_pause.
 inline Millis pause_between_looks(Millis quiet, const ListenerPlace& where, Millis look_time)
 {
   constexpr int quiet_divisor = 8;
@@ -30,7 +40,6 @@ inline Millis pause_between_looks(Millis quiet, const ListenerPlace& where, Mill
   constexpr Millis first_pause{100};
   constexpr Millis long_quiet{60'000};
   constexpr Millis pause_when_long_quiet{250};
-  constexpr Millis longest_pause = handover_confirmation / 2;
   const std::int64_t place = std::min(where.place, last_place);
   const bool looks_often = quiet < long_quiet || (place <= first_places && !where.is_alone);
   const Millis usual = looks_often ? first_pause : pause_when_long_quiet;

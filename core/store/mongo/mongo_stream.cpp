@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -179,7 +180,11 @@ bool is_closed(mongoc_stream_t* stream)
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-void destroy(mongoc_stream_t* stream) { delete &socket_of(stream); }
+void destroy(mongoc_stream_t* stream)
+{
+  std::erase_if(socket_of(stream).context->open, [&](const OpenStream& each) { return each.socket == stream; });
+  delete &socket_of(stream);
+}
 
 mongoc_stream_t* stream_of(Fd fd, StreamContext& context)
 {
@@ -278,7 +283,8 @@ mongoc_stream_t* open_stream(const mongoc_uri_t* uri, const mongoc_host_list_t* 
     context.failure = fd.error();
     return stream_of(Fd(), context);
   }
-  mongoc_stream_t* stream = stream_of(*std::move(fd), context);
+  mongoc_stream_t* const socket = stream_of(*std::move(fd), context);
+  mongoc_stream_t* stream = socket;
   const Libmongoc& lib = **libmongoc();
   if (lib.mongoc_uri_get_tls(uri)) {
     stream = encrypted(stream, uri, host->host, error);
@@ -289,7 +295,34 @@ mongoc_stream_t* open_stream(const mongoc_uri_t* uri, const mongoc_host_list_t* 
     }
     return nullptr;
   }
+  context.open.push_back({.server = host->host_and_port, .stream = stream, .socket = socket});
   return lib.mongoc_stream_buffered_new(stream, buffer_size);
+}
+
+int descriptor_of(const OpenStream& connection) { return socket_of(connection.socket).fd.get(); }
+
+bool write_now(const OpenStream& connection, std::string_view bytes)
+{
+  mongoc_iovec_t part{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
+  const ssize_t sent = connection.stream->writev(connection.stream, &part, 1, 0);
+  return sent == static_cast<ssize_t>(bytes.size());
+}
+
+// Reads until nothing is left, because TLS may keep bytes of which the socket knows nothing.
+bool read_now(const OpenStream& connection, std::string& bytes, std::size_t most)
+{
+  Socket& socket = socket_of(connection.socket);
+  while (bytes.size() < most) {
+    std::array<char, buffer_size> buffer{};
+    mongoc_iovec_t part{.iov_base = buffer.data(), .iov_len = std::min(buffer.size(), most - bytes.size())};
+    socket.error = 0;
+    const ssize_t got = connection.stream->readv(connection.stream, &part, 1, 1, 0);
+    if (got <= 0) {
+      return socket.error == EAGAIN;
+    }
+    bytes.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return true;
 }
 
 }  // namespace rlock::mongo

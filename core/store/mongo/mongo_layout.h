@@ -32,6 +32,7 @@ namespace rlock::mongo {
 
 inline constexpr Millis listener_beat{3000};
 inline constexpr Millis listener_life{8000};
+inline constexpr Millis listener_silence{5000};  // longer than a living one is silent; the process may be over
 inline constexpr Millis message_life{5000};
 
 using Events = std::map<std::int64_t, std::string>;

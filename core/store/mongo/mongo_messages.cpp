@@ -170,16 +170,25 @@ bool PollingSource::take_messages(Lock& lock, const Fields& document)
   return has_heard;
 }
 
-// Nullopt: this listener is not among the listeners of the lock.
+// Nullopt: this listener is not among the listeners of the lock. A process that is over leaves its listener behind.
 std::optional<ListenerPlace> PollingSource::place_in(const Fields& document) const
 {
-  const std::string_view id = std::string_view(m_path).substr(m_path.find('.') + 1);
-  const auto listeners = document.inner("listeners").all();
-  const auto found = std::ranges::find_if(listeners, [&](const Field& each) { return each.key() == id; });
-  if (found == listeners.end()) {
-    return std::nullopt;
+  const std::string_view own = std::string_view(m_path).substr(m_path.find('.') + 1);
+  const std::int64_t oldest = milliseconds(m_clock.now()) + m_ahead_ms - listener_silence.count();
+  std::optional<ListenerPlace> found;
+  std::int64_t others = 0;
+  for (const Field& each : document.inner("listeners").all()) {
+    if (each.key() == own) {
+      found = ListenerPlace{.place = others + 1, .is_alone = true};
+      continue;
+    }
+    const auto seen = each.inner().find("seen");
+    others += seen && seen->time_ms().value_or(0) >= oldest ? 1 : 0;
   }
-  return ListenerPlace{.place = found - listeners.begin() + 1, .is_alone = listeners.size() == 1};
+  if (found) {
+    found->is_alone = others == 0;
+  }
+  return found;
 }
 
 Result<Done> PollingSource::look(const CallLimits& limit)

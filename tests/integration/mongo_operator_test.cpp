@@ -32,6 +32,14 @@ TEST_CASE(
   CHECK(server.lock_names().empty());
 }
 
+TEST_CASE("mongo doctor: a replica set that knows no change stream is no fault")
+{
+  const MongoServer server({.replica_set = "rs0"});
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(has(text.out, "ok       role          primary of the replica set rs0"));
+  CHECK(has(text.out, "ok       messages      a waiter looks for messages"));
+}
+
 TEST_CASE("mongo acl: prints what mongosh makes a role and a user with, without a request")
 {
   if (!has_mongo()) {
@@ -40,6 +48,7 @@ TEST_CASE("mongo acl: prints what mongosh makes a role and a user with, without 
   const Finished printed = run_at("mongodb://127.0.0.1:1/app", {"acl", "--user", "de\"ploy"});
   CHECK(printed.code == 0);
   CHECK(has(printed.out, "db.createRole({role: \"rlock\""));
+  CHECK(has(printed.out, R"(actions: ["find", "insert", "update", "remove", "changeStream"])"));
   CHECK(has(printed.out, R"(db.createUser({user: "de\"ploy", pwd: passwordPrompt(), roles: ["rlock"]}))"));
   CHECK(has(printed.out, R"(db.getCollection("rlock_lock").createIndex({locked_by: 1}, {sparse: true}))"));
 }

@@ -42,6 +42,7 @@ Document change_stream_command(const std::string& collection, const ChannelsByLo
   Document command;
   command.add("aggregate", collection).add("pipeline", pipeline);
   command.add("cursor", Document().add_small("batchSize", most_changes));
+  command.add("readConcern", Document().add("level", "majority"));  // the only one for it; the default may be another
   return command;
 }
 

@@ -30,17 +30,17 @@ constexpr auto codes = std::to_array<CodeRow>({
     {6, ErrorCode::unreachable, true, ""},  // HostUnreachable
     {7, ErrorCode::unreachable, true, ""},  // HostNotFound
     {11, ErrorCode::refused, true, ""},     // UserNotFound
-    {13, ErrorCode::refused, false, " (rlock acl prints the role that rlock needs)"},  // Unauthorized
-    {18, ErrorCode::refused, true, ""},                                                // AuthenticationFailed
-    {8000, ErrorCode::refused, true, ""},                                              // AtlasError
-    {50, ErrorCode::unreachable, true, raise_timeout},                                 // MaxTimeMSExpired
-    {64, ErrorCode::unreachable, true, " (is a majority of the replica set there?)"},  // WriteConcernFailed
-    {100, ErrorCode::server_not_ready, false, ""},                                     // UnsatisfiableWriteConcern
-    {89, ErrorCode::unreachable, true, ""},                                            // NetworkTimeout
-    {262, ErrorCode::unreachable, true, raise_timeout},                                // ExceededTimeLimit
-    {9001, ErrorCode::unreachable, true, ""},                                          // SocketException
-    {11601, ErrorCode::unreachable, true, ""},                                         // Interrupted
-    {112, ErrorCode::server_not_ready, false, ""},                                     // WriteConflict
+    {unauthorized, ErrorCode::refused, false, " (rlock acl prints the role that rlock needs)"},  // Unauthorized
+    {18, ErrorCode::refused, true, ""},                                                          // AuthenticationFailed
+    {8000, ErrorCode::refused, true, ""},                                                        // AtlasError
+    {50, ErrorCode::unreachable, true, raise_timeout},                                           // MaxTimeMSExpired
+    {64, ErrorCode::unreachable, true, " (is a majority of the replica set there?)"},            // WriteConcernFailed
+    {100, ErrorCode::server_not_ready, false, ""},                 // UnsatisfiableWriteConcern
+    {89, ErrorCode::unreachable, true, ""},                        // NetworkTimeout
+    {262, ErrorCode::unreachable, true, raise_timeout},            // ExceededTimeLimit
+    {9001, ErrorCode::unreachable, true, ""},                      // SocketException
+    {11601, ErrorCode::unreachable, true, ""},                     // Interrupted
+    {112, ErrorCode::server_not_ready, false, ""},                 // WriteConflict
     {134, ErrorCode::server_not_ready, false, ""},                 // ReadConcernMajorityNotAvailableYet
     {91, ErrorCode::unreachable, true, ""},                        // ShutdownInProgress
     {189, ErrorCode::unreachable, true, ""},                       // PrimarySteppedDown

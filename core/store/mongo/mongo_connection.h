@@ -33,6 +33,7 @@ struct ServerError {
 
 // What the codes of errors mean.
 constexpr std::int64_t duplicate_key = 11000;
+constexpr std::int64_t unauthorized = 13;
 ErrorCode meaning_of(std::int64_t code);  // ErrorCode::internal: of no other meaning to a lock client
 
 // Not thread-safe. After an Error, unless server_error() says that the server answered, the connection is dropped.

@@ -70,6 +70,15 @@ Document& Document::add(std::string_view key, const std::vector<std::string>& te
   return appended(lib().bson_append_array(m_bson, key.data(), length(key), array.bson()));
 }
 
+Document& Document::add(std::string_view key, const std::vector<std::int64_t>& numbers)
+{
+  Document array;
+  for (const std::int64_t& each : numbers) {
+    array.add(std::to_string(&each - numbers.data()), each);
+  }
+  return appended(lib().bson_append_array(m_bson, key.data(), length(key), array.bson()));
+}
+
 Document& Document::add_flag(std::string_view key, bool flag)
 {
   return appended(lib().bson_append_bool(m_bson, key.data(), length(key), flag));

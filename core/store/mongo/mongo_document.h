@@ -28,6 +28,7 @@ class Document {
   Document& add(std::string_view key, const Document& inner);
   Document& add(std::string_view key, const std::vector<Document>& inner);
   Document& add(std::string_view key, const std::vector<std::string>& texts);
+  Document& add(std::string_view key, const std::vector<std::int64_t>& numbers);
   Document& add_flag(std::string_view key, bool flag);
   Document& add_small(std::string_view key, std::int32_t number);
   Document& add_binary(std::string_view key, std::string_view bytes);

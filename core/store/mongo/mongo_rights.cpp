@@ -26,7 +26,7 @@ std::string rights_script(const ConnectionSpec& spec, std::string_view user)
                            ").createIndex({locked_by: 1}, {sparse: true})\n";
   return (spec.is_shared ? "" : make) + "db.createRole({role: " + role + R"(, roles: [], privileges: [
   {resource: {db: db.getName(), collection: )" +
-         collection + R"(}, actions: ["find", "insert", "update", "remove"]}]})
+         collection + R"(}, actions: ["find", "insert", "update", "remove", "changeStream"]}]})
 db.createUser({user: )" +
          javascript_text(user) + ", pwd: passwordPrompt(), roles: [" + role + "]})\n";
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A change stream wakes a listener in a replica set of MongoDB; where there is none, or it fails, the listener looks by itself. The
-// server is a script (support/scripted_mongo.h).
+// server is a script (support/scripted_mongo.h), or one on which a test runs jobs (mongojava).
 #include "store/mongo/mongo_backend.h"
 #include "store/mongo/mongo_pauses.h"
 #include "store/mongo/mongo_url.h"
 #include "support/integration.h"
+#include "support/mongo_fixture.h"
 #include "support/scripted_mongo.h"
 #include "support/test.h"
 
@@ -17,9 +18,10 @@ namespace {
 // A listener of the lock "k" on the channel "mine".
 class Ear {
  public:
-  explicit Ear(const ScriptedMongo& server)
+  explicit Ear(const ScriptedMongo& server) : Ear(server.url()) {}
+  explicit Ear(const std::string& url)
   {
-    const auto endpoint = mongo::parse_mongo_url(server.url());
+    const auto endpoint = mongo::parse_mongo_url(url);
     REQUIRE(endpoint);
     const auto backend =
         mongo::open_backend(mongo::connection_spec(*endpoint), real_clock, std::make_unique<SystemRng>());
@@ -80,6 +82,18 @@ TEST_CASE("mongo changes: a change wakes the listener, which looks once a second
   CHECK(time < rounds * mongo::longest_pause / 2);  // without the stream each round takes a whole pause
   CHECK(server.looks() <= looks + rounds + 1 + time / mongo::longest_pause);
   CHECK(server.openings() == 1);
+}
+
+TEST_CASE("mongo changes: the listeners of processes that are over do not keep one from a stream, and are no company")
+{
+  need_libmongoc();
+  ScriptedMongo server({.silent_listeners = 10});
+  Ear ear(server);
+  ear.listen_until([&] { return server.waits() > 0; }, "the stream is open");
+  ScriptedMongo quiet({.has_other_listener = false, .silent_listeners = 1});
+  Ear alone(quiet);
+  CHECK(alone.hear(3 * mongo::listening_before_stream).empty());
+  CHECK(quiet.openings() == 0);
 }
 
 TEST_CASE("mongo changes: a listener that is alone, or only just there, opens no stream")
@@ -227,6 +241,59 @@ TEST_CASE("mongo changes: nonsense in place of the stream ends it, and the liste
     CHECK(server.openings() == 1);
     CHECK(server.waits() <= 25);
   }
+}
+
+TEST_CASE("mongo changes: in a replica set a message wakes the listener to which it is sent, also with TLS")
+{
+  MongoOptions options{.has_change_streams = true};
+  SUBCASE("without TLS") {}
+  SUBCASE("with TLS") { options.certificate = Authority().sign("IP:127.0.0.1"); }
+  const MongoServer server(options);
+  const auto backend = server.open_backend(real_clock);
+  const auto write = [&](const std::vector<Message>& messages) {
+    const auto state = backend->read("k", within(plenty));
+    REQUIRE(state);
+    const auto commit = backend->write_if("k", state->version,
+                                          {.bytes = "x", .face = {}, .log = {}, .messages = messages}, within(plenty));
+    REQUIRE(commit);
+    REQUIRE(std::holds_alternative<record::Committed>(*commit));
+  };
+  write({});
+  Ear ear(server.url());
+  const auto other = backend->listen(std::array{LockChannel{"k", "other"}}, within(plenty));
+  REQUIRE(other);
+  ear.listen_until([&] { return server.change_streams_opened() > 0; }, "the stream is open");
+  constexpr int rounds = 10;
+  const Instant start = real_clock.now();
+  for (int i = 1; i <= rounds; ++i) {
+    write({{"mine", std::to_string(i)}});
+    CHECK(ear.hear(plenty) == std::to_string(i));
+  }
+  const Millis time = since(start);
+  MESSAGE("a message was heard after " << time.count() / rounds << " ms");
+  CHECK(time < rounds * mongo::longest_pause / 2);
+  CHECK(server.change_streams_opened() == 1);  // it was never closed for a message of which it did not tell
+}
+
+TEST_CASE("mongo changes: in a replica set the runs of a line get the lock one after the other")
+{
+  const MongoServer server({.has_change_streams = true});
+  CHECK(has(run_rlock({"doctor", "-S", server.url()}).out, "ok       messages      a change stream wakes a waiter"));
+  const auto order = home_dir() / "order";
+  std::vector<Process> runs;
+  for (int i = 1; i <= 5; ++i) {
+    runs.push_back(start_rlock({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c",
+                                "echo " + std::to_string(i) + " >> " + order.string() + "; sleep 1.5"}));
+    const std::string state = i == 1 ? "\"held\":true" : "\"place\":" + std::to_string(i - 1);
+    wait_until(
+        [&] {
+          return has(run_rlock({"status", "-S", server.url(), "--json", "k"}).out, state);
+        },
+        "it is in line");
+  }
+  expect_ends(runs);
+  CHECK(text_of(order) == "1\n2\n3\n4\n5\n");
+  CHECK(server.change_streams_opened() > 1);
 }
 
 TEST_CASE("mongo changes: a stream that tells of changes all the time does not keep the listener from answering")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A private MongoDB server of a test case, in a directory of its own: the mongod that RLOCK_TEST_MONGOD names, else FerretDB, which
-// speaks MongoDB's protocol and keeps the documents in SQLite (tests/ferretdb).
+// speaks MongoDB's protocol and keeps the documents in SQLite (tests/ferretdb). A replica set with change streams is the
+// mongo-java-server of tests/mongojava, which keeps them in memory; so is each server if RLOCK_TEST_MONGOD is "java".
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,9 @@ bool has_mongo();
 struct MongoOptions {
   std::string user = {};  // FerretDB demands its password
   std::string password = {};
-  std::optional<Certificate> certificate = std::nullopt;  // FerretDB speaks TLS
+  std::optional<Certificate> certificate = std::nullopt;  // FerretDB and mongo-java-server speak TLS
   std::string replica_set = {};                           // FerretDB claims to be its only member
+  bool has_change_streams = false;
 };
 
 class MongoServer final : public DatabaseServer {
@@ -36,6 +38,8 @@ class MongoServer final : public DatabaseServer {
   void start() override;
 
   [[nodiscard]] bool is_ferretdb() const;
+  [[nodiscard]] bool is_java() const;
+  [[nodiscard]] std::int64_t change_streams_opened() const;         // of mongo-java-server
   [[nodiscard]] std::string holder(const std::string& lock) const;  // as the document says; empty: none
   void set_record(const std::string& lock, const std::string& bytes) const;
   [[nodiscard]] std::string record(const std::string& lock) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/scripted_mongo.h"
 
+#include "store/mongo/mongo_layout.h"
 #include "support/skip.h"
 
 #include <algorithm>
@@ -160,12 +161,16 @@ Document ScriptedMongo::document() const
     messages.emplace_back();
     messages.back().add("id", static_cast<std::int64_t>(messages.size())).add("channel", "mine").add("text", text);
   }
+  const auto listener = [](std::int64_t seen) { return std::move(Document().add_time("seen", seen)); };
   Document listeners;
+  for (int i = 1; i <= m_answers.silent_listeners; ++i) {
+    listeners.add("l1" + std::to_string(i), listener(wall_clock_ms() - mongo::listener_life.count()));
+  }
   if (!m_listener.empty()) {
-    listeners.add(m_listener, Document());
+    listeners.add(m_listener, listener(wall_clock_ms()));
   }
   if (m_answers.has_other_listener) {
-    listeners.add("l2", Document());
+    listeners.add("l2", listener(wall_clock_ms()));
   }
   return std::move(Document().add("_id", "k").add("messages", messages).add("listeners", listeners));
 }

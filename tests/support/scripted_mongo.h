@@ -35,6 +35,7 @@ struct StreamAnswers {
   std::function<std::string(const std::string& request)> opening = {};                 // missing: opens it
   std::function<std::string(const std::string& request, const Peer& peer)> more = {};  // missing: waits for changes
   bool has_other_listener = true;  // behind the listener of the test
+  int silent_listeners = 0;        // before it
 };
 
 class ScriptedMongo {

@@ -223,7 +223,7 @@ class MysqlBackend final : public Backend {
     return values;
   }
 
-  // A listener that cannot be woken finds its message with its next poll. Of those behind one of another user, some may be of this one.
+  // A listener that cannot be woken finds its message with its next poll. Behind one of another user there may be one of this user.
   void wake(const Rows& listeners, const CallLimits& limit)
   {
     for (const Row& each : listeners) {

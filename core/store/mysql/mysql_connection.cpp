@@ -60,8 +60,8 @@ short poll_events(int awaited)
 
 // What is cut silently elsewhere, and a table of another engine, is an error; a row lock that is not free is a conflict, not a reason
 // to wait for long. MariaDB ends a connection that leaves a transaction open. On a node of Galera a read waits for what other nodes
-// have committed; MariaDB may be built without that variable, and MySQL knows no handler outside of a procedure. The last statement tells whether the server is read-only, also for users who
-// may write nevertheless.
+// have committed; MariaDB may be built without that variable, and MySQL has no handler outside of a procedure. The last statement
+// tells whether the server is read-only, also for users who may write nevertheless.
 constexpr const char* session_sql =
     "set session sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, time_zone = '+00:00', "
     "innodb_lock_wait_timeout = 2"

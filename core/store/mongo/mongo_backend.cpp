@@ -13,6 +13,7 @@
 #include "store/mongo/mongo_layout.h"
 #include "store/mongo/mongo_messages.h"
 #include "store/mongo/mongo_snapshot.h"
+#include "store/record/cleaning.h"
 #include "store/record/shared_table.h"
 
 namespace rlock::mongo {
@@ -28,7 +29,6 @@ using record::SharedVersion;
 using record::Snapshot;
 using record::Version;
 
-constexpr std::uint64_t commits_per_cleaning = 128;
 constexpr std::chrono::hours kept_after_end{1};  // a document that is of no use any more
 constexpr std::size_t most_messages = 256;
 
@@ -95,7 +95,9 @@ class MongoBackend final : public Backend {
       m_seen.reset();
       return done ? Result<Commit>(Conflict{}) : done.error();
     }
-    clean_now_and_then(limit);
+    if (m_seen && !is_shared() && record::must_clean(*m_rng, change)) {
+      clean(limit);
+    }
     return Commit{Committed{m_seen->version}};
   }
 
@@ -341,12 +343,9 @@ class MongoBackend final : public Backend {
     return done ? Result(Done{}) : Result<Done>(done.error());
   }
 
-  // Documents that are of no use any more are deleted by now and then one commit. An error is not reported: a later commit cleans.
-  void clean_now_and_then(const CallLimits& limit)
+  // Deletes the documents that are of no use any more. An error is not reported: a later commit cleans.
+  void clean(const CallLimits& limit)
   {
-    if (is_shared() || !m_seen || below(*m_rng, commits_per_cleaning) != 0) {
-      return;
-    }
     const std::int64_t before = m_seen->time_ms - Millis(kept_after_end).count();
     [[maybe_unused]] const auto removed =
         remove(Document().add("forget_at", Document().add_time("$lt", before)), limit);

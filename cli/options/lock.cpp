@@ -24,9 +24,10 @@ Result<Done> read_permits(const Given& given, TakeRequest& request)
 
 Result<Done> read_format(const Given& given, TakeRequest& request)
 {
-  enum class Format { redisson, string };
-  const auto format = chosen<Format::redisson, Format::string>(given);
+  enum class Format { redisson, string, etcd };
+  const auto format = chosen<Format::redisson, Format::string, Format::etcd>(given);
   request.kind = format && *format == Format::string ? LockKind{StringLock{}} : request.kind;
+  request.beside = format && *format == Format::etcd ? NativeFormat::etcd : NativeFormat::none;
   return format ? Result(Done{}) : format.error();
 }
 
@@ -50,9 +51,10 @@ constexpr std::array kind_rows{
 
 constexpr OptionRow<TakeRequest> format_row{
     {.names = "--format",
-     .value = "redisson|string",
+     .value = "redisson|string|etcd",
      .help = "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that "
-             "holds a lock of that name then cannot renew it (redisson)",
+             "holds a lock of that name then cannot renew it; etcd: beside etcdctl lock and the lock service of etcd "
+             "(redisson)",
      .is_neutral = [](std::string_view value) { return value == "redisson"; }},
     read_format};
 

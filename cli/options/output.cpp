@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/output.h"
 
+#include "lock/lock_kind.h"
+
 #include <unistd.h>
+#include <algorithm>
 
 namespace rlock::cli {
 namespace {
 
 // In a config file, --format may be the layout of locks on the server.
-bool is_layout(std::string_view format) { return format == "redisson" || format == "string"; }
+bool is_layout(std::string_view format)
+{
+  return format == "redisson" || format == "string" ||
+         (!format.empty() && std::ranges::count(native_formats, format) > 0);
+}
 
 Result<Done> read_former(const Given& given, RawOutputFormat& raw)
 {

@@ -129,6 +129,25 @@ void add_record_options(OptionTable& options, TakeRequest& request) { options.ad
 
 void add_log_format_option(OptionTable& options, RawTake& raw) { options.add(log_format_row, raw); }
 
+namespace {
+
+// Each store has its own lock clients.
+Result<Done> check_format(const TakeRequest& request)
+{
+  if (request.beside == NativeFormat::none) {
+    return Done{};
+  }
+  const Endpoint& server = request.server.endpoints.front();
+  const std::string format(name_of(request.beside));
+  if (request.server.endpoints.size() > 1 || engine_of(server).native_format != request.beside) {
+    return usage("--format " + format + " is for locks in " + format + ", which " + request.server.shown() +
+                 " is not (leave out --format, or give a server with -S " + format + "://host)");
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Result<Done> finish_request(const RawTake& raw, const Environment& environment, TakeRequest& request)
 {
   request.environment = environment.all();
@@ -141,7 +160,7 @@ Result<Done> finish_request(const RawTake& raw, const Environment& environment, 
   if (!refusal.empty()) {
     return usage("--sync: " + std::string(refusal));
   }
-  return resolved;
+  return resolved ? check_format(request) : resolved;
 }
 
 void name_in_log(const RawTake& raw, const LockName& lock)

@@ -219,9 +219,11 @@ Json run_object(const LockName& name, const PastRun& run)
 
 Json ttl_of(const LockState& state) { return state.held() ? or_null(state.ttl) : Json(0); }
 
-std::string_view format_of(const LockKind& kind)
+std::string_view format_of(const LockState& state)
 {
-  return std::holds_alternative<StringLock>(kind) ? "string" : "redisson";
+  return state.beside != NativeFormat::none               ? name_of(state.beside)
+         : std::holds_alternative<StringLock>(state.kind) ? "string"
+                                                          : "redisson";
 }
 
 std::string_view mode_of(const LockKind& kind)
@@ -245,8 +247,8 @@ constexpr Fields<LockState, 11> lock_fields{{
     {{"key", "string", "name of the lock, which is the Redis key"},
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
-    {{"format", "string", "layout on the server: redisson or string"},
-     [](const LockState& state) -> Json { return format_of(state.kind); }},
+    {{"format", "string", "layout on the server: redisson, string or etcd"},
+     [](const LockState& state) -> Json { return format_of(state); }},
     {{"mode", "string", "how it is held: plain, shared, exclusive or permits"},
      [](const LockState& state) -> Json { return mode_of(state.kind); }},
     {{"limit", "integer or null", "number of permits; null in other modes, or when the server does not know it"},

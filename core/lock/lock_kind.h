@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 #include <variant>
 
@@ -17,6 +18,14 @@ struct Permits {
 };
 struct StringLock {};  // one holder, in a layout whose foreign clients poll
 using LockKind = std::variant<Plain, Reader, Writer, Permits, StringLock>;
+
+// Whose clients a lock excludes beside those of rlock: the own lock clients of a store (store/record/native_line.h).
+enum class NativeFormat {
+  none,
+  etcd,  // etcdctl lock, and the lock service of etcd
+};
+inline constexpr std::array<std::string_view, 2> native_formats{"", "etcd"};
+constexpr std::string_view name_of(NativeFormat format) { return native_formats[static_cast<std::size_t>(format)]; }
 
 // The modes of a read-write lock in requests and in the event log.
 inline constexpr std::string_view reader_mode{"read"};

@@ -58,6 +58,7 @@ struct LockState {
   std::optional<OnceSuccess> once = std::nullopt;
   std::vector<PastRun> runs = {};  // the runs that are over, the last one first; empty unless asked for (RunHistory)
   bool proven = true;              // a record of rlock, or the layout of Redisson, proves that the key is a lock
+  NativeFormat beside = NativeFormat::none;
 
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether an exclusive request, or a request for one permit, could be granted.
@@ -93,6 +94,7 @@ struct LockRequest {
   std::optional<Millis> once;  // a success under this name within that time counts for every caller
   Sync sync = {};              // of one server, or of the one that took over for it
   bool again = false;          // with `once`: run even if a success is remembered
+  NativeFormat beside = NativeFormat::none;
 };
 
 struct AcquireOptions {
@@ -144,6 +146,7 @@ struct Busy {
   std::optional<Replaced> replaced = std::nullopt;
   // The time of the answer, to be compared with a later Handover; nullopt: not queued, or another server may answer next.
   std::optional<ServerTime> at = std::nullopt;
+  bool tells_end = false;  // a foreign holder, whose end the store tells the waiter
 };
 struct AlreadyDone {
   Millis ago;

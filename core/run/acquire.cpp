@@ -77,7 +77,8 @@ LockRequest spec_of(const AcquireRequest& request, const LockName& name)
                   .automatic = request.watched.has_value(),
                   .history = request.history},
           .once = {},
-          .sync = sync_of(request.sync, request.ttl, request.server.timeout)};
+          .sync = sync_of(request.sync, request.ttl, request.server.timeout),
+          .beside = request.beside};
 }
 
 // A spec for each shard, or for the only lock.

@@ -177,7 +177,8 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
                        .who = holder,
                        .once = request.once,
                        .sync = sync,
-                       .again = request.again};
+                       .again = request.again,
+                       .beside = request.beside};
   };
   if (!request.shards.empty()) {
     std::vector<LockRequest> any_of;

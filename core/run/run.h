@@ -53,6 +53,7 @@ struct TakeRequest {
   std::vector<LockName> shards =
       {};  // if not empty: acquires any free one of these; the name of the lock is their base
   LockKind kind = Plain{};
+  NativeFormat beside = NativeFormat::none;
   Millis ttl = default_ttl;
   std::optional<Millis> wait = std::nullopt;  // nullopt: wait for ever; 0: do not wait
   Millis wait_server{0};                      // how long a server that cannot be reached at the start is tried again

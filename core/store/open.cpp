@@ -148,6 +148,7 @@ constexpr Engine etcd_engine{
         "in one URL, etcd://a,b,c/prefix)",
     .refuses_tls_files = "etcd:// is without TLS (try etcds://)",
     .password_variable = "ETCDCTL_PASSWORD",
+    .native_format = NativeFormat::etcd,
     .rights = [](const Endpoint& endpoint,
                  std::string_view user) { return etcd::rights_lines(etcd::connection_spec(endpoint), user); },
 };

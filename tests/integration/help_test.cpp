@@ -119,12 +119,13 @@ std::vector<Rest> rests_of(const std::string& verb)
   return rests != known.end() ? rests->second : std::vector<Rest>{{{"-k", "k"}, {}}, {{}, {}}, {{}, {"k"}}};
 }
 
-// Some options need several servers, or TLS.
+// Some options need several servers, TLS, or another store.
 std::vector<Words> servers_of(const HelpFixture& fixture)
 {
   return {{},
           {"-S", fixture.server, "-S", fixture.server + "2", "-S", fixture.server + "3"},
-          {"-S", "rediss://127.0.0.1:1", "--cert", fixture.file}};
+          {"-S", "rediss://127.0.0.1:1", "--cert", fixture.file},
+          {"-S", "etcd://127.0.0.1:1"}};
 }
 
 Finished tried(const HelpFixture& fixture, const std::string& verb, const Rest& rest, const Words& option,

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "store/etcd/etcd_checks.h"
 #include "store/etcd/etcd_listener.h"
+#include "store/etcd/etcd_native_line.h"
 #include "store/etcd/etcd_presences.h"
 
 namespace rlock::etcd {
@@ -54,7 +55,8 @@ class EtcdBackend final : public Backend {
   EtcdBackend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
       : m_clock(clock),
         m_shared(std::make_shared<Listeners>(std::move(spec), clock, std::move(rng))),
-        m_presences(*m_shared, clock)
+        m_presences(*m_shared, clock),
+        m_line(*m_shared)
   {
   }
 
@@ -107,6 +109,9 @@ class EtcdBackend final : public Backend {
     if (const auto needed = m_presences.need(change.needed, txn, limit); !needed) {
       return needed.error();
     }
+    if (change.line != nullptr) {
+      EtcdNativeLine::change(name, *change.line, txn);
+    }
     const std::size_t told = put_messages(txn, name, change.messages);
     const auto answer = connection().txn(txn, limit);
     if (!answer) {
@@ -119,7 +124,8 @@ class EtcdBackend final : public Backend {
     if (!tell_rest(name, change.messages.subspan(told), limit)) {
       connection().drop();  // the change has happened; a waiter without its message reads the record later
     }
-    return Commit{Committed{version_of({answer->header.revision, answer->header.revision})}};
+    return Commit{Committed{.version = version_of({answer->header.revision, answer->header.revision}),
+                            .order = answer->header.revision}};
   }
 
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
@@ -182,6 +188,7 @@ class EtcdBackend final : public Backend {
     return etcd::check_server(connection().spec(), m_clock, limit);
   }
   record::Presences* presences() override { return &m_presences; }
+  record::NativeLine* native_line() override { return &m_line; }
   void drop_connection() override { connection().drop(); }
 
  private:
@@ -287,6 +294,7 @@ class EtcdBackend final : public Backend {
   const Clock& m_clock;
   std::shared_ptr<Listeners> m_shared;
   EtcdPresences m_presences;
+  EtcdNativeLine m_line;
   Seen m_seen;
 };
 

@@ -298,7 +298,8 @@ Result<LeaseAnswer> Connection::keep_alive(std::int64_t id, const CallLimits& li
   return answer && answer->id == id ? Result(*answer) : Result<LeaseAnswer>(nonsense());
 }
 
-Result<Done> Connection::watch(const Range& range, std::int64_t id, const CallLimits& limit)
+Result<Done> Connection::watch(const Range& range, std::int64_t id, std::int64_t revision, Watched what,
+                               const CallLimits& limit)
 {
   const Instant start = m_clock.now();
   const bool is_first = m_watches == 0;
@@ -306,7 +307,7 @@ Result<Done> Connection::watch(const Range& range, std::int64_t id, const CallLi
   if (!calls) {
     return calls.error();
   }
-  if (const auto sent = m_channel->send(*calls, encode_watch(range, id, 0), limit); !sent) {
+  if (const auto sent = m_channel->send(*calls, encode_watch(range, id, revision, what), limit); !sent) {
     return lost(sent.error());
   }
   for (;;) {

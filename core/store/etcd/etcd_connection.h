@@ -45,10 +45,15 @@ class Connection {
   Result<std::vector<Member>> members(const CallLimits& limit);
 
   // Tells each Put in the range after the return; a watch lasts as long as the connection. The id must not be in use.
-  Result<Done> watch(const Range& range, std::int64_t id, const CallLimits& limit);
+  Result<Done> watch(const Range& range, std::int64_t id, const CallLimits& limit)
+  {
+    return watch(range, id, 0, Watched::puts, limit);
+  }
+  // The same for what happens from the revision on. 0: after the return.
+  Result<Done> watch(const Range& range, std::int64_t id, std::int64_t revision, Watched what, const CallLimits& limit);
   // Nothing waits for the answer. Does nothing in a child of the process that connected.
   void cancel_watch(std::int64_t id, const CallLimits& limit);
-  // The next Puts of one watch; nullopt: none by the deadline. Unreachable: the member has ended the watch.
+  // The next events of one watch; nullopt: none by the deadline. Unreachable: the member has ended the watch.
   Result<std::optional<WatchAnswer>> next_events(const CallLimits& limit);
   // Whether next_events() returns without waiting.
   [[nodiscard]] bool has_events() const;

@@ -250,6 +250,37 @@ Result<std::unique_ptr<MessageSource>> Listeners::open(std::span<const LockChann
   return std::unique_ptr<MessageSource>(std::move(source));
 }
 
+bool Listeners::tell_deletion(const std::string& key, std::int64_t revision, const Message& message,
+                              const CallLimits& limit)
+{
+  bool is_told = false;
+  for (const auto& [source, locks] : m_listened) {
+    const bool listens = is_connected() && std::ranges::any_of(locks, [&](const auto& lock) {
+                           return lock.second.contains(message.channel);
+                         });
+    if (!listens) {
+      continue;
+    }
+    bool is_watched = false;
+    std::erase_if(m_watches, [&](const auto& each) {
+      const Watch& watch = each.second;
+      const bool is_other =
+          watch.source == source && watch.channel == message.channel && !watch.key.empty() && watch.key != key;
+      is_watched = is_watched || (watch.source == source && watch.channel == message.channel && watch.key == key);
+      return is_other && (m_connection.cancel_watch(each.first, limit), true);
+    });
+    if (!is_watched) {
+      const std::int64_t watch = ++m_last_watch;
+      if (!m_connection.watch({.key = key}, watch, revision + 1, Watched::deletions, limit)) {
+        return false;
+      }
+      m_watches[watch] = {.channel = message.channel, .source = source, .key = key, .text_of_deletion = message.text};
+    }
+    is_told = true;
+  }
+  return is_told;
+}
+
 // Waits for the next events, and gives them to their sources.
 Result<Done> Listeners::take_events(const CallLimits& limit)
 {
@@ -269,10 +300,16 @@ Result<Done> Listeners::take_events(const CallLimits& limit)
     m_connection.drop();
     return ended;
   }
+  const bool tells_deletion = !watch->second.key.empty();
   for (WatchEvent& event : (*answer)->events) {
-    if (event.is_put) {
-      m_heard[watch->second.source].push_back({watch->second.channel, std::move(event.key.value)});
+    if (event.is_put != tells_deletion) {
+      m_heard[watch->second.source].push_back(
+          {watch->second.channel, tells_deletion ? watch->second.text_of_deletion : std::move(event.key.value)});
     }
+  }
+  if (tells_deletion && !(*answer)->events.empty()) {  // a key is deleted once
+    m_connection.cancel_watch(watch->first, limit);
+    m_watches.erase((*answer)->id);
   }
   return Done{};
 }

@@ -35,6 +35,10 @@ class Listeners : public std::enable_shared_from_this<Listeners> {
   // Backend::listen.
   Result<std::unique_ptr<MessageSource>> open(std::span<const LockChannel> channels, const CallLimits& limit);
 
+  // The sources that listen to the channel get the message when the key is deleted, after this revision. False: none listens. An
+  // earlier call for the channel counts no more.
+  bool tell_deletion(const std::string& key, std::int64_t revision, const Message& message, const CallLimits& limit);
+
   // Renews the lease of the listeners when it is time to. Backends call this with each request, sources when they wait.
   Result<Done> beat(const CallLimits& limit);
   // Ends the lease of the listeners without waiting for the answer, because this client may end now. The next request or wait makes
@@ -49,9 +53,11 @@ class Listeners : public std::enable_shared_from_this<Listeners> {
 
  private:
   class Source;
-  struct Watched {
+  struct Watch {
     std::string channel;
-    std::size_t source;  // its number
+    std::size_t source;    // its number
+    std::string key = {};  // of which the deletion is told; empty: each Put is a message
+    std::string text_of_deletion = {};
   };
 
   Result<Done> listen(std::size_t source, std::span<const LockChannel> channels, const CallLimits& limit);
@@ -76,7 +82,7 @@ class Listeners : public std::enable_shared_from_this<Listeners> {
   Instant m_renewed_at{};
   std::int64_t m_last_watch = 0;
   std::size_t m_last_source = 0;
-  std::map<std::int64_t, Watched> m_watches;
+  std::map<std::int64_t, Watch> m_watches;
   std::map<std::size_t, std::deque<Message>> m_heard;                              // of each source that is there
   std::map<std::size_t, std::map<std::string, std::set<std::string>>> m_listened;  // of each source: lock, channels
 };

@@ -31,6 +31,12 @@ void write(pbf_writer& out, const Range& range)
   if (range.limit != 0) {
     out.add_int64(3, range.limit);
   }
+  if (range.oldest_first) {
+    constexpr int ascending = 1;
+    constexpr int by_create_revision = 2;
+    out.add_enum(5, ascending);
+    out.add_enum(6, by_create_revision);
+  }
   if (range.keys_only) {
     out.add_bool(8, true);
   }
@@ -292,9 +298,10 @@ std::string encode_lease(std::int64_t id)
   return bytes;
 }
 
-std::string encode_watch(const Range& range, std::int64_t id, std::int64_t revision)
+std::string encode_watch(const Range& range, std::int64_t id, std::int64_t revision, Watched what)
 {
-  constexpr std::uint32_t no_deletions = 1;
+  constexpr int no_puts = 0;
+  constexpr int no_deletions = 1;
   std::string bytes;
   pbf_writer out(bytes);
   pbf_writer create(out, 1);
@@ -303,7 +310,7 @@ std::string encode_watch(const Range& range, std::int64_t id, std::int64_t revis
     create.add_bytes(2, range.range_end);
   }
   create.add_int64(3, revision);
-  create.add_enum(5, no_deletions);
+  create.add_enum(5, what == Watched::puts ? no_deletions : no_puts);
   create.add_int64(7, id);
   create.commit();
   return bytes;

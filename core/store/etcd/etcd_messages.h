@@ -35,6 +35,7 @@ struct Range {
   std::string range_end = {};
   std::int64_t limit = 0;  // 0: all
   bool keys_only = false;
+  bool oldest_first = false;  // by create revision, instead of by key
 };
 struct Put {
   std::string key;
@@ -111,8 +112,9 @@ std::string encode(const Range& range);
 std::string encode(const Txn& txn);
 std::string encode_lease_grant(std::int64_t id, std::int64_t ttl);
 std::string encode_lease(std::int64_t id);  // for KeepAlive, Revoke and TimeToLive
-// Watches the range from the revision on. 0: from now on. Deletions are not told.
-std::string encode_watch(const Range& range, std::int64_t id, std::int64_t revision);
+// Watches the range from the revision on. 0: from now on.
+enum class Watched { puts, deletions };
+std::string encode_watch(const Range& range, std::int64_t id, std::int64_t revision, Watched what);
 std::string encode_watch_cancel(std::int64_t id);
 std::string encode_authenticate(std::string_view user, std::string_view password);
 

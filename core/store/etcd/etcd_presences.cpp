@@ -18,6 +18,8 @@ constexpr std::int64_t longest_lease = 9'000'000'000;  // in seconds; etcd refus
 constexpr std::size_t most_reads = 100;                // in one transaction; etcd permits 128 operations
 constexpr int most_proofs = 3;                         // tries of one prove(); each but the last met a new leader
 
+}  // namespace
+
 std::optional<std::int64_t> lease_in(const PresenceId& id)
 {
   std::int64_t lease = 0;
@@ -25,8 +27,6 @@ std::optional<std::int64_t> lease_in(const PresenceId& id)
   const bool is_lease = error == std::errc{} && end == id.data() + id.size() && lease > 0;
   return is_lease ? std::optional(lease) : std::nullopt;
 }
-
-}  // namespace
 
 std::int64_t draw_lease(Rng& rng) { return static_cast<std::int64_t>(rng.next() >> 1U) | 1; }
 

@@ -17,7 +17,8 @@ namespace rlock::etcd {
 
 // The number of a lease is random and never comes back.
 std::int64_t draw_lease(Rng& rng);
-std::string name_of_lease(std::int64_t lease);  // 16 hexadecimal digits
+std::string name_of_lease(std::int64_t lease);  // 16 hexadecimal digits, which are the id of the presence
+std::optional<std::int64_t> lease_in(const record::PresenceId& id);
 
 // The lease in seconds, as etcd counts.
 std::int64_t seconds_of(Millis lease);

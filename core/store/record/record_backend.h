@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "lock/abilities.h"
 #include "lock/names.h"
+#include "store/record/native_line.h"
 #include "store/record/presence.h"
 #include "store/script/script_host.h"
 
@@ -54,6 +55,8 @@ struct Snapshot {
   std::optional<Face> face = std::nullopt;
   // Of the presences that the record names, those that are gone. The engine fills it in, by Presences::gone().
   std::vector<PresenceId> gone = {};
+  // The line of the lock, after this state. The engine fills it in, by NativeLine::look(), where it needs it.
+  std::optional<LineView> line = std::nullopt;
 };
 
 // An entry of the event log of a lock. Ids rise by 1.
@@ -76,10 +79,12 @@ struct Change {
   std::span<const Message> messages;  // to be delivered if, and only if, the change happens
   // Presences that must exist when the change happens, compared in the same transaction. Empty unless the store has presences.
   std::span<const PresenceId> needed = {};
+  const LineChange* line = nullptr;  // nullptr: none. Of a Backend with a NativeLine
 };
 
 struct Committed {
   Version version;
+  std::int64_t order = 0;  // Contender::order of a new contender
 };
 struct Conflict {};  // the record has another version: nothing was changed, no message sent
 // The record has this version, but a needed presence is gone: nothing was changed, no message sent. A store that cannot tell which
@@ -126,6 +131,8 @@ class Backend {
   [[nodiscard]] virtual bool is_shared() const { return false; }
   // nullptr: the holds of this store end by its clock.
   virtual Presences* presences() { return nullptr; }
+  // nullptr: the store has no lock clients of its own, or rlock does not know them.
+  virtual NativeLine* native_line() { return nullptr; }
   // Presences stay.
   virtual void drop_connection() = 0;
 };

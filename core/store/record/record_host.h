@@ -61,6 +61,14 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   void drop_connection() override;
 
  private:
+  // What a script does with the line of native clients (native_line.h).
+  enum class LineUse {
+    none,
+    takes,   // an acquire: the owner may stand in the line
+    keeps,   // a renewal or a nested hold: the owner must be first in the line
+    leaves,  // a release
+    shows,   // a script for people, who see the native client that is first
+  };
   // A script, or a command, for one lock.
   struct Work {
     const LockName& lock;
@@ -70,6 +78,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     bool reads_log = false;
     bool may_use_remembered = false;
     Asked asked = {};  // in a store with presences
+    LineUse line_use = LineUse::none;
+    NativeFormat beside = NativeFormat::none;  // of an acquire
   };
   // The state of a lock after the last read or commit of this host.
   struct Remembered {
@@ -81,7 +91,9 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   struct Started {
     LockRecord record;
     RecordedLog log;
-    bool must_write;  // whatever the script does
+    bool must_write;                                 // whatever the script does
+    std::optional<Contender> native = std::nullopt;  // that the script takes for the holder
+    NativeFormat beside = NativeFormat::none;
   };
   struct Decision {
     Value answer;
@@ -91,6 +103,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     bool is_written = false;  // also if the bytes are the same
     bool is_stale = false;    // the state must be read again
     std::vector<PresenceId> needed = {};
+    LineChange line = {};
+    std::string contender = {};  // of the owner that the script has granted the lock to, or renewed; empty: none
   };
   // What came of one state. No reply: the state was not, or is no longer, that of the store.
   struct Attempt {
@@ -109,16 +123,29 @@ class RecordHost final : public ScriptHost, public StoreChecks {
                            const CallLimits& limit);
   std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, KeySpace::Keys keys);
   [[nodiscard]] bool may_still_change(std::string_view lock, const Version& version) const;
+  [[nodiscard]] static LineUse line_use_of(const ScriptRequest& request);
+  [[nodiscard]] static bool asks_for_shared(const Work& work);
+  Result<Done> look_at_line(const Work& work, Snapshot& state, const CallLimits& limit);
+  std::optional<Contender> prepare_line(const Work& work, const Snapshot& state, LockRecord& record) const;
+  std::optional<Value> leave_to_native(const Work& work, const Snapshot& state, const Started& start);
+  [[nodiscard]] static bool must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision);
+  void note_line(const Work& work, const Snapshot& state, LockRecord& after, Decision& decision) const;
+  Result<Done> note_take_from_native(const Work& work, const Snapshot& state, const Started& start, Decision& decision);
+  Result<bool> answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
+                              const CallLimits& limit);
+  void tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const;
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
-  Reply finish(const Decision& decision, const CallLimits& limit);
+  Result<Attempt> finish(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
+                         const CallLimits& limit);
   Result<Done> pause_after_conflict(int conflicts, const Attempt& attempt, const CallLimits& limit);
 
   std::unique_ptr<Backend> m_backend;
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::optional<PresenceKeeper> m_keeper;  // for a store with presences
+  NativeLine* const m_line;                // nullptr: the store has none
   KeySpace m_keys;
   ScriptInterpreter m_scripts{m_keys};
   std::vector<std::string> m_listeners;  // of the state on which a script runs

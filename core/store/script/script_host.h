@@ -44,9 +44,10 @@ struct Script {
 // A script with what it gets. A view: what it refers to must live until the answer.
 struct ScriptRequest {
   const Script& script;
-  std::span<const std::string_view> keys;  // KEYS. The first one is the name of the lock
-  std::span<const std::string_view> args;  // ARGV
-  bool reads_log = false;                  // whether the script needs the whole event log of the lock
+  std::span<const std::string_view> keys;    // KEYS. The first one is the name of the lock
+  std::span<const std::string_view> args;    // ARGV
+  bool reads_log = false;                    // whether the script needs the whole event log of the lock
+  NativeFormat beside = NativeFormat::none;  // LockRequest::beside of an acquire
 };
 
 // The same with values of its own, for several scripts at once.

@@ -40,6 +40,13 @@ std::vector<Waiter> waiters_in(const Reply& list, bool spares_connections)
   return waiting;
 }
 
+NativeFormat format_in(const ScriptReply& answer)
+{
+  const auto* const format = std::ranges::find(native_formats, answer.has(13) ? answer.text(13) : "");
+  return format == native_formats.end() ? NativeFormat::none
+                                        : static_cast<NativeFormat>(format - native_formats.begin());
+}
+
 // The mode of the request, refined by what the holders show.
 LockKind mode_of(const LockKind& asked, const ScriptReply& answer, std::size_t holders)
 {
@@ -74,7 +81,8 @@ LockState state_of(const LockName& name, const LockKind& asked, const ScriptRepl
           .count = static_cast<std::uint64_t>(answer.integer(4)),
           .agreed = answer.integer(7) == 1,
           .once = once_in(answer),
-          .proven = answer.integer(8) == 1};
+          .proven = answer.integer(8) == 1,
+          .beside = format_in(answer)};
 }
 
 bool is_known(const Reply& reply)
@@ -92,8 +100,11 @@ std::vector<PastRun> past_runs_in(const ScriptReply& answer)
   }
   const auto holders = holders_in(answer.part(5));
   const bool is_complete = static_cast<std::size_t>(std::max<std::int64_t>(answer.integer(4), 0)) <= holders.size();
+  const auto waiting = answer.has(13) ? waiters_in(answer.part(6), true) : std::vector<Waiter>();
   const auto is_holder = [&](const Owner& owner) {
-    return !is_complete || std::ranges::any_of(holders, [&](const Holder& holder) { return holder.owner == owner; });
+    // A holder by the record that stands behind a native client is shown as a waiter.
+    return !is_complete || std::ranges::any_of(waiting, [&](const Waiter& waiter) { return waiter.owner == owner; }) ||
+           std::ranges::any_of(holders, [&](const Holder& holder) { return holder.owner == owner; });
   };
   return past_runs(entries, is_holder, plausible_ms(static_cast<std::int64_t>(answer.number(11) / 1000)));
 }

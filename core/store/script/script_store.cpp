@@ -109,14 +109,16 @@ Result<Release> release_of(const Result<Reply>& reply, const LockRequest& spec)
 
 // Every script gets the same keys, and the same five arguments before its own.
 Result<Reply> ScriptStore::call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                                std::initializer_list<std::string_view> args, const CallLimits& limit, bool reads_log)
+                                std::initializer_list<std::string_view> args, const CallLimits& limit, bool reads_log,
+                                NativeFormat beside)
 {
   const LockKeys keys(name, kind);
   const std::string requested = requested_mode(kind);
   const auto key_argv = argv_of(keys);
   std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, requested, among()};
   words.insert(words.end(), args.begin(), args.end());
-  return m_host->run({.script = script, .keys = key_argv, .args = words, .reads_log = reads_log}, limit);
+  return m_host->run({.script = script, .keys = key_argv, .args = words, .reads_log = reads_log, .beside = beside},
+                     limit);
 }
 
 ScriptCall ScriptStore::call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
@@ -162,7 +164,7 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
   const auto reply = call(script, spec.name, spec.kind, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who), wait_mode(spec, options),
                            std::to_string(options.ticket), text_of(shared_for(spec)), rights_check()},
-                          limit);
+                          limit, false, spec.beside);
   if (!reply) {
     return reply.error();
   }
@@ -187,7 +189,8 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
                       .silent = held && !kind_of(spec.kind).announces_release && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
                       .watch_in = watch_in(owner, answer),
-                      .at = m_host->may_fail_over() ? std::nullopt : time_in(answer, 8)}};
+                      .at = m_host->may_fail_over() ? std::nullopt : time_in(answer, 8),
+                      .tells_end = answer.integer(10) == 1}};
 }
 
 Result<ReentryResult> ScriptStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)

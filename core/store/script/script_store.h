@@ -87,7 +87,8 @@ class ScriptStore : public LockStore,
   [[nodiscard]] std::string_view rights_check() const;
   [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                     std::initializer_list<std::string_view> args, const CallLimits& limit, bool reads_log = false);
+                     std::initializer_list<std::string_view> args, const CallLimits& limit, bool reads_log = false,
+                     NativeFormat beside = NativeFormat::none);
   // The answer of the inspect script, and the mode in the request. `log_from`: an argument of the script, or "".
   struct Inspected {
     LockKind kind;

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/record/native_line.h"
+
+#include <algorithm>
+#include <array>
+#include "store/record/bound_owners.h"
+#include "store/record/record_codec.h"
+#include "store/script/lock_keys.h"
+
+namespace rlock::record {
+namespace {
+
+// A hash beside the keys of the scripts: format_field, and for each owner with a contender "NAME PRESENCE".
+const std::string line_key = "rlock:native";
+const std::string format_field = "format";
+
+constexpr std::string_view writer_suffix = ":write";
+
+Hash* line_in(LockRecord& record)
+{
+  const auto found = record.keys.find(line_key);
+  return found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+}
+
+const Hash* line_in(const LockRecord& record)
+{
+  const auto found = record.keys.find(line_key);
+  return found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+}
+
+auto find_field(auto& hash, const std::string& name)
+{
+  return std::ranges::find(hash, name, [](const auto& field) { return field.first; });
+}
+
+struct Noted {
+  std::string name;
+  PresenceId presence;
+};
+
+Noted noted_in(const std::string& text)
+{
+  const auto space = std::min(text.find(' '), text.size());
+  return {.name = text.substr(0, space), .presence = text.substr(std::min(space + 1, text.size()))};
+}
+
+std::string text_of(const Noted& noted) { return noted.name + " " + noted.presence; }
+
+bool is_owner(const Hash::value_type& field) { return field.first != format_field; }
+
+void forget(LockRecord& record, const std::string& owner)
+{
+  if (Hash* const line = line_in(record)) {
+    std::erase_if(*line, [&](const auto& field) { return field.first == owner; });
+  }
+}
+
+// The presence of the owner with the longest lease, and of these the last one; nullptr: it has none.
+const BoundPresence* longest_of(const LockRecord& record, const std::string& owner)
+{
+  const auto bound = record.bindings.find(owner);
+  if (bound == record.bindings.end()) {
+    return nullptr;
+  }
+  const BoundPresence* longest = nullptr;
+  for (const BoundPresence& each : bound->second) {
+    longest = longest == nullptr || each.lease_ms >= longest->lease_ms ? &each : longest;
+  }
+  return longest;
+}
+
+}  // namespace
+
+bool may_be_beside(std::string_view bytes) { return bytes.find(line_key) != std::string_view::npos; }
+
+NativeFormat beside_of(const LockRecord& record)
+{
+  const Hash* const line = line_in(record);
+  const auto format = line == nullptr ? Hash::const_iterator{} : find_field(*line, format_field);
+  if (line == nullptr || format == line->end()) {
+    return NativeFormat::none;
+  }
+  const auto* const known = std::ranges::find(native_formats, format->second);
+  return known == native_formats.end() ? NativeFormat::none : static_cast<NativeFormat>(known - native_formats.begin());
+}
+
+void put_beside(LockRecord& record, NativeFormat format)
+{
+  if (line_in(record) == nullptr) {
+    record.keys[line_key] = {.data = Hash{{format_field, std::string(name_of(format))}}, .expires = std::nullopt};
+  }
+}
+
+std::string exclusive_holder(const LockRecord& record, const LockName& lock)
+{
+  const auto found = record.keys.find(lock.text());
+  if (found == record.keys.end()) {
+    return {};
+  }
+  if (const auto* text = std::get_if<std::string>(&found->second.data)) {
+    return *text;
+  }
+  const auto* hash = std::get_if<Hash>(&found->second.data);
+  if (hash == nullptr) {
+    return {};
+  }
+  const auto mode = find_field(*hash, "mode");
+  const auto field = std::ranges::find_if(*hash, [](const auto& each) { return each.first != "mode"; });
+  if (field == hash->end() || (mode != hash->end() && mode->second == reader_mode)) {
+    return {};
+  }
+  const bool writes = hash->size() > 1 && field->first.ends_with(writer_suffix);
+  return writes ? field->first.substr(0, field->first.size() - writer_suffix.size()) : field->first;
+}
+
+std::string first_waiter(const LockRecord& record, const LockName& lock)
+{
+  for (const LockKind& kind : std::array<LockKind, 3>{Plain{}, Writer{}, StringLock{}}) {
+    const auto queue = record.keys.find(LockKeys(lock, kind).queue);
+    const auto* set = queue == record.keys.end() ? nullptr : std::get_if<SortedSet>(&queue->second.data);
+    if (set == nullptr) {
+      continue;
+    }
+    const auto first =
+        std::ranges::find_if(set->order, [&](const auto& waiter) { return record.bindings.contains(waiter.second); });
+    if (first != set->order.end()) {
+      return first->second;
+    }
+  }
+  return {};
+}
+
+std::string contender_of(const LockRecord& record, const std::string& owner)
+{
+  const Hash* const line = line_in(record);
+  const auto field = line == nullptr ? Hash::const_iterator{} : find_field(*line, owner);
+  return line == nullptr || field == line->end() || !is_owner(*field) ? "" : noted_in(field->second).name;
+}
+
+bool is_native(const LockRecord& record, const Contender& contender)
+{
+  const Hash* const line = line_in(record);
+  return line == nullptr || std::ranges::none_of(*line, [&](const auto& field) {
+           return is_owner(field) && noted_in(field.second).name == contender.name;
+         });
+}
+
+void lose_contender(LockRecord& record, const LockName& lock, const std::string& owner)
+{
+  forget(record, owner);
+  if (standing_of(record.keys, lock, owner).holds) {
+    end_owner(record, lock, owner);
+    record.bindings.erase(owner);
+  }
+}
+
+void end_without_contender(LockRecord& record, const LockName& lock, const std::vector<PresenceId>& gone)
+{
+  const Hash* const line = line_in(record);
+  for (const auto& [owner, text] : line == nullptr || gone.empty() ? Hash{} : *line) {
+    if (owner != format_field && std::ranges::find(gone, noted_in(text).presence) != gone.end()) {
+      lose_contender(record, lock, owner);
+    }
+  }
+}
+
+void show_native(LockRecord& record, const LockName& lock, const Contender& first, std::int64_t time_us)
+{
+  const LockKeys names(lock);
+  const std::string holder = exclusive_holder(record, lock);
+  const auto records = record.keys.find(names.holder);
+  const auto* hash = records == record.keys.end() ? nullptr : std::get_if<Hash>(&records->second.data);
+  const auto info = hash == nullptr ? Hash::const_iterator{} : find_field(*hash, holder);
+  if (!holder.empty() && hash != nullptr && info != hash->end()) {
+    auto* queue = std::get_if<SortedSet>(&record.keys[names.queue].data);
+    auto& queue_data = queue == nullptr ? record.keys[names.queue].data.emplace<SortedSet>() : *queue;
+    queue_data.add(holder, queue_data.order.empty() ? 1 : queue_data.order.begin()->first - 1);
+    auto* waiters = std::get_if<Hash>(&record.keys[names.waiters].data);
+    auto& waiters_data = waiters == nullptr ? record.keys[names.waiters].data.emplace<Hash>() : *waiters;
+    waiters_data.emplace_back(holder, info->second);
+  }
+  for (const std::string& key : {names.holder, names.force, names.reserved}) {
+    record.keys.erase(key);
+  }
+  const auto ends = first.lasts ? std::optional(time_us / 1000 + first.lasts->count()) : std::nullopt;
+  record.keys[names.lock] = {.data = Hash{{first.name, "1"}}, .expires = ends};
+}
+
+namespace {
+
+// The lease of the holder's contender is the longest of its presences.
+std::optional<LineChange::Stand> stand_of_holder(const LockRecord& after, const std::string& holder, const Noted& noted)
+{
+  const BoundPresence* const longest = longest_of(after, holder);
+  const auto bound = after.bindings.find(holder);
+  if (longest == nullptr || longest->id == noted.presence) {
+    return std::nullopt;
+  }
+  const auto known = std::ranges::find(bound->second, noted.presence, &BoundPresence::id);
+  if (known != bound->second.end() && known->lease_ms >= longest->lease_ms) {
+    return std::nullopt;
+  }
+  return LineChange::Stand{.name = noted.name, .presence = longest->id, .is_new = false};
+}
+
+}  // namespace
+
+LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine& line,
+                       const std::optional<LineView>& view)
+{
+  LineChange change;
+  Hash& noted = *line_in(after);
+  const std::string holder = exclusive_holder(after, lock);
+  std::string next = first_waiter(after, lock);
+  std::erase_if(noted, [&](const auto& field) {
+    const bool stands = !is_owner(field) || field.first == holder || field.first == next;
+    // A waiter that stands in front of a new holder lets it pass.
+    const bool is_in_the_way = is_owner(field) && field.first != holder && !holder.empty() && view && view->first &&
+                               view->first->name == noted_in(field.second).name;
+    if (!stands || is_in_the_way) {
+      change.leaves.push_back(noted_in(field.second).name);
+    }
+    if (is_in_the_way) {
+      next.clear();  // it stands again after a later change
+    }
+    return !stands || is_in_the_way;
+  });
+  for (const std::string& owner : {holder, next}) {
+    const auto field = find_field(noted, owner);
+    if (change.stand || owner.empty()) {
+      continue;
+    }
+    if (field != noted.end()) {
+      change.stand = owner == holder ? stand_of_holder(after, owner, noted_in(field->second)) : std::nullopt;
+    } else if (const BoundPresence* const longest = longest_of(after, owner)) {
+      change.stand =
+          LineChange::Stand{.name = line.contender_for(longest->id), .presence = longest->id, .is_new = true};
+    }
+    if (change.stand) {
+      std::erase_if(noted, [&](const auto& each) { return each.first == owner; });
+      noted.emplace_back(owner, text_of({.name = change.stand->name, .presence = change.stand->presence}));
+    }
+  }
+  if (change.stand) {
+    std::erase(change.leaves, change.stand->name);
+  }
+  return change;
+}
+
+}  // namespace rlock::record

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks beside the own lock clients of a store with presences, such as etcdctl lock: the native clients. Each of them puts a contender
+// into the line of the lock, which ends with a lease, and runs when it is first there.
+//
+// A lock that was once taken with --format etcd has that in its record. From then on, after each change of the record, two owners
+// stand in the line: the holder, and the first waiter behind it, so that native clients and rlock take turns. A holder by
+// the record runs only when its contender is first in the line; until then it is told that a native client is in the way. The
+// contender has the lease of a presence of its owner, so both end at once, and it is removed with the release. Its order in the
+// line is the fencing number.
+//
+// Why this is safe: nobody comes in front of a contender that is in the line, so whoever is first stays first until its contender is
+// gone. A holder whose contender is gone, or is not first, has lost the lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "base/result.h"
+#include "lock/lock_kind.h"
+#include "lock/names.h"
+#include "store/record/presence.h"
+
+namespace rlock::record {
+
+struct LockRecord;
+
+struct Contender {
+  std::string name;                  // in the line
+  std::int64_t order = 0;            // grows from one contender to the next
+  bool is_lock = false;              // whether its name and lease show that a lock client made it
+  std::optional<Millis> lasts = {};  // of the first one, if it is not the caller's: its lease; nullopt: it never ends
+};
+
+struct LineView {
+  std::optional<Contender> first;  // nullopt: the line is empty
+  std::optional<Contender> own;    // that the caller asked for
+  std::optional<Contender> next;   // the first one but for `own`
+  std::int64_t state = 0;          // of the store
+};
+
+// What a commit does to the line, in the same transaction.
+struct LineChange {
+  struct Stand {
+    std::string name;
+    PresenceId presence;  // with which the contender ends from now on
+    bool is_new;          // else it is there, and so is its place
+  };
+  std::optional<Stand> stand = {};
+  std::vector<std::string> leaves = {};              // contenders that are removed
+  std::optional<std::int64_t> none_came_since = {};  // LineView::state; else the commit is a Conflict
+  std::optional<Contender> needed = {};              // else, or if it has another order, the commit is a Conflict
+  [[nodiscard]] bool is_none() const { return !stand && leaves.empty(); }
+};
+
+// The lines of a store. Threads and errors: as for the Backend to which it belongs.
+class NativeLine {
+ public:
+  virtual ~NativeLine() = default;
+
+  [[nodiscard]] virtual NativeFormat format() const = 0;
+  // Errors: ErrorCode::config: a lock of this name cannot have a line.
+  [[nodiscard]] virtual Result<Done> check_name(const LockName& lock) const = 0;
+  // The name of a new contender that ends with this presence.
+  [[nodiscard]] virtual std::string contender_for(const PresenceId& presence) const = 0;
+  // The line, as it is after everything that the last read of this Backend returned. `own`: the name of a contender, or "".
+  virtual Result<LineView> look(const LockName& lock, const std::string& own, const CallLimits& limit) = 0;
+
+  struct News {
+    std::string channel;
+    std::string text;
+  };
+  // The sources of this Backend that listen to the channel get the message when the contender is gone. `since`: LineView::state, in
+  // which it was there. False: no source listens, so nothing was done.
+  virtual bool tell_when_gone(const LockName& lock, const std::string& contender, std::int64_t since, const News& news,
+                              const CallLimits& limit) = 0;
+};
+
+// What the engine does. Pure functions on records.
+
+// Whether the record, as bytes, may be that of a lock beside native clients.
+bool may_be_beside(std::string_view bytes);
+NativeFormat beside_of(const LockRecord& record);
+void put_beside(LockRecord& record, NativeFormat format);
+
+// The only holder of an exclusive lock; empty: there is none.
+std::string exclusive_holder(const LockRecord& record, const LockName& lock);
+// The first waiter with a presence, in the queues of the exclusive kinds; empty: there is none.
+std::string first_waiter(const LockRecord& record, const LockName& lock);
+// The name of the owner's contender; empty: it has none.
+std::string contender_of(const LockRecord& record, const std::string& owner);
+bool is_native(const LockRecord& record, const Contender& contender);
+
+// Ends the holds of the owners whose contender ended with one of these presences.
+void end_without_contender(LockRecord& record, const LockName& lock, const std::vector<PresenceId>& gone);
+// The contender of the owner is gone, so whatever it holds is over.
+void lose_contender(LockRecord& record, const LockName& lock, const std::string& owner);
+
+// Shows the native client as the holder, and the holder by the record as the first waiter.
+void show_native(LockRecord& record, const LockName& lock, const Contender& first, std::int64_t time_us);
+
+// Which contenders the record `after` needs, and notes them there. `view`: the line before, if it is known.
+LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine& line,
+                       const std::optional<LineView>& view);
+
+}  // namespace rlock::record

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which contenders a record needs in the line of native clients.
+#include "store/record/native_line.h"
+#include <algorithm>
+#include "store/record/record_codec.h"
+#include "store/script/lock_keys.h"
+#include "support/test.h"
+
+using namespace rlock;
+using namespace rlock::record;
+
+namespace {
+
+const LockName lock = *LockName::parse("k");
+
+class NoLine final : public NativeLine {
+ public:
+  [[nodiscard]] NativeFormat format() const override { return NativeFormat::etcd; }
+  [[nodiscard]] Result<Done> check_name(const LockName&) const override { return Done{}; }
+  [[nodiscard]] std::string contender_for(const PresenceId& presence) const override { return "at-" + presence; }
+  Result<LineView> look(const LockName&, const std::string&, const CallLimits&) override { return LineView{}; }
+  bool tell_when_gone(const LockName&, const std::string&, std::int64_t, const News&, const CallLimits&) override
+  {
+    return false;
+  }
+};
+
+// The holder, and the waiters in their order, each with the presence "p" and its name.
+LockRecord record_of(const std::string& holder, const std::vector<std::string>& waiters)
+{
+  LockRecord record;
+  const LockKeys names(lock);
+  put_beside(record, NativeFormat::etcd);
+  const auto bind = [&](const std::string& owner) {
+    record.bindings[owner] = {{.id = "p" + owner, .lease_ms = 1000, .keeping = Keeping::kept}};
+  };
+  if (!holder.empty()) {
+    record.keys[names.lock] = {.data = Hash{{holder, "1"}}, .expires = 5000};
+    record.keys[names.holder] = {.data = Hash{{holder, "info"}}, .expires = 5000};
+    bind(holder);
+  }
+  SortedSet queue;
+  for (const std::string& waiter : waiters) {
+    queue.add(waiter, static_cast<double>(queue.order.size()) + 10);
+    bind(waiter);
+  }
+  if (!waiters.empty()) {
+    record.keys[names.queue] = {.data = queue, .expires = 5000};
+  }
+  return record;
+}
+
+// What a change does: "+at-pa(pa)" for a contender that comes, "~" for one that gets another presence, "-" for one that goes.
+std::string show(const LineChange& change)
+{
+  std::string text;
+  if (change.stand) {
+    text += (change.stand->is_new ? "+" : "~") + change.stand->name + "(" + change.stand->presence + ")";
+  }
+  for (const std::string& each : change.leaves) {
+    text += (text.empty() ? "-" : " -") + each;
+  }
+  return text;
+}
+
+std::string changed(LockRecord& record, const std::optional<LineView>& view = std::nullopt)
+{
+  return show(change_line(record, lock, NoLine(), view));
+}
+
+// The line of `from`, in the record of `to`.
+LockRecord with_line(LockRecord to, const LockRecord& from)
+{
+  to.keys["rlock:native"] = from.keys.at("rlock:native");
+  return to;
+}
+
+}  // namespace
+
+TEST_CASE("native line: the holder stands in it, then the first waiter, and no other one")
+{
+  LockRecord record = record_of("a", {"b", "c"});
+  CHECK(changed(record) == "+at-pa(pa)");
+  CHECK(changed(record) == "+at-pb(pb)");
+  CHECK(changed(record).empty());
+  CHECK(contender_of(record, "a") == "at-pa");
+  CHECK(contender_of(record, "c").empty());
+  CHECK_FALSE(is_native(record, {.name = "at-pb"}));
+  CHECK(is_native(record, {.name = "at-pc"}));
+
+  LockRecord handed_over = with_line(record_of("b", {"c"}), record);
+  CHECK(changed(handed_over) == "+at-pc(pc) -at-pa");
+  LockRecord gave_up = with_line(record_of("b", {}), handed_over);
+  CHECK(changed(gave_up) == "-at-pc");
+  LockRecord free = with_line(record_of("", {}), gave_up);
+  CHECK(changed(free) == "-at-pb");
+  CHECK(beside_of(free) == NativeFormat::etcd);
+}
+
+TEST_CASE("native line: the contender of a holder gets the presence with the longest lease")
+{
+  LockRecord record = record_of("a", {});
+  REQUIRE(changed(record) == "+at-pa(pa)");
+  auto& bound = record.bindings["a"];
+  bound.push_back({.id = "short", .lease_ms = 500, .keeping = Keeping::unkept});
+  CHECK(changed(record).empty());
+  bound.push_back({.id = "long", .lease_ms = 2000, .keeping = Keeping::unkept});
+  CHECK(changed(record) == "~at-pa(long)");
+  CHECK(changed(record).empty());
+  std::erase_if(bound, [](const BoundPresence& each) { return each.id == "long"; });
+  CHECK(changed(record) == "~at-pa(pa)");
+}
+
+TEST_CASE("native line: a waiter in front of a new holder lets it pass, and stands again later")
+{
+  LockRecord record = record_of("", {"b"});
+  REQUIRE(changed(record) == "+at-pb(pb)");
+  LockRecord taken = with_line(record_of("z", {"b"}), record);
+  const LineView view{.first = Contender{.name = "at-pb", .order = 3}, .own = {}, .next = {}, .state = 4};
+  CHECK(changed(taken, view) == "+at-pz(pz) -at-pb");
+  CHECK(changed(taken) == "+at-pb(pb)");
+}
+
+TEST_CASE("native line: a hold ends with the presence of its contender")
+{
+  LockRecord record = record_of("a", {"b"});
+  REQUIRE(changed(record) == "+at-pa(pa)");
+  record.bindings["a"].push_back({.id = "other", .lease_ms = 500, .keeping = Keeping::kept});
+  end_without_contender(record, lock, {"other"});
+  CHECK(exclusive_holder(record, lock) == "a");
+  end_without_contender(record, lock, {"pa"});
+  CHECK(exclusive_holder(record, lock).empty());
+  CHECK(contender_of(record, "a").empty());
+  CHECK(first_waiter(record, lock) == "b");
+}
+
+TEST_CASE("native line: a native client is shown as the holder, and the holder by the record as the first waiter")
+{
+  LockRecord record = record_of("a", {"b"});
+  show_native(record, lock, {.name = "4d2", .order = 7, .is_lock = true, .lasts = Millis{3000}}, 1'000'000);
+  CHECK(exclusive_holder(record, lock) == "4d2");
+  CHECK(record.keys.at("k").expires == 4000);
+  CHECK(first_waiter(record, lock) == "a");
+}
+
+TEST_CASE("native line: holders of shared locks are no exclusive ones")
+{
+  LockRecord record;
+  record.keys["k"] = {.data = Hash{{"mode", "read"}, {"a", "1"}}, .expires = 1};
+  CHECK(exclusive_holder(record, lock).empty());
+  record.keys["k"] = {.data = Hash{{"mode", "write"}, {"a:write", "1"}}, .expires = 1};
+  CHECK(exclusive_holder(record, lock) == "a");
+  record.keys["k"] = {.data = std::string("s"), .expires = 1};
+  CHECK(exclusive_holder(record, lock) == "s");
+}

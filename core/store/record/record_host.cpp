@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/wait.h"
 #include "store/record/foreign_face.h"
+#include "store/record/script_answer.h"
 #include "store/script/lock_keys.h"
 
 namespace rlock::record {
@@ -38,11 +39,6 @@ std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue, s
   const auto longest = std::max(longest_pause_in_queue, try_time * longest_pause_in_queue_in_tries);
   return std::min(std::max(pause_step, try_time) * (1 << 2 * std::min(conflicts, most_steps)), longest);
 }
-
-// A waiter that is not told yet when a native client is gone asks so often.
-constexpr Millis poll_interval{200};
-
-bool is_busy(const Value& answer) { return !answer.elements.empty() && answer.elements[0].text == "busy"; }
 
 Reply reply_of(const Value& value)
 {
@@ -192,276 +188,6 @@ Result<RecordHost::Started> RecordHost::start_from(const Work& work, const Snaps
                  .must_write = must_write,
                  .native = std::move(native),
                  .beside = beside};
-}
-
-namespace {
-
-// The arguments of the scripts, counted from 0; lua/verbs has their meaning.
-constexpr std::size_t wait_mode_at = 8;    // of an acquire
-constexpr std::size_t subscribers_at = 6;  // of a release
-constexpr std::string_view hands_over_to_none = "-1";
-
-// Of the answer of acquire to a busy lock. The scripts leave out the last part.
-constexpr std::size_t busy_ttl_at = 1;
-constexpr std::size_t busy_owner_at = 2;
-constexpr std::size_t busy_place_at = 5;
-constexpr std::size_t busy_again_at = 7;
-constexpr std::size_t busy_told_at = 10;
-constexpr std::size_t busy_size = busy_told_at + 1;
-
-// Of the answer of inspect.
-constexpr std::size_t fence_at = 1;
-constexpr std::size_t proof_at = 8;
-constexpr std::size_t format_at = 13;
-
-bool is_answer(const Value& answer, std::string_view word)
-{
-  return !answer.elements.empty() && answer.elements.front().text == word;
-}
-
-bool is_same(const std::optional<Contender>& one, const std::optional<Contender>& other)
-{
-  return one && other && one->name == other->name;
-}
-
-// A lock that is free by the record.
-Value busy_behind(const Contender& first)
-{
-  std::vector<Value> parts(busy_size);
-  parts[0] = Value::of(std::string("busy"));
-  parts[busy_ttl_at] = Value::of(first.lasts ? first.lasts->count() : -1);
-  parts[busy_owner_at] = Value::of(first.name);
-  parts[busy_owner_at + 1] = Value::of(1);
-  parts[busy_place_at] = Value::of(0);
-  parts[busy_place_at + 1] = Value::of(std::string("0"));
-  return Value::array(std::move(parts));
-}
-
-}  // namespace
-
-RecordHost::LineUse RecordHost::line_use_of(const ScriptRequest& request)
-{
-  const std::string_view name = request.script.name;
-  if (name.ends_with("_acquire") && request.args.size() > wait_mode_at) {
-    return request.args[wait_mode_at] == "again" ? LineUse::keeps : LineUse::takes;
-  }
-  if (name.ends_with("_release")) {
-    return LineUse::leaves;
-  }
-  if (name.ends_with("_renew")) {
-    return LineUse::keeps;
-  }
-  return name.ends_with("_inspect") || name.ends_with("_force") ? LineUse::shows : LineUse::none;
-}
-
-// An acquire of a reader, or of a permit.
-bool RecordHost::asks_for_shared(const Work& work)
-{
-  constexpr std::size_t mode_at = 3;
-  const std::string_view mode = work.line_use == LineUse::takes ? std::string_view(work.words.at(mode_at)) : "";
-  return mode == reader_mode || (!mode.empty() && mode.find_first_not_of("0123456789") == std::string_view::npos);
-}
-
-// A lock without a record may have native clients only.
-Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const CallLimits& limit)
-{
-  const bool is_beside = may_be_beside(state.bytes) || work.beside != NativeFormat::none;
-  const bool may_be_native = !is_beside && state.bytes.empty() && work.line_use == LineUse::shows;
-  if (m_line == nullptr || work.line_use == LineUse::none || (!is_beside && !may_be_native)) {
-    return Done{};
-  }
-  if (const auto checked = m_line->check_name(work.lock); !checked) {
-    return may_be_native ? Result(Done{}) : checked;
-  }
-  const auto record = decode(state.bytes);
-  if (!record) {
-    return record.error();
-  }
-  const std::string owner = work.line_use == LineUse::shows ? exclusive_holder(*record, work.lock) : work.words.front();
-  auto view = m_line->look(work.lock, contender_of(*record, owner), limit);
-  if (!view) {
-    const bool is_hidden = may_be_native && view.error().code == ErrorCode::refused;
-    return is_hidden ? Result(Done{}) : view.error();
-  }
-  state.line = *std::move(view);
-  return Done{};
-}
-
-// Ends what is over by the line. Returns the native client that is shown as the holder.
-std::optional<Contender> RecordHost::prepare_line(const Work& work, const Snapshot& state, LockRecord& record) const
-{
-  end_without_contender(record, work.lock, state.gone);
-  if (!state.line || work.line_use == LineUse::none) {
-    return std::nullopt;
-  }
-  const LineView& view = *state.line;
-  const bool is_first = is_same(view.first, view.own);
-  const bool is_shown_to_people = work.line_use == LineUse::shows;
-  if (!is_shown_to_people && !contender_of(record, work.words.front()).empty()) {
-    const bool must_be_first = work.line_use == LineUse::keeps;
-    if (!view.own || (must_be_first && !is_first)) {
-      lose_contender(record, work.lock, work.words.front());
-    }
-  }
-  const bool is_native_first = view.first && !is_first && is_native(record, *view.first);
-  if (!is_native_first) {
-    return std::nullopt;
-  }
-  const bool is_known = beside_of(record) != NativeFormat::none || work.beside != NativeFormat::none;
-  const bool is_in_the_way = work.line_use == LineUse::takes && is_known && exclusive_holder(record, work.lock).empty();
-  if (!is_in_the_way && !(is_shown_to_people && (is_known || view.first->is_lock))) {
-    return std::nullopt;
-  }
-  show_native(record, work.lock, *view.first, state.time_us);
-  return view.first;
-}
-
-// A release behind which a native client is next hands the lock over to no waiter. Returns nullopt for another one.
-std::optional<Value> RecordHost::leave_to_native(const Work& work, const Snapshot& state, const Started& start)
-{
-  const bool is_known = work.line_use == LineUse::leaves && state.line && is_same(state.line->first, state.line->own);
-  if (!is_known || !state.line->next || !is_native(start.record, *state.line->next)) {
-    return std::nullopt;
-  }
-  Work alone = work;
-  alone.words.at(subscribers_at) = hands_over_to_none;
-  auto answer = run_part(alone, ScriptPart::whole, state, start.record.keys);
-  const std::string waiter = first_waiter(start.record, work.lock);
-  if (answer && is_answer(*answer, "released") && !waiter.empty()) {
-    m_keys.on_publish(LockKeys(work.lock).owner_channel + waiter, "look 0");
-  }
-  return answer;
-}
-
-// A caller that does not wait stands in no line: it leaves its grant.
-bool RecordHost::must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision)
-{
-  return work.line_use == LineUse::takes && work.words.at(wait_mode_at) == "try" &&
-         is_answer(decision.answer, "granted") && state.line && state.line->first &&
-         !is_same(state.line->first, state.line->own);
-}
-
-// Adds to the decision what the change of the record needs in the line.
-void RecordHost::note_line(const Work& work, const Snapshot& state, LockRecord& after, Decision& decision) const
-{
-  const bool is_granted = is_answer(decision.answer, "granted");
-  const bool stands = work.line_use == LineUse::takes && after.bindings.contains(work.asked.owner);
-  if (work.beside != NativeFormat::none && stands && (is_granted || exclusive_holder(after, work.lock).empty())) {
-    put_beside(after, work.beside);
-  }
-  if (m_line == nullptr || beside_of(after) == NativeFormat::none) {
-    return;
-  }
-  decision.line = change_line(after, work.lock, *m_line, state.line);
-  const bool waits_behind_native = work.line_use == LineUse::takes && exclusive_holder(after, work.lock).empty();
-  if (is_granted || waits_behind_native || (work.line_use == LineUse::keeps && is_answer(decision.answer, "kept"))) {
-    decision.contender = contender_of(after, work.words.front());
-  }
-  if (decision.contender.empty() || !state.line) {
-    return;
-  }
-  const auto& stand = decision.line.stand;
-  if (state.line->own && state.line->own->name == decision.contender) {
-    decision.line.needed = state.line->own;
-  } else if (stand && stand->name == decision.contender && !state.line->first) {
-    decision.line.none_came_since = state.line->state;
-  }
-}
-
-// force-unlock of a native client: its contender goes, and the event log says so.
-Result<Done> RecordHost::note_take_from_native(const Work& work, const Snapshot& state, const Started& start,
-                                               Decision& decision)
-{
-  auto record = decode(state.bytes);
-  if (!record) {
-    return record.error();
-  }
-  const LockKeys names(work.lock);
-  auto shown = m_keys.take_keys();
-  record->keys.erase(names.events);
-  if (const auto events = shown.find(names.events); events != shown.end()) {
-    record->keys[names.events] = std::move(events->second);
-  }
-  record->log_base = start.log.base;
-  record->time_us = state.time_us;
-  decision.log = change_of(start.log, record->keys, names.events);
-  shorten_log(*record, names.events);
-  decision.face = face_of(record->keys, names);
-  decision.bytes = encode(*record);
-  decision.is_written = true;
-  decision.line.leaves = {start.native->name};
-  return Done{};
-}
-
-// The record grants a lock beside native clients, but the line decides: the answer becomes that of a busy lock until the owner's
-// contender is first. False: the state must be read again, because the contender is gone, or is first now.
-Result<bool> RecordHost::answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
-                                        const CallLimits& limit)
-{
-  if (decision.contender.empty()) {
-    return true;
-  }
-  LineView view = *state.line;
-  const auto& stand = decision.line.stand;
-  if (stand && stand->is_new && stand->name == decision.contender) {
-    if (decision.line.none_came_since) {
-      const Contender own{.name = stand->name, .order = order};
-      view = {.first = own, .own = own, .next = {}, .state = order};
-    } else {
-      auto looked = m_line->look(work.lock, decision.contender, limit);
-      if (!looked) {
-        return looked.error();
-      }
-      view = *std::move(looked);
-    }
-  }
-  const bool is_busy_already = is_busy(decision.answer);
-  const bool is_first = is_same(view.first, view.own);
-  if (is_first && is_busy_already) {
-    return is_same(state.line->first, state.line->own);  // then the script had another reason
-  }
-  if (!view.own) {
-    return false;
-  }
-  const LockKeys names(work.lock);
-  if (is_first) {
-    if (is_answer(decision.answer, "granted")) {
-      decision.answer.elements[fence_at] = Value::of(std::to_string(view.own->order));
-    }
-    m_line->tell_when_gone(work.lock, view.own->name, view.state, {.channel = names.taken_channel, .text = "taken"},
-                           limit);
-    return true;
-  }
-  const bool is_told =
-      m_line->tell_when_gone(work.lock, view.first->name, view.state,
-                             {.channel = names.owner_channel + work.words.front(), .text = "look 0"}, limit);
-  if (!is_busy_already) {
-    decision.answer = busy_behind(*view.first);
-  }
-  std::vector<Value>& parts = decision.answer.elements;
-  parts.resize(busy_size);
-  parts[busy_ttl_at] = Value::of(view.first->lasts ? view.first->lasts->count() : -1);
-  parts[busy_owner_at] = Value::of(view.first->name);
-  parts[busy_again_at] = is_told ? Value{} : Value::of(poll_interval.count());
-  parts[busy_told_at] = Value::of(is_told ? 1 : 0);
-  return true;
-}
-
-// What inspect cannot know of a lock beside native clients.
-void RecordHost::tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const
-{
-  const bool is_known = is_answer(decision.answer, "known") && decision.answer.elements.size() > proof_at;
-  if (!state.line || !is_known || start.beside == NativeFormat::none) {
-    return;
-  }
-  std::vector<Value>& parts = decision.answer.elements;
-  const auto& holder = start.native ? start.native : state.line->own;
-  parts[fence_at] = Value::of(std::to_string(holder ? holder->order : 0));
-  if (start.native) {
-    parts[proof_at] = Value::of(start.native->is_lock ? 1 : 0);
-  }
-  parts.resize(std::max(parts.size(), format_at + 1));
-  parts[format_at] = Value::of(std::string(name_of(start.beside)));
 }
 
 // Runs the work on the state. Changes no lock in the store; may make a presence there.
@@ -628,7 +354,8 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
   if (!decision) {
     return decision.error();
   }
-  const Attempt again{.reply = std::nullopt, .only_joins_queue = is_busy(decision->answer) && m_messages.empty()};
+  const Attempt again{.reply = std::nullopt,
+                      .only_joins_queue = is_answer(decision->answer, "busy") && m_messages.empty()};
   if (decision->is_stale) {
     return again;
   }

@@ -128,6 +128,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<Done> look_at_line(const Work& work, Snapshot& state, const CallLimits& limit);
   std::optional<Contender> prepare_line(const Work& work, const Snapshot& state, LockRecord& record) const;
   std::optional<Value> leave_to_native(const Work& work, const Snapshot& state, const Started& start);
+  // The answer to an acquire of a lock that is free by the record.
+  [[nodiscard]] static Value busy_behind(const Contender& first);
   [[nodiscard]] static bool must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision);
   void note_line(const Work& work, const Snapshot& state, LockRecord& after, Decision& decision) const;
   Result<Done> note_take_from_native(const Work& work, const Snapshot& state, const Started& start, Decision& decision);

@@ -346,19 +346,11 @@ class SettingsReader {
     if (entry.value.kind == TomlValue::Kind::array && !option.repeats) {
       return wrong(where, entry.key + " takes one value, not several");
     }
-    if (entry.key == "server" && m_file.is_public && has_password(entry.value.texts)) {
+    if (entry.key == "server" && m_file.is_public && std::ranges::any_of(entry.value.texts, may_have_password)) {
       return wrong(
           where, "every user may read this password (try chmod o-r " + m_file.path + ", or password-file = \"FILE\")");
     }
     return Done{};
-  }
-
-  static bool has_password(const std::vector<std::string>& urls)
-  {
-    return std::any_of(urls.begin(), urls.end(), [](const std::string& url) {
-      const Result<Endpoint> endpoint = parse_server(url);
-      return endpoint && !endpoint->password.empty();
-    });
   }
 
   const ConfigFile& m_file;

@@ -185,12 +185,25 @@ std::size_t assignment_size(std::string_view after_name)
   return after_name.starts_with("+=") || after_name.starts_with(":=") ? 2 : 0;
 }
 
+// Whether the text ends with the scheme of a server of rlock, whose URLs have no '@' after the host.
+bool ends_with_own_scheme(std::string_view text)
+{
+  constexpr std::array<std::string_view, 14> schemes{"redis",    "rediss", "sentinel",  "cluster",      "postgresql",
+                                                     "postgres", "mysql",  "mariadb",   "mongodb",      "mongodb+srv",
+                                                     "etcd",     "etcds",  "zookeeper", "zookeeper+tls"};
+  return std::any_of(schemes.begin(), schemes.end(), [&](std::string_view scheme) { return text.ends_with(scheme); });
+}
+
 // The offset of the '@' after the credentials of a URL; 0: the URL has none. `rest` follows "://". A password may
 // contain an unescaped '/', '?' or '#': the text before that character is either a host and a port, or a part of the
 // credentials.
-std::size_t credentials_end(std::string_view rest)
+std::size_t credentials_end(std::string_view scheme, std::string_view rest)
 {
   rest = rest.substr(0, rest.find_first_of(" \t\r\n\"'"));
+  if (ends_with_own_scheme(scheme)) {
+    const auto at = rest.rfind('@');
+    return at == npos ? 0 : at;
+  }
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   if (const auto at = authority.rfind('@'); at != npos) {
     return at;
@@ -213,7 +226,7 @@ std::string without_credentials(std::string_view text)
       return out.append(text);
     }
     const auto start = found + scheme_end.size();
-    const auto credentials = credentials_end(text.substr(start));
+    const auto credentials = credentials_end(text.substr(0, found), text.substr(start));
     out.append(text.substr(0, start)).append(credentials > 0 ? masked : "");
     text.remove_prefix(start + credentials);
   }

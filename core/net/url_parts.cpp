@@ -5,8 +5,143 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
+#include "base/text.h"
 
 namespace rlock {
+namespace {
+
+constexpr std::size_t longest_host = 253;    // bytes of a DNS name (RFC 1035)
+constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
+constexpr auto npos = std::string_view::npos;
+
+constexpr std::string_view stray_at =
+    "an @ stands behind the host; write / ? and @ in a user or password as %2F, %3F and %40, an @ elsewhere as %40";
+constexpr std::string_view bad_host =
+    "a host or its port, from 1 to 65535, is invalid, or the @ between a password and the host is missing";
+
+bool has(std::string_view text, char c) { return text.find(c) != npos; }
+
+bool is_ipv6(std::string_view host)
+{
+  const auto percent = host.find('%');  // fe80::1%eth0
+  const std::string address(host.substr(0, percent));
+  in6_addr parsed{};
+  const bool zone_is_fine = percent == std::string_view::npos || is_host_name(host.substr(percent + 1));
+  return zone_is_fine && ::inet_pton(AF_INET6, address.c_str(), &parsed) == 1;
+}
+
+// The size of the scheme with "://" that the text begins with; 0: there is none.
+std::size_t scheme_size(std::string_view url)
+{
+  const auto end = url.find("://");
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+';
+  };
+  const bool is_scheme = end != std::string_view::npos && std::all_of(url.begin(), url.begin() + end, is_part);
+  return is_scheme ? end + 3 : 0;
+}
+
+bool is_port(std::string_view text)
+{
+  constexpr std::size_t most_digits = 5;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return text.size() <= most_digits && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+// The size of what is surely no user and password at the front of `host:port,host:port/path`: before a ':' that no port
+// follows, as in "user:password" where the '@' is missing.
+std::size_t hosts_size(std::string_view rest)
+{
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
+  for (std::size_t begin = 0; begin < authority.size();) {
+    const std::size_t end = std::min(authority.find(',', begin), authority.size());
+    std::string_view item = authority.substr(begin, end - begin);
+    if (const auto bracket = item.find(']');
+        item.starts_with('[') && bracket != npos && is_ipv6(item.substr(1, bracket - 1))) {
+      item.remove_prefix(bracket + 1);
+    }
+    if (const auto colon = item.find(':'); colon != npos && !is_port(item.substr(colon + 1))) {
+      return begin;
+    }
+    begin = end + 1;
+  }
+  return rest.size();
+}
+
+// The offset of the first name of a password in a text that is no URL, such as "host=db password=x"; npos: there is none.
+std::size_t secret_name_in(std::string_view text)
+{
+  constexpr std::string_view names[] = {"pass", "pwd", "secret", "token"};
+  std::string plain(text);
+  std::transform(plain.begin(), plain.end(), plain.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::size_t first = npos;
+  for (const std::string_view name : names) {
+    first = std::min(first, plain.find(name));
+  }
+  return plain.find('=') == npos ? npos : first;
+}
+
+// The text up to the value of the first password. An '@' in front of it may be the end of the login of a misspelled URL.
+std::string quotable_keywords(std::string_view text, std::size_t secret)
+{
+  const auto at = text.rfind('@', secret);
+  const std::size_t begin = at == npos ? 0 : at + 1;
+  const std::size_t sign = text.find('=', secret);
+  const std::string shown = (begin > 0 ? "..." : "") + printable(text.substr(begin, sign - begin));
+  return shown + (sign == npos ? "..." : "=***");
+}
+
+std::string whole_quotable(std::string_view url)
+{
+  const std::size_t head = scheme_size(url);
+  if (const auto secret = head > 0 ? npos : secret_name_in(url); secret != npos) {
+    return quotable_keywords(url, secret);
+  }
+  const std::string scheme(url.substr(0, head));
+  std::string_view rest = url.substr(head);
+  const std::size_t question = std::min(rest.find('?'), rest.size());
+  if (rest.find('@', question) != npos) {
+    return scheme + "...";
+  }
+  const auto at = rest.rfind('@');
+  rest.remove_prefix(at == npos ? 0 : at + 1);
+  const std::size_t shown = std::min(hosts_size(rest), rest.find('?'));
+  return printable(scheme + std::string(rest.substr(0, shown))) + (shown < rest.size() ? "..." : "");
+}
+
+}  // namespace
+
+bool is_host_name(std::string_view host)
+{
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  };
+  return !host.empty() && host.size() <= longest_host && std::all_of(host.begin(), host.end(), allowed);
+}
+
+bool is_host(std::string_view host) { return is_host_name(host) || is_ipv6(host); }
+
+std::string quotable_url(std::string_view url) { return shortened(whole_quotable(url), longest_quoted); }
+
+bool hides_password(std::string_view url)
+{
+  const std::size_t head = scheme_size(url);
+  const std::string_view rest = url.substr(head);
+  const std::string_view parameters = rest.substr(std::min(rest.find('?'), rest.size()));
+  const std::size_t at = rest.rfind('@');
+  return secret_name_in(head == 0 ? url : parameters) != npos || (at != npos && has(rest.substr(0, at), ':'));
+}
+
+Error invalid_url(std::string_view url, std::string_view why, std::string_view good_form)
+{
+  return {ErrorCode::usage,
+          "the URL '" + quotable_url(url) + "' is invalid: " + std::string(why) + " (" + std::string(good_form) + ")"};
+}
+
+bool is_scheme(std::string_view text) { return scheme_size(std::string(text) + "://") == text.size() + 3; }
 
 std::optional<std::string> percent_decoded(std::string_view text)
 {
@@ -72,6 +207,45 @@ UrlParts url_parts(std::string_view text)
   }
   parts.location = location;
   return parts;
+}
+
+Result<ServerUrl> read_server_url(std::string_view url, std::string_view good_form)
+{
+  const auto colon = std::min(url.find(':'), url.size());
+  const std::string_view scheme = url.substr(0, colon);
+  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
+  if (!text.starts_with("//")) {
+    return Error{ErrorCode::usage,
+                 "the URL '" + printable(scheme) + ":' is invalid: it has no // (" + std::string(good_form) + ")"};
+  }
+  ServerUrl found{.scheme = std::string(scheme), .user = {}, .password = {}, .parts = url_parts(text)};
+  UrlParts& parts = found.parts;
+  const auto has_at = [](const std::string& each) { return !each.starts_with("password=") && has(each, '@'); };
+  if (has(parts.location, '@') || std::any_of(parts.parameters.begin(), parts.parameters.end(), has_at)) {
+    return invalid_url(url, stray_at, good_form);
+  }
+  if (hosts_size(parts.location) < parts.location.size()) {
+    return invalid_url(url, bad_host, good_form);
+  }
+  const auto user = percent_decoded(std::exchange(parts.user, {}));
+  const auto password = percent_decoded(std::exchange(parts.password, {}));
+  if (!user || !password) {
+    return invalid_url(url, bad_escape, good_form);
+  }
+  found.user = *user;
+  found.password = *password;
+  return found;
+}
+
+std::string repeated_parameter(const UrlParts& parts, std::initializer_list<std::string_view> names)
+{
+  for (const std::string_view name : names) {
+    UrlParts rest = parts;
+    if (rest.take(name) && rest.take(name)) {
+      return std::string(name) + " is given twice";
+    }
+  }
+  return "";
 }
 
 std::optional<HostPort> host_port(std::string_view text)

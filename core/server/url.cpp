@@ -128,7 +128,8 @@ Result<Endpoint> parse_url(std::string_view url)
     return parse_redis(url, url);
   }
   const auto colon = url.find("://");
-  const std::string_view scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
+  const std::string_view front = url.substr(0, colon == std::string_view::npos ? 0 : colon);
+  const std::string_view scheme = is_scheme(front) ? front : "";
   const std::string_view rest = scheme.empty() ? "" : url.substr(colon + 3);
   if (scheme == "redis" || scheme == "rediss") {
     auto endpoint = parse_redis(url, rest);
@@ -156,9 +157,6 @@ Result<Endpoint> parse_url(std::string_view url)
 
 namespace {
 
-constexpr std::size_t longest_host = 253;    // bytes of a DNS name (RFC 1035)
-constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
-
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max)
 {
   std::uint64_t number = 0;
@@ -167,86 +165,11 @@ std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t m
   return whole && number <= max ? std::optional(number) : std::nullopt;
 }
 
-bool is_ipv6(std::string_view host)
-{
-  const auto percent = host.find('%');  // fe80::1%eth0
-  const std::string address(host.substr(0, percent));
-  in6_addr parsed{};
-  const bool zone_is_fine = percent == std::string_view::npos || is_host_name(host.substr(percent + 1));
-  return zone_is_fine && ::inet_pton(AF_INET6, address.c_str(), &parsed) == 1;
-}
-
-// The size of the scheme with "://" that the text begins with; 0: there is none.
-std::size_t scheme_size(std::string_view url)
-{
-  const auto end = url.find("://");
-  const auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+';
-  };
-  const bool is_scheme = end != std::string_view::npos && std::all_of(url.begin(), url.begin() + end, is_part);
-  return is_scheme ? end + 3 : 0;
-}
-
-bool is_port(std::string_view text)
-{
-  constexpr std::size_t most_digits = 5;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !text.empty() && text.size() <= most_digits && std::all_of(text.begin(), text.end(), is_digit);
-}
-
-// The size of what is surely no user and password at the front of `host:port,host:port/path`: before a ':' that no port
-// follows, as in "user:password" where the '@' is missing.
-std::size_t hosts_size(std::string_view rest)
-{
-  const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
-  for (std::size_t begin = 0; begin < authority.size();) {
-    const std::size_t end = std::min(authority.find(',', begin), authority.size());
-    std::string_view item = authority.substr(begin, end - begin);
-    if (const auto bracket = item.find(']');
-        item.starts_with('[') && bracket != std::string_view::npos && is_ipv6(item.substr(1, bracket - 1))) {
-      item.remove_prefix(bracket + 1);
-    }
-    if (const auto colon = item.find(':'); colon != std::string_view::npos && !is_port(item.substr(colon + 1))) {
-      return begin;
-    }
-    begin = end + 1;
-  }
-  return rest.size();
-}
-
-// The URL without what may be a secret where it is written wrongly: all text up to the last '@', because a password may
-// contain an unescaped '/', '?' or '@'; a user and password without an '@'; and the parameters.
-std::string quotable(std::string_view url)
-{
-  const std::size_t head = scheme_size(url);
-  const std::string scheme(url.substr(0, head));
-  std::string_view rest = url.substr(head);
-  const std::size_t question = std::min(rest.find('?'), rest.size());
-  if (rest.find('@', question) != std::string_view::npos) {
-    return scheme + "...";
-  }
-  const auto at = rest.rfind('@');
-  rest.remove_prefix(at == std::string_view::npos ? 0 : at + 1);
-  const std::size_t shown = std::min(hosts_size(rest), rest.find('?'));
-  return printable(scheme + std::string(rest.substr(0, shown))) + (shown < rest.size() ? "..." : "");
-}
-
 }  // namespace
-
-bool is_host_name(std::string_view host)
-{
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  };
-  return !host.empty() && host.size() <= longest_host && std::all_of(host.begin(), host.end(), allowed);
-}
-
-bool is_host(std::string_view host) { return is_host_name(host) || is_ipv6(host); }
 
 Error bad_url(std::string_view url, std::string_view why)
 {
-  return {ErrorCode::usage, "bad server URL '" + shortened(quotable(url), longest_quoted) + "': " + std::string(why)};
+  return {ErrorCode::usage, "bad server URL '" + quotable_url(url) + "': " + std::string(why)};
 }
 
 std::optional<unsigned> parse_db(std::string_view text)
@@ -288,7 +211,7 @@ std::optional<std::string_view> take_authority(std::string_view authority, HostP
   if (host.empty()) {
     return "the host is missing";
   }
-  if (bracketed && (port.empty() || !is_ipv6(host))) {
+  if (bracketed && (port.empty() || (is_host_name(host) || !is_host(host)))) {
     return "the brackets must contain an IPv6 address, as in redis://[::1]:6379";
   }
   if (!bracketed && !is_host_name(host)) {

@@ -9,6 +9,7 @@
 #include <vector>
 #include "base/result.h"
 #include "net/endpoint.h"
+#include "net/url_parts.h"
 
 namespace rlock {
 
@@ -19,9 +20,6 @@ Result<Endpoint> parse_url(std::string_view url);
 
 // The reason when take_credentials fails.
 constexpr std::string_view escape_percent = "a % in user or password must be written %25";
-
-bool is_host_name(std::string_view host);  // letters, digits and ".-_"
-bool is_host(std::string_view host);       // a host name or an address, also from another server
 
 // The error of an invalid URL, which quotes the URL without its secrets.
 Error bad_url(std::string_view url, std::string_view why);

@@ -2,6 +2,7 @@
 #include "store/open.h"
 
 #include "lock/abilities.h"
+#include "net/url_parts.h"
 #include "store/etcd/etcd_backend.h"
 #include "store/mongo/mongo_backend.h"
 #include "store/mongo/mongo_rights.h"
@@ -267,6 +268,12 @@ JobServer ServerSpec::for_job() const
 void add_engine(const Engine& engine) { added_engines().push_back(engine); }
 
 Result<Endpoint> parse_server(std::string_view url) { return engine_for(url.substr(0, url.find(':'))).parse(url); }
+
+bool may_have_password(std::string_view url)
+{
+  const Result<Endpoint> endpoint = parse_server(url);
+  return endpoint ? !endpoint->password.empty() || !endpoint->sentinels.password.empty() : hides_password(url);
+}
 
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
 {

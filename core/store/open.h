@@ -69,6 +69,9 @@ void add_engine(const Engine& engine);
 // one. Errors: ErrorCode::usage; the text quotes the URL without its password.
 Result<Endpoint> parse_server(std::string_view url);
 
+// Whether the URL has a password, be it that of the sentinels, or may have one where it is invalid.
+bool may_have_password(std::string_view url);
+
 // Opens the store. Starts the private server of `local:`; connects to no other server.
 // Ownership: the caller owns the store; `clock` must outlive the store.
 // Threads: a store on several servers has a thread for each of them.

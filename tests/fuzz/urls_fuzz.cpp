@@ -24,6 +24,13 @@ void promise_without_passwords(const Endpoint& endpoint, const std::string& show
           "a URL that is shown has no password", shown);
 }
 
+void promise_hidden(const std::string& url, const std::string& secret)
+{
+  const auto endpoint = parse_server(url);
+  const std::string shown = endpoint ? endpoint->shown() + endpoint->without_passwords() : endpoint.error().text;
+  promise(shown.find(secret) == std::string::npos, "neither a URL that is shown nor an error has the password", shown);
+}
+
 // A URL with a password that no text has by chance: whatever is wrong with the URL, no error quotes the password.
 void promise_error_without_password(std::string_view rest)
 {
@@ -31,13 +38,19 @@ void promise_error_without_password(std::string_view rest)
   if (rest.find(secret) != std::string_view::npos) {
     return;
   }
-  for (const std::string& url : {"redis://u:" + secret + "@" + std::string(rest),
-                                 "redis+sentinel://h/m?sentinel_password=" + secret + std::string(rest),
-                                 "redis+sentinel://h/m?sentinel_pasword=" + secret + std::string(rest)}) {
-    const auto endpoint = parse_server(url);
-    const std::string shown = endpoint ? endpoint->shown() : endpoint.error().text;
-    promise(shown.find(secret) == std::string::npos, "neither a URL that is shown nor an error has the password",
-            shown);
+  for (const std::string& url : {"redis+sentinel://h/m?sentinel_password=" + secret + std::string(rest),
+                                 "redis+sentinel://h/m?sentinel_pasword=" + secret + std::string(rest),
+                                 "host=h user=u password=" + secret + std::string(rest),
+                                 "password = '" + std::string(rest) + " " + secret + "' host=h"}) {
+    promise_hidden(url, secret);
+  }
+  for (const std::string scheme :
+       {"redis", "postgresql", "mysql", "mariadb", "mongodb", "mongodb+srv", "etcd", "zookeeper+tls"}) {
+    for (const char* before : {"", "x/", "x?", "12/", "12?", "12?a=", "x@y/"}) {
+      promise_hidden(scheme + "://u:" + before + secret + "@" + std::string(rest), secret);
+    }
+    promise_hidden(scheme + "://u:" + secret + "/" + std::string(rest), secret);
+    promise_hidden(scheme + "://h/db?password=x&password=" + secret + "&" + std::string(rest), secret);
   }
 }
 

@@ -184,6 +184,13 @@ TEST_CASE("secrets: no error shows it, whatever is wrong")
       {"redis://" + login + "127.0.0.1:" + port + "/x", 64},
       {"redis://" + login, 64},
       {"http://" + login + "127.0.0.1", 64},
+      {"postgresql://shop:ge/" + secret + "@127.0.0.1:1/app", 64},
+      {"postgresql://shop:12/" + secret + "@127.0.0.1:1/app", 64},
+      {"mysql://shop:ge/" + secret + "@127.0.0.1:1/app", 64},
+      {"mongodb://shop:ge/" + secret + "@127.0.0.1:1/app", 64},
+      {"etcd://shop:ge?" + secret + "@127.0.0.1:1", 64},
+      {"zookeeper://shop:ge/" + secret + "@127.0.0.1:1", 64},
+      {"host=127.0.0.1 port=1 user=shop password=" + secret + " dbname=app", 64},
   };
   const std::vector<std::vector<std::string>> verbs{
       {"run", "-v", "-k", "k", "--", "true"}, {"acquire", "-k", "k", "--lease", "1m", "--json"},
@@ -198,6 +205,10 @@ TEST_CASE("secrets: no error shows it, whatever is wrong")
       CHECK_MESSAGE(end.code == row.code, end.err);
       CHECK_FALSE(end.err.empty());
     }
+    const auto told = make_temp_dir("secrets") / "told";
+    run_rlock({"run", "-v", "--log-format", "json", "-k", "k", "-S", row.url, "--server-timeout", "1s", "--notify",
+               "env > " + told.string(), "--", "true"});
+    CHECK_FALSE((std::filesystem::exists(told) && tells(text_of(told))));
     const Finished inherited = run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", row.url}}});
     CHECK(inherited.code == (row.code == 64 ? 78 : row.code));
   }
@@ -217,6 +228,15 @@ TEST_CASE("secrets: no error shows one that is written wrongly, wherever it is w
     CAPTURE(text);
     const Finished end = from_file(text);
     CHECK_MESSAGE(end.code == 78, end.err);
+    CHECK_MESSAGE(!tells(end.err), end.err);
+  }
+  for (const std::string& text : {"postgresql://u:ge/" + secret + "@h/app", "host=h password=" + secret + " dbname=app",
+                                  "redis+sentinel://h/m?sentinel_password=" + secret}) {
+    CAPTURE(text);
+    std::filesystem::permissions(config, std::filesystem::perms(0644));
+    const Finished end = from_file("server = \"" + text + "\"");
+    CHECK(end.code == 78);
+    CHECK_MESSAGE(has(end.err, "every user may read this password"), end.err);
     CHECK_MESSAGE(!tells(end.err), end.err);
   }
   for (const char* variable : {"RLOCK_SERVER", "REDIS_URL"}) {

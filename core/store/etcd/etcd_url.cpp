@@ -9,8 +9,6 @@
 namespace rlock::etcd {
 namespace {
 
-constexpr const char* bad_escape = "a % is not followed by two hexadecimal digits (write %25)";
-
 // The hosts and the prefix of a URL, or why they are invalid.
 struct Location {
   std::vector<HostPort> hosts;
@@ -58,38 +56,29 @@ Location location_in(std::string_view text)
 
 Result<Endpoint> parse_etcd_url(std::string_view url)
 {
-  const auto colon = std::min(url.find(':'), url.size());
-  const std::string name(url.substr(0, colon));
-  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
-  const auto invalid = [&](const std::string& shown, const std::string& why) {
-    return Error{ErrorCode::usage, "the URL '" + printable(name + ":" + shown) + "' is invalid: " + why + " (" + name +
-                                       "://user@host:2379,other/prefix)"};
+  const std::string name(url.substr(0, url.find(':')));
+  const auto read = read_server_url(url, name + "://user@host:2379,other/prefix");
+  if (!read) {
+    return read.error();
+  }
+  const auto invalid = [&](std::string_view why) {
+    return invalid_url(url, why, name + "://user@host:2379,other/prefix");
   };
-  if (!text.starts_with("//")) {
-    return invalid("", "it has no //");
+  if (read->user.empty() && !read->password.empty()) {
+    return invalid("a password needs a user");
   }
-  const UrlParts parts = url_parts(text);
-  const std::string shown = parts.without_login();
-  const auto user = percent_decoded(parts.user);
-  const auto password = percent_decoded(parts.password);
-  if (!user || !password) {
-    return invalid(shown, bad_escape);
+  if (!read->parts.parameters.empty()) {
+    return invalid("it has no parameters");
   }
-  if (user->empty() && !password->empty()) {
-    return invalid(shown, "a password needs a user");
-  }
-  if (!parts.parameters.empty()) {
-    return invalid("//" + parts.location, "it has no parameters");
-  }
-  if (const Location location = location_in(parts.location); !location.why.empty()) {
-    return invalid(shown, location.why);
+  if (const Location location = location_in(read->parts.location); !location.why.empty()) {
+    return invalid(location.why);
   }
   Endpoint endpoint;
   endpoint.scheme = name;
   endpoint.kind = Endpoint::Kind::other;
-  endpoint.path = shown;
-  endpoint.user = *user;
-  endpoint.password = *password;
+  endpoint.path = read->parts.without_login();
+  endpoint.user = read->user;
+  endpoint.password = read->password;
   if (name == tls_scheme) {
     endpoint.tls.emplace();
   }

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <memory>
 #include <optional>
+#include <utility>
 #include "base/text.h"
 #include "net/url_parts.h"
 #include "store/mongo/libmongoc.h"
@@ -16,11 +17,7 @@ namespace {
 
 constexpr std::string_view collection_parameter = "collection";
 
-Error bad_url(std::string_view shown, std::string_view why)
-{
-  return {ErrorCode::usage, "the URL '" + printable(shown) + "' is invalid: " + std::string(why) +
-                                " (mongodb://user@host:27017/database?replicaSet=NAME)"};
-}
+constexpr std::string_view good_form = "mongodb://user@host:27017/database?replicaSet=NAME";
 
 std::string lower_case(std::string_view text)
 {
@@ -29,10 +26,9 @@ std::string lower_case(std::string_view text)
   return all;
 }
 
-// "//user:password@hosts/database?a=b". libmongoc wants a / before the parameters.
-UrlParts parts_of(std::string_view text)
+// libmongoc wants a / before the parameters.
+UrlParts with_slash(UrlParts parts)
 {
-  UrlParts parts = url_parts(text);
   if (parts.location.find('/') == std::string::npos) {
     parts.location += '/';
   }
@@ -63,26 +59,25 @@ bool is_known(const Libmongoc& lib, const std::string& name)
          std::ranges::find(further_options, name) != further_options.end();
 }
 
-// libmongoc passes over what it does not know.
-Result<Done> check_parameters(const Libmongoc& lib, const UrlParts& parts, const std::string& scheme_of_url)
+bool is_secret(const std::string& name, std::string_view value)
 {
-  for (const std::string& each : parts.parameters) {
-    const std::string given = each.substr(0, each.find('='));
-    const std::string name = lower_case(given);
-    const std::string shown = scheme_of_url + ":" + parts.without_login();
-    if (name == "tlscertificatekeyfilepassword" || name == "sslclientcertificatekeypassword") {
-      return bad_url(shown.substr(0, shown.find('?')),
-                     given + " would be seen by others (use a key without a passphrase)");
-    }
-    if (name == "loadbalanced") {
-      return bad_url(shown,
-                     "a load balancer leads to mongos, which keeps no locks (name the servers of the replica set)");
-    }
-    if (!is_known(lib, name)) {
-      return bad_url(shown, "there is no parameter " + printable(given));
-    }
+  return name == "tlscertificatekeyfilepassword" || name == "sslclientcertificatekeypassword" ||
+         (name == "authmechanismproperties" &&
+          lower_case(percent_decoded(value).value_or("")).find("token") != std::string::npos);
+}
+
+// What is wrong with a parameter; empty: nothing. libmongoc passes over what it does not know.
+std::string fault_of(const Libmongoc& lib, const std::string& parameter)
+{
+  const std::string given = parameter.substr(0, parameter.find('='));
+  const std::string name = lower_case(given);
+  if (is_secret(name, std::string_view(parameter).substr(given.size()))) {
+    return given + " would be seen by others (use a key without a passphrase)";
   }
-  return Done{};
+  if (name == "loadbalanced") {
+    return "a load balancer leads to mongos, which keeps no locks (name the servers of the replica set)";
+  }
+  return is_known(lib, name) ? "" : "there is no parameter " + printable(given);
 }
 
 // A name of a collection as the server takes it.
@@ -101,43 +96,37 @@ Result<Uri> uri_of(const std::string& url, bool has_user)
   }
   bson_error_t why{};
   Uri uri((*library)->mongoc_uri_new_with_error(url_for_libmongoc(url, has_user).c_str(), &why));
-  return uri != nullptr ? Result<Uri>(std::move(uri)) : bad_url(url, printable(why.message));
+  return uri != nullptr ? Result<Uri>(std::move(uri)) : invalid_url(url, printable(why.message), good_form);
 }
 
 }  // namespace
 
 Result<Endpoint> parse_mongo_url(std::string_view url)
 {
-  const auto colon = url.find(':');
-  const std::string own_scheme(url.substr(0, colon));
-  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
-  if (!text.starts_with("//")) {
-    return bad_url(own_scheme, "it has no //");
+  auto read = read_server_url(url, good_form);
+  if (!read) {
+    return read.error();
   }
-  UrlParts parts = parts_of(text);
-  const auto user = percent_decoded(parts.user);
-  const auto password = percent_decoded(parts.password);
+  UrlParts parts = with_slash(std::move(read->parts));
   const auto collection = take_decoded(parts, collection_parameter);
   const auto table = take_decoded(parts, record::table_parameter);
   const auto library = libmongoc();
   if (!library) {
     return library.error();
   }
-  if (const auto known = check_parameters(**library, parts, own_scheme); !known) {
-    return known.error();
-  }
-  const std::string shown = own_scheme + ":" + parts.without_login();
-  if (!user || !password) {
-    return bad_url(shown, "a % is not followed by two hexadecimal digits (write %25)");
+  for (const std::string& each : parts.parameters) {
+    if (const std::string why = fault_of(**library, each); !why.empty()) {
+      return invalid_url(url, why, good_form);
+    }
   }
   if (collection && !is_collection(*collection)) {
-    return bad_url(shown, "collection names no collection");
+    return invalid_url(url, "collection names no collection", good_form);
   }
   if (table && (collection || !is_collection(*table))) {
-    return bad_url(shown,
-                   "table is the name of ShedLock's collection, such as shedLock, and stands without collection");
+    return invalid_url(
+        url, "table is the name of ShedLock's collection, such as shedLock, and stands without collection", good_form);
   }
-  if (const auto uri = uri_of(shown, !user->empty()); !uri) {
+  if (const auto uri = uri_of(read->scheme + ":" + parts.without_login(), !read->user.empty()); !uri) {
     return uri.error();
   }
   if (collection) {
@@ -147,11 +136,11 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
     parts.parameters.push_back(std::string(record::table_parameter) + "=" + *table);
   }
   Endpoint endpoint;
-  endpoint.scheme = own_scheme;
+  endpoint.scheme = read->scheme;
   endpoint.kind = Endpoint::Kind::other;
   endpoint.path = parts.without_login();
-  endpoint.user = *user;
-  endpoint.password = *password;
+  endpoint.user = read->user;
+  endpoint.password = read->password;
   return endpoint;
 }
 
@@ -163,7 +152,7 @@ std::string url_for_libmongoc(const std::string& url, bool has_user)
 
 ConnectionSpec connection_spec(const Endpoint& endpoint)
 {
-  UrlParts parts = parts_of(endpoint.path);
+  UrlParts parts = with_slash(url_parts(endpoint.path));
   ConnectionSpec spec;
   const auto table = take_decoded(parts, record::table_parameter);
   const auto collection = take_decoded(parts, collection_parameter);

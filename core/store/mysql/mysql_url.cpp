@@ -12,8 +12,6 @@
 namespace rlock::mysql {
 namespace {
 
-constexpr const char* bad_escape = "a % is not followed by two hexadecimal digits (write %25)";
-
 // A specification, or why there is none.
 struct Parsed {
   ConnectionSpec spec;
@@ -27,7 +25,7 @@ std::string set_location(ConnectionSpec& spec, std::string_view location)
   std::string_view hosts = location.substr(0, slash);
   const auto database = percent_decoded(location.substr(std::min(slash + 1, location.size())));
   if (!database || database->empty()) {
-    return database ? "it names no database" : bad_escape;
+    return std::string(database ? "it names no database" : bad_escape);
   }
   spec.database = *database;
   for (bool is_last = hosts.empty(); !is_last;) {
@@ -66,7 +64,7 @@ std::string set_parameters(ConnectionSpec& spec, UrlParts parts)
   for (const auto& [name, text] : texts) {
     const auto value = percent_decoded(parts.take(name).value_or(""));
     if (!value) {
-      return bad_escape;
+      return std::string(bad_escape);
     }
     *text = *value;
   }
@@ -111,34 +109,25 @@ Parsed parsed(const UrlParts& parts)
 
 Result<Endpoint> parse_mysql_url(std::string_view url)
 {
-  const auto colon = std::min(url.find(':'), url.size());
-  const std::string name(url.substr(0, colon));
-  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
-  const auto invalid = [&](const std::string& shown, const std::string& why) {
-    return Error{ErrorCode::usage, "the URL '" + printable(name + ":" + shown) + "' is invalid: " + why + " (" + name +
-                                       "://user@host:3306/database)"};
-  };
-  if (!text.starts_with("//")) {
-    return invalid("", "it has no //");
+  const std::string name(url.substr(0, url.find(':')));
+  const std::string good_form = name + "://user@host:3306/database";
+  auto read = read_server_url(url, good_form);
+  if (!read) {
+    return read.error();
   }
-  UrlParts parts = url_parts(text);
+  UrlParts& parts = read->parts;
   if (parts.take("password")) {
-    return invalid(parts.without_login(), "the password stands behind the user");
-  }
-  const auto user = percent_decoded(parts.user);
-  const auto password = percent_decoded(parts.password);
-  if (!user || !password) {
-    return invalid(parts.without_login(), bad_escape);
+    return invalid_url(url, "the password stands behind the user", good_form);
   }
   if (const Parsed all = parsed(parts); !all.why.empty()) {
-    return invalid(parts.without_login(), all.why);
+    return invalid_url(url, all.why, good_form);
   }
   Endpoint endpoint;
   endpoint.scheme = name;
   endpoint.kind = Endpoint::Kind::other;
   endpoint.path = parts.without_login();
-  endpoint.user = *user;
-  endpoint.password = *password;
+  endpoint.user = read->user;
+  endpoint.password = read->password;
   return endpoint;
 }
 

@@ -18,15 +18,11 @@ namespace {
 
 constexpr std::string_view create_parameter = "create";
 
-Error bad_url(std::string_view shown, std::string_view why)
-{
-  return {ErrorCode::usage, "the URL '" + printable(shown) + "' is invalid: " + std::string(why) +
-                                " (postgresql://user@host:5432/database)"};
-}
+constexpr std::string_view good_form = "postgresql://user@host:5432/database";
 
-// The keywords of the URL with their values, as libpq reads them. `shown`: the URL for a message.
+// The keywords of the URL with their values, as libpq reads them. `url`: without user and password.
 using Keywords = std::map<std::string, std::string, std::less<>>;
-Result<Keywords> keywords_of(const std::string& url, std::string_view shown)
+Result<Keywords> keywords_of(const std::string& url)
 {
   const auto library = libpq();
   if (!library) {
@@ -38,7 +34,7 @@ Result<Keywords> keywords_of(const std::string& url, std::string_view shown)
     std::string text = why == nullptr ? "libpq refuses it" : why;
     (*library)->PQfreemem(why);
     std::erase(text, '\n');
-    return bad_url(shown, printable(text));
+    return invalid_url(url, printable(text), good_form);
   }
   Keywords found;
   for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
@@ -48,6 +44,30 @@ Result<Keywords> keywords_of(const std::string& url, std::string_view shown)
   }
   (*library)->PQconninfoFree(options);
   return found;
+}
+
+// libpq looks at a port only when it connects. A name of a parameter may have escapes, so that its value was not taken out.
+std::string fault_of(const Keywords& keywords)
+{
+  for (const auto& [name, value] : keywords) {
+    if (name == "password") {
+      return "the name of the parameter password has an escape";
+    }
+    if (name.find("password") != std::string::npos || name.find("secret") != std::string::npos ||
+        name.starts_with("scram_")) {
+      return name + " would be seen by others (use a file, or a key without a passphrase)";
+    }
+  }
+  const auto ports = keywords.find("port");
+  std::string_view rest = ports == keywords.end() ? "" : std::string_view(ports->second);
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find(','), rest.size());
+    if (end > 0 && !host_port("h:" + std::string(rest.substr(0, end)))) {
+      return "a port is not from 1 to 65535";
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return "";
 }
 
 std::optional<std::string> variable(const char* name)
@@ -124,34 +144,33 @@ bool must_verify(const Keywords& keywords)
 
 Result<Endpoint> parse_postgres_url(std::string_view url)
 {
-  const auto colon = url.find(':');
-  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
-  if (!text.starts_with("//")) {
-    return bad_url(url.substr(0, colon), "it has no //");
+  auto read = read_server_url(url, good_form);
+  if (!read) {
+    return read.error();
   }
-  UrlParts parts = url_parts(text);
-  const auto in_parameter = parts.take("password");
+  UrlParts& parts = read->parts;
+  if (const std::string why = repeated_parameter(parts, {"password"});
+      !why.empty()) {
+    return invalid_url(url, why, good_form);
+  }
+  const auto password = percent_decoded(parts.take("password").value_or(""));
   const auto create = parts.take(create_parameter);
   const auto table = parts.take(record::table_parameter);
-  const auto user = percent_decoded(parts.user);
-  const auto password = percent_decoded(in_parameter ? *in_parameter : parts.password);
-  const std::string shown = std::string(scheme) + ":" + parts.without_login();
-  if (!user || !password) {
-    return bad_url(shown, "a % is not followed by two hexadecimal digits (write %25)");
-  }
-  if (parts.take("sslpassword")) {
-    return bad_url(std::string(scheme) + ":" + parts.without_login(),
-                   "sslpassword would be seen by others (use a key without a passphrase)");
+  if (!password) {
+    return invalid_url(url, bad_escape, good_form);
   }
   if (create && *create != "no" && *create != "yes") {
-    return bad_url(shown, "create is yes or no");
+    return invalid_url(url, "create is yes or no", good_form);
   }
   if (table && !record::is_table_name(*table)) {
-    return bad_url(shown, record::no_table_name);
+    return invalid_url(url, record::no_table_name, good_form);
   }
-  const auto keywords = keywords_of(std::string(scheme) + ":" + parts.without_login(), shown);
+  const auto keywords = keywords_of(std::string(scheme) + ":" + parts.without_login());
   if (!keywords) {
     return keywords.error();
+  }
+  if (const std::string why = fault_of(*keywords); !why.empty()) {
+    return invalid_url(url, why, good_form);
   }
   if (table) {
     parts.parameters.push_back(std::string(record::table_parameter) + "=" + *table);
@@ -163,8 +182,8 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   endpoint.scheme = scheme;
   endpoint.kind = Endpoint::Kind::other;
   endpoint.path = parts.without_login();
-  endpoint.user = *user;
-  endpoint.password = *password;
+  endpoint.user = read->user;
+  endpoint.password = password->empty() ? read->password : *password;
   return endpoint;
 }
 
@@ -174,7 +193,7 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
   const auto create = parts.take(create_parameter);
   const auto table = parts.take(record::table_parameter);
   const std::string url = std::string(scheme) + ":" + parts.without_login();
-  const auto keywords = keywords_of(url, url);
+  const auto keywords = keywords_of(url);
   return {.url = url,
           .user = endpoint.user,
           .password = endpoint.password,

@@ -9,11 +9,7 @@
 namespace rlock::zookeeper {
 namespace {
 
-Error bad_url(std::string_view shown, std::string_view why)
-{
-  return {ErrorCode::usage, "the URL '" + printable(shown) + "' is invalid: " + std::string(why) +
-                                " (zookeeper://user@host1:2181,host2:2181/chroot)"};
-}
+constexpr std::string_view good_form = "zookeeper://user@host1:2181,host2:2181/chroot";
 
 bool is_host_byte(char c)
 {
@@ -93,44 +89,37 @@ std::optional<std::string> chroot_in(std::string_view location)
 
 Result<Endpoint> parse_zookeeper_url(std::string_view url)
 {
-  const auto colon = std::min(url.find(':'), url.size());
-  const std::string own_scheme(url.substr(0, colon));
-  const std::string_view text = url.substr(std::min(colon + 1, url.size()));
-  if (!text.starts_with("//")) {
-    return bad_url(own_scheme, "it has no //");
+  const auto read = read_server_url(url, good_form);
+  if (!read) {
+    return read.error();
   }
-  const UrlParts parts = url_parts(text);
-  const std::string shown =
-      own_scheme + ":" +
-      UrlParts{.user = {}, .password = {}, .location = parts.location, .parameters = {}}.without_login();
-  const auto user = percent_decoded(parts.user);
-  const auto password = percent_decoded(parts.password);
+  const auto& [own_scheme, user, password, parts] = *read;
   const auto chroot = chroot_in(parts.location);
-  if (!user || !password || !chroot) {
-    return bad_url(shown, "a % is not followed by two hexadecimal digits (write %25)");
+  if (!chroot) {
+    return invalid_url(url, bad_escape, good_form);
   }
   if (!parts.parameters.empty()) {
-    return bad_url(shown, "there is no parameter " +
-                              printable(parts.parameters.front().substr(0, parts.parameters.front().find('='))));
+    const std::string& first = parts.parameters.front();
+    return invalid_url(url, "there is no parameter " + printable(first.substr(0, first.find('='))), good_form);
   }
   if (hosts_of(hosts_in(parts.location)).empty()) {
-    return bad_url(shown, "a host or its port is missing or invalid");
+    return invalid_url(url, "a host or its port is missing or invalid", good_form);
   }
   if (!is_chroot(*chroot)) {
-    return bad_url(shown, "the path after the hosts names no node for locks");
+    return invalid_url(url, "the path after the hosts names no node for locks", good_form);
   }
-  if (user->empty() && !password->empty()) {
-    return bad_url(shown, "a password needs a user");
+  if (user.empty() && !password.empty()) {
+    return invalid_url(url, "a password needs a user", good_form);
   }
-  if (user->find(':') != std::string::npos) {
-    return bad_url(shown, "the user has a colon, which ends the user of a digest");
+  if (user.find(':') != std::string::npos) {
+    return invalid_url(url, "the user has a colon, which ends the user of a digest", good_form);
   }
   Endpoint endpoint;
   endpoint.scheme = own_scheme;
   endpoint.kind = Endpoint::Kind::other;
   endpoint.path = "//" + parts.location;
-  endpoint.user = *user;
-  endpoint.password = *password;
+  endpoint.user = user;
+  endpoint.password = password;
   if (own_scheme == tls_scheme) {
     endpoint.tls.emplace();
   }

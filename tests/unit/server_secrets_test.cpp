@@ -82,6 +82,16 @@ TEST_CASE("server secrets: what an error quotes of a keyword string is without i
       has(error_of("host=localhost user=deploy password=hush dbname=x"), "'host=localhost user=deploy password=***'"));
 }
 
+TEST_CASE("server url: a parameter of rlock that is given twice is named so")
+{
+  for (const char* url : {"postgresql:///app?create=no&create=yes", "postgresql:///app?table=a&create=no&table=b",
+                          "mysql:///app?create=no&create=yes", "mongodb://h/app?collection=a&collection=b"}) {
+    CAPTURE(std::string(url));
+    const std::string text = error_of(url);
+    CHECK_MESSAGE((text.empty() || has(text, "given twice")), text);
+  }
+}
+
 TEST_CASE("server secrets: an @ that is no part of a login is written %40 behind the host")
 {
   const auto parameter = parse_server("postgresql:///app?host=@run&create=no");

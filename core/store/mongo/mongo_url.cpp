@@ -108,6 +108,10 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
     return read.error();
   }
   UrlParts parts = with_slash(std::move(read->parts));
+  if (const std::string why = repeated_parameter(parts, {collection_parameter, record::table_parameter});
+      !why.empty()) {
+    return invalid_url(url, why, good_form);
+  }
   const auto collection = take_decoded(parts, collection_parameter);
   const auto table = take_decoded(parts, record::table_parameter);
   const auto library = libmongoc();

@@ -149,7 +149,7 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
     return read.error();
   }
   UrlParts& parts = read->parts;
-  if (const std::string why = repeated_parameter(parts, {"password"});
+  if (const std::string why = repeated_parameter(parts, {"password", create_parameter, record::table_parameter});
       !why.empty()) {
     return invalid_url(url, why, good_form);
   }

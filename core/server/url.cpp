@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view good_forms =
     "(valid ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
     "redis+sentinel://host:26379/master, "
-    "unix:///path/to/socket, local:)";
+    "unix:///path/to/socket, local:; postgresql://, mysql://, mariadb://, mongodb://, mongodb+srv:// with a database; "
+    "etcd://, etcds://, zookeeper://, zookeeper+tls://; see rlock-servers(7))";
 
 Result<Endpoint> parse_redis(std::string_view url, std::string_view rest)
 {

@@ -82,6 +82,17 @@ TEST_CASE("server secrets: what an error quotes of a keyword string is without i
       has(error_of("host=localhost user=deploy password=hush dbname=x"), "'host=localhost user=deploy password=***'"));
 }
 
+TEST_CASE("server url: an unknown scheme is told with all that rlock knows")
+{
+  for (const std::string scheme : schemes) {
+    if (scheme == "postgres") {
+      continue;  // another name of postgresql
+    }
+    CHECK(has(error_of("http://h/"), scheme + "://"));
+    CHECK(has(error_of("h/"), scheme + "://"));
+  }
+}
+
 TEST_CASE("server url: a parameter of rlock that is given twice is named so")
 {
   for (const char* url : {"postgresql:///app?create=no&create=yes", "postgresql:///app?table=a&create=no&table=b",

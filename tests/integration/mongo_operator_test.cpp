@@ -47,6 +47,7 @@ TEST_CASE("mongo acl: prints what mongosh makes a role and a user with, without 
   }
   const Finished printed = run_at("mongodb://127.0.0.1:1/app", {"acl", "--user", "de\"ploy"});
   CHECK(printed.code == 0);
+  CHECK(printed.out.starts_with("db = db.getSiblingDB(\"app\")\n"));
   CHECK(has(printed.out, "db.createRole({role: \"rlock\""));
   CHECK(has(printed.out, R"(actions: ["find", "insert", "update", "remove", "changeStream"])"));
   CHECK(has(printed.out, R"(db.createUser({user: "de\"ploy", pwd: passwordPrompt(), roles: ["rlock"]}))"));

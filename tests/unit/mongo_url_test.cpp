@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/mongo/mongo_url.h"
 
+#include "store/mongo/mongo_rights.h"
+
 #include "support/skip.h"
 #include "support/test.h"
 
@@ -139,4 +141,13 @@ TEST_CASE("mongo url: what cannot be meant is refused with a reason, which shows
     CHECK_MESSAGE(has(refused.error().text, row.why), refused.error().text);
     CHECK_MESSAGE(!has(refused.error().text, "hunter2"), refused.error().text);
   }
+}
+
+TEST_CASE("mongo acl: the script chooses the database of the URL, whichever mongosh is connected to")
+{
+  const ConnectionSpec spec{.database = "my \"app\"", .collection = "rlock_lock"};
+  const std::string script = rights_script(spec, "deploy");
+  CHECK_MESSAGE(script.starts_with("db = db.getSiblingDB(\"my \\\"app\\\"\")\ndb.createCollection("), script);
+  CHECK(rights_script({.database = "app", .collection = "shedLock", .is_shared = true}, "deploy")
+            .starts_with("db = db.getSiblingDB(\"app\")\ndb.createRole("));
 }

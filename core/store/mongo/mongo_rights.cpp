@@ -24,7 +24,8 @@ std::string rights_script(const ConnectionSpec& spec, std::string_view user)
       javascript_text(spec.collection == default_collection ? "rlock" : "rlock_" + spec.collection);
   const std::string make = "db.createCollection(" + collection + ")\ndb.getCollection(" + collection +
                            ").createIndex({locked_by: 1}, {sparse: true})\n";
-  return (spec.is_shared ? "" : make) + "db.createRole({role: " + role + R"(, roles: [], privileges: [
+  return "db = db.getSiblingDB(" + javascript_text(spec.database) + ")\n" + (spec.is_shared ? "" : make) +
+         "db.createRole({role: " + role + R"(, roles: [], privileges: [
   {resource: {db: db.getName(), collection: )" +
          collection + R"(}, actions: ["find", "insert", "update", "remove", "changeStream"]}]})
 db.createUser({user: )" +

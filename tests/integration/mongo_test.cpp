@@ -204,6 +204,16 @@ TEST_CASE("mongo: a wrong password is 77 and is not shown, the right one takes t
   CHECK(refused.err.find("hunter2") == std::string::npos);
 }
 
+TEST_CASE("mongo: a user without a password is 77, and is told that the password is missing")
+{
+  const MongoServer server({.user = "bob", .password = "right"});
+  std::string url = server.url();
+  url.replace(url.find(":right"), 6, "");
+  const Finished refused = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
+  CHECK(refused.code == 77);
+  CHECK_MESSAGE(has(refused.err, "no password supplied"), refused.err);
+}
+
 TEST_CASE("mongo: TLS, whose certificate is verified unless the URL says otherwise")
 {
   const Authority authority;

@@ -12,6 +12,7 @@
 namespace rlock::mongo {
 namespace {
 
+constexpr const char* no_password = "no password supplied (give one by --password-file, RLOCK_PASSWORD or the URL)";
 constexpr std::int64_t oldest_wire_version = 9;  // of MongoDB 4.4
 
 const Libmongoc& lib() { return **libmongoc(); }
@@ -156,7 +157,8 @@ Error Connection::lost(const bson_error_t& why)
             .late = m_context.failure->late};
   }
   if (is_login) {
-    return {ErrorCode::refused, m_spec.url + ": " + text};
+    const bool has_none = why.domain == MONGOC_ERROR_SCRAM && m_spec.password.empty();
+    return {ErrorCode::refused, m_spec.url + ": " + (has_none ? no_password : text)};
   }
   if (why.domain == MONGOC_ERROR_SERVER_SELECTION && why.code == MONGOC_ERROR_PROTOCOL_BAD_WIRE_VERSION) {
     return {ErrorCode::server_not_ready, m_spec.url + ": " + text + " (run MongoDB 4.4 or later)"};

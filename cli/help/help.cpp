@@ -161,7 +161,11 @@ std::string joined(const std::vector<std::string_view>& words)
 std::string heading(const Verb& verb)
 {
   const std::string name = "rlock " + std::string(verb.name);
-  return name + ": " + std::string(verb.summary) + "\n\nUsage: " + name + " " + std::string(verb.synopsis) + "\n";
+  std::string text = name + ": " + std::string(verb.summary) + "\n\n";
+  for (const std::string_view synopsis : synopses_of(verb)) {
+    text += (synopsis == verb.synopsis ? "Usage: " : "       ") + name + " " + std::string(synopsis) + "\n";
+  }
+  return text;
 }
 
 std::string examples_text(const Verb& verb)
@@ -189,7 +193,7 @@ std::string overview(Verbs verbs)
 {
   constexpr std::size_t column = 16;
   std::string text =
-      "rlock: run a command under a distributed lock, kept on Redis\n\n"
+      "rlock: run a command under a distributed lock\n\n"
       "Usage: rlock VERB [OPTION...]\n\n"
       "Verbs:\n";
   for (const Verb* verb : verbs) {

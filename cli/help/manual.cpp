@@ -115,8 +115,11 @@ std::string mdoc_of(const Verb& verb)
   add_verb_options(verb, table);
   const std::string name = "rlock " + std::string(verb.name);
 
-  std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" +
-                     literal(verb.synopsis) + "\n.Ed\n.Pp\n";
+  std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n";
+  for (const std::string_view synopsis : synopses_of(verb)) {
+    text += (synopsis == verb.synopsis ? ".Nm " : ".br\n.Nm ") + name + "\n" + literal(synopsis) + "\n";
+  }
+  text += ".Ed\n.Pp\n";
   text += plain(sentence(verb.summary));
   text += options(table);
   if (!verb.keys.empty()) {

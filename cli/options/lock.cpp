@@ -4,9 +4,9 @@
 namespace rlock::cli {
 namespace {
 
-constexpr OptionRow<RawKeys> one_key_row = key_row("name of the lock, which is the Redis key");
+constexpr OptionRow<RawKeys> one_key_row = key_row("name of the lock; on Redis it is the key");
 constexpr OptionRow<RawKeys> all_keys_row =
-    key_row("name of the lock, which is the Redis key; given several times: rlock takes all of the locks or none");
+    key_row("name of the lock; on Redis it is the key; given several times: rlock takes all of the locks or none");
 constexpr OptionRow<RawKeys> prefix_row{
     {.names = "--prefix", .value = "TEXT", .help = "text that rlock puts before every key"}, set<&RawKeys::prefix>};
 

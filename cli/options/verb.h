@@ -62,10 +62,17 @@ struct Verb {
   std::span<const ExitLine> own_exits;     // codes whose meaning is the verb's own; they come first, or by their number
   std::span<const ExitCode> common_exits;  // codes with the meaning of the table in base/exit_code.h
   Operands operands;
-  std::span<const KeyLine> keys = {};  // empty: no live screen
+  std::span<const KeyLine> keys = {};    // empty: no live screen
+  std::string_view other_synopsis = {};  // of a second form of the call; empty: there is none
   // Adds the verb's options; the action owns the structure that they are parsed into.
   VerbAction (*add_options)(OptionTable& options);
 };
+
+// One or two.
+inline std::vector<std::string_view> synopses_of(const Verb& verb)
+{
+  return verb.other_synopsis.empty() ? std::vector{verb.synopsis} : std::vector{verb.synopsis, verb.other_synopsis};
+}
 
 // Verb::add_options of a verb whose options are parsed into a Raw.
 template <typename Raw, void (*add)(OptionTable&, Raw&), Result<RunEnd> (*execute)(const Raw&, const Call&)>

@@ -244,7 +244,7 @@ constexpr JsonField ttl_documented{
     "time until the lock expires unless it is renewed; 0: the lock is free; null: it never expires by itself"};
 
 constexpr Fields<LockState, 11> lock_fields{{
-    {{"key", "string", "name of the lock, which is the Redis key"},
+    {{"key", "string", "name of the lock; on Redis it is the key"},
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
     {{"format", "string", "layout on the server: redisson, string or etcd"},

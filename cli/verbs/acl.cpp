@@ -123,12 +123,13 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 }
 
 constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take", "GLOB");
-constexpr OptionRow<RawAcl> server_row{{.names = "-S,--server",
-                                        .value = "URL",
-                                        .help = "kind of server, which is not asked: a database gets SQL",
-                                        .repeats = true,
-                                        .has_variable = true},
-                                       set<&RawAcl::urls>};
+constexpr OptionRow<RawAcl> server_row{
+    {.names = "-S,--server",
+     .value = "URL",
+     .help = "the server, which is not asked; for all but Redis there is no GLOB, and the rights are for all locks",
+     .repeats = true,
+     .has_variable = true},
+    set<&RawAcl::urls>};
 constexpr std::array user_rows{
     OptionRow<RawAcl>{{.names = "--user", .value = "NAME", .help = "name of the user (rlock)"}, read_user},
     OptionRow<RawAcl>{{.names = "--cluster",
@@ -149,12 +150,13 @@ void add_acl_options(OptionTable& options, RawAcl& raw)
 
 const Verb acl_verb{
     .name = "acl",
-    .summary = "print the ACL rules that a user of the server needs",
+    .summary = "print the rights that a user of the server needs",
     .synopsis = "[OPTION...] [-k] GLOB",
     .examples = examples,
     .own_exits = exits,
     .common_exits = printing_codes,
     .operands = Operands::anywhere,
+    .other_synopsis = "-S URL [--user NAME]",
     .add_options = bound<RawAcl, add_acl_options, execute>,
 };
 

@@ -123,6 +123,18 @@ TEST_CASE("help: the options of the server are described once, under servers")
   CHECK(has(overview(all_verbs()), "rlock help servers"));
 }
 
+TEST_CASE("help: what is for every kind of server does not speak of Redis alone")
+{
+  CHECK_FALSE(has(overview(all_verbs()).substr(0, 200), "on Redis"));
+  for (const Verb* verb : all_verbs()) {
+    CAPTURE(verb->name);
+    CHECK_FALSE(has(help_of(*verb), "which is the Redis key"));
+  }
+  CHECK(has(help_of(**find_verb("acl")),
+            "\nUsage: rlock acl [OPTION...] [-k] GLOB\n       rlock acl -S URL [--user NAME]\n"));
+  CHECK(has(brief_help_of(**find_verb("acl")), "\n       rlock acl -S URL [--user NAME]\n"));
+}
+
 TEST_CASE("suggestions: only for a word that is near or that has one completion")
 {
   const std::vector<std::string> known{"--cert", "--cacert", "--server", "--json", "--output", "--sort"};

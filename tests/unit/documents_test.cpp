@@ -97,6 +97,26 @@ TEST_CASE("documents: README names the exit codes of run")
   CHECK(codes_in(section_of(text_of(source / "README.md"), "Exit codes"), "\n\\| ([0-9, ]+) \\|") == known);
 }
 
+TEST_CASE("documents: a run that ends with 69 or 77 may leave its lock, and each page of it says so")
+{
+  CHECK(has(section_of(text_of(source / "README.md"), "Exit codes"), "the lock may remain until its ttl is over"));
+  for (const char* page : {"man/rlock.1.in", "man/rlock-run.1.in"}) {
+    CAPTURE(page);
+    CHECK(has(text_of(source / page), "the lock may remain until its ttl is over"));
+  }
+}
+
+TEST_CASE("documents: no page tells of Redis alone what is so with every kind of server")
+{
+  const std::string page = text_of(source / "man/rlock.1.in");
+  for (const char* text : {"kept on Redis", "a Redis server, runs"}) {
+    CHECK_FALSE(has(page, text));
+  }
+  CHECK(has(text_of(source / "man/rlock-acl.1.in"), "must exist"));
+  CHECK(has(text_of(source / "man/rlock-servers.7.in"), "authSource"));
+  CHECK_FALSE(has(text_of(source / "man/rlock-servers.7.in"), "= Ns Ar FILE , Ql"));
+}
+
 TEST_CASE("documents: the manual names the number of events that a lock keeps")
 {
   for (const char* page : {"man/rlock-events.1.in", "man/rlock-status.1.in"}) {

@@ -32,7 +32,8 @@ public class ReplicaSet extends MemoryBackend {
     int next;  // the first event that it has not seen
   }
 
-  private final List<Document> events = new ArrayList<>();  // all of the database; the monitor guards these two
+  private int waiting;  // getMores; the monitor guards these three
+  private final List<Document> events = new ArrayList<>();  // all of the database
   private final Map<Long, Stream> streams = new HashMap<>();
 
   @Override
@@ -45,7 +46,7 @@ public class ReplicaSet extends MemoryBackend {
     }
     if (command.equals("serverStatus")) {  // as much of it as the tests want to know
       synchronized (this) {
-        return new Document("changeStreamsOpened", streams.size()).append("ok", 1.0);
+        return new Document("changeStreamsOpened", streams.size()).append("changeStreamsWaiting", waiting).append("ok", 1.0);
       }
     }
     if (command.equals("killCursors")) {
@@ -110,10 +111,13 @@ public class ReplicaSet extends MemoryBackend {
       if (!batch.isEmpty() || left <= 0 || !channel.isActive()) {
         return cursor(id, stream.namespace, "nextBatch", batch);
       }
+      waiting += 1;
       try {
         wait(Math.min(left, 100));  // a client that is gone is seen then
       } catch (InterruptedException end) {
         return cursor(id, stream.namespace, "nextBatch", batch);
+      } finally {
+        waiting -= 1;
       }
     }
   }

@@ -182,6 +182,11 @@ std::int64_t MongoServer::change_streams_opened() const
   return run(url(), Document().add_small("serverStatus", 1)).fields().number("changeStreamsOpened");
 }
 
+std::int64_t MongoServer::change_streams_waiting() const
+{
+  return run(url(), Document().add_small("serverStatus", 1)).fields().number("changeStreamsWaiting");
+}
+
 // The path of a socket in a URL.
 std::string MongoServer::url(const std::string& parameters) const
 {

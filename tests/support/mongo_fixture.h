@@ -39,7 +39,9 @@ class MongoServer final : public DatabaseServer {
 
   [[nodiscard]] bool is_ferretdb() const;
   [[nodiscard]] bool is_java() const;
-  [[nodiscard]] std::int64_t change_streams_opened() const;         // of mongo-java-server
+  // Of mongo-java-server: how many change streams were opened, and how many clients wait for changes.
+  [[nodiscard]] std::int64_t change_streams_opened() const;
+  [[nodiscard]] std::int64_t change_streams_waiting() const;
   [[nodiscard]] std::string holder(const std::string& lock) const;  // as the document says; empty: none
   void set_record(const std::string& lock, const std::string& bytes) const;
   [[nodiscard]] std::string record(const std::string& lock) const;

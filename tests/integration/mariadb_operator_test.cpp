@@ -77,3 +77,29 @@ TEST_CASE("mariadb bench: it leaves no row")
   CHECK(run_at(server.url(), {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
   CHECK(rows_left(server) == "0\n");
 }
+
+TEST_CASE("mariadb acl: a right that only the end of a run needs is missed before the job starts, and not by status")
+{
+  const MariadbServer server;
+  CHECK(run_at(server.url(), {"run", "-k", "k", "--", "true"}).code == 0);
+  (void)server.sql("create user bob@'%'");
+  const std::string url = server.url("bob");
+  const auto grant = [](const std::string& table) {
+    return "grant select, insert, update, delete on " + table + " to 'bob'@'%';";
+  };
+  const std::string all = grant("rlock_lock") + grant("rlock_event") + grant("rlock_listener") + grant("rlock_message");
+  for (const auto& [right, table] :
+       {std::pair("insert", "rlock_message"), std::pair("delete", "rlock_event"), std::pair("delete", "rlock_lock"),
+        std::pair("update", "rlock_lock"), std::pair("insert", "rlock_listener")}) {
+    CAPTURE(table);
+    (void)server.sql(all + "revoke " + right + " on " + table + " from bob@'%'");
+    const Finished end = run_at(url, {"run", "-k", "k", "--", "echo", "the-job-ran"});
+    CHECK_MESSAGE(end.code == 77, end.err);
+    CHECK(end.out.empty());
+    CHECK_MESSAGE(has(end.err, grant(table)), end.err);
+    CHECK(run_at(url, {"status", "k"}).code == 1);
+    CHECK(run_at(url, {"doctor"}).code == 1);
+  }
+  (void)server.sql(all);
+  CHECK(run_at(url, {"run", "-k", "k", "--", "true"}).code == 0);
+}

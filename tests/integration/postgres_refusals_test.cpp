@@ -217,3 +217,27 @@ TEST_CASE("postgres refusals: a hostile server, at each step of a run, ends it i
     CHECK(is_clean(end.err));
   }
 }
+
+TEST_CASE(
+    "postgres refusals: a right that only the end of a run needs is missed before the job starts, and not by status")
+{
+  const PostgresServer server;
+  check_granted(server.url());
+  CHECK(server.sql("create role bob login").empty());
+  const std::string all = "grant select, insert, update, delete on rlock_lock, rlock_event, rlock_listener to bob;";
+  const std::string url = server.url("bob");
+  for (const std::string right : {"update on rlock_lock", "delete on rlock_event", "insert on rlock_listener",
+                                  "delete on rlock_lock", "update on rlock_event"}) {
+    CHECK(server.sql(all + "revoke " + right + " from bob").empty());
+    check_refused(url, 77, "the user bob lacks " + right + " (run: grant select, insert, update, delete on ");
+    CHECK(run_rlock({"status", "-S", url, "k"}).code == 1);
+  }
+  CHECK(server.sql(all).empty());
+  check_granted(url);
+  CHECK(server
+            .sql("revoke all on rlock_lock from bob; grant select, delete, insert (name, version, record, locked_by, "
+                 "lock_until, forget_at), update (version, record, locked_by, lock_until, forget_at) on rlock_lock to "
+                 "bob")
+            .empty());
+  check_granted(url);
+}

@@ -47,10 +47,13 @@ class MysqlBackend final : public Backend {
     if (const auto checked = check(name, limit); !checked) {
       return checked.error();
     }
-    auto answer = ask(read_sql(name, m_tables), limit);
+    const bool asks_for_rights = std::exchange(m_asks_for_rights, false);
+    auto answer = ask(read_sql(name, m_tables) + (asks_for_rights ? ";" + try_rights_sql(m_tables) : ""), limit);
     if (!answer) {
-      return answer.error();
+      return asks_for_rights && answer.error().code == ErrorCode::refused ? with_grants(answer.error(), limit)
+                                                                          : answer.error();
     }
+    m_has_rights = m_has_rights || asks_for_rights;
     Snapshot state{};
     for (Row& row : answer->back()) {
       if (row[read_channel]) {
@@ -128,6 +131,8 @@ class MysqlBackend final : public Backend {
     return erased ? Result(Done{}) : Result<Done>(erased.error());
   }
 
+  void ask_for_rights() override { m_asks_for_rights = !m_has_rights; }
+
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override
   {
     return mysql::check_server(m_connection, m_spec, m_tables, m_clock, limit);
@@ -137,6 +142,19 @@ class MysqlBackend final : public Backend {
   void drop_connection() override { m_connection.drop(); }
 
  private:
+  // The refusal with the GRANT that is missing, to the user as the server knows it. A table that cannot be made has none.
+  Error with_grants(Error refused, const CallLimits& limit)
+  {
+    if (refused.text.find("CREATE command denied") != std::string::npos) {
+      return refused;
+    }
+    const auto self = m_connection.ask("select current_user()", limit);
+    const std::string user = self && !self->front().empty() ? self->front()[0][0].value_or("") : "";
+    const std::string grants = user.empty() ? "" : grants_for(refused.text, m_tables, user);
+    refused.text += grants.empty() ? "" : ": " + printable(grants);
+    return refused;
+  }
+
   // MySQL compares without spaces at the end, also in this collation.
   Result<Done> check(std::string_view name, const CallLimits& limit)
   {
@@ -246,6 +264,8 @@ class MysqlBackend final : public Backend {
   const Tables m_tables;
   std::size_t m_longest_name = m_tables.are_shared ? longest_shared_name : longest_name;
   bool m_is_layout_checked = false;
+  bool m_asks_for_rights = false;  // with the next read
+  bool m_has_rights = false;       // as a read has found
   Connection m_connection;
 };
 

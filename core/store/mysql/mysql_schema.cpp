@@ -68,18 +68,6 @@ std::string create_tables(const Tables& tables)
 
 std::string add_columns(const Tables& tables) { return tables.are_shared ? on_tables(further_columns, tables) : ""; }
 
-std::string grant_sql(const Tables& tables, std::string_view user)
-{
-  const auto at = std::min(user.find('@'), user.size());
-  const std::string_view host = at == user.size() ? "%" : user.substr(at + 1);
-  std::string all;
-  for (const std::string* table : {&tables.lock, &tables.event, &tables.listener, &tables.message}) {
-    all += "grant select, insert, update, delete on " + *table + " to " + sql_text(user.substr(0, at)) + "@" +
-           sql_text(host) + ";\n";
-  }
-  return all;
-}
-
 }  // namespace
 
 Tables tables_for(std::string_view table)
@@ -114,11 +102,35 @@ std::string on_tables(std::string_view sql, const Tables& tables)
   return record::with_words(sql, words);
 }
 
+std::string grant_sql(const std::string& table, std::string_view user)
+{
+  const auto at = std::min(user.find('@'), user.size());
+  const std::string_view host = at == user.size() ? "%" : user.substr(at + 1);
+  return "grant select, insert, update, delete on " + table + " to " + sql_text(user.substr(0, at)) + "@" +
+         sql_text(host) + ";";
+}
+
+std::string grants_for(std::string_view error, const Tables& tables, std::string_view user)
+{
+  std::string all;
+  for (const std::string* table : {&tables.lock, &tables.event, &tables.listener, &tables.message}) {
+    const std::string name(last_part(*table));
+    if (error.find(name + "`") != std::string_view::npos || error.find(name + "'") != std::string_view::npos) {
+      all += (all.empty() ? "" : " ") + grant_sql(*table, user);
+    }
+  }
+  return all;
+}
+
 std::string create_sql(const Tables& tables) { return create_tables(tables) + add_columns(tables); }
 
 std::string rights_sql(const Tables& tables, std::string_view user)
 {
-  return create_tables(tables) + grant_sql(tables, user) + add_columns(tables);
+  std::string grants;
+  for (const std::string* table : {&tables.lock, &tables.event, &tables.listener, &tables.message}) {
+    grants += grant_sql(*table, user) + "\n";
+  }
+  return create_tables(tables) + grants + add_columns(tables);
 }
 
 }  // namespace rlock::mysql

@@ -31,6 +31,12 @@ std::string on_tables(std::string_view sql, const Tables& tables);
 // last, and may fail (1060) when they are there.
 std::string create_sql(const Tables& tables);
 
+// The rights on one table that a user needs.
+std::string grant_sql(const std::string& table, std::string_view user);
+
+// Those of the tables that an error of the server names: "`app`.`rlock_lock`", or, in MySQL, "'rlock_lock'".
+std::string grants_for(std::string_view error, const Tables& tables, std::string_view user);
+
 // What an administrator runs in the database, so that `user` needs no right to create tables. `user`: "deploy", which means from any
 // host, or "deploy@10.0.0.%".
 std::string rights_sql(const Tables& tables, std::string_view user);

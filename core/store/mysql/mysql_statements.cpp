@@ -147,6 +147,24 @@ std::string read_sql(std::string_view name, const Tables& tables)
          " from {listener} l where l.name = " + sql_text(name) + " and " + is_alive("l.listener");
 }
 
+// rlock deletes no row of a shared table of locks. Each INSERT has the columns that have no default.
+std::string try_rights_sql(const Tables& tables)
+{
+  const std::string faces = tables.are_shared ? ", locked_by, lock_until, locked_at" : "";
+  const std::string face_values = tables.are_shared ? ", '', utc_timestamp(3), utc_timestamp(3)" : "";
+  const std::string nowhere = " from dual where false;";
+  return "update {lock} l, {event} e, {listener} n, {message} m set l.{version} = l.{version}, e.entry = e.entry, "
+         "n.name = n.name, m.body = m.body where false;"
+         "delete " +
+         std::string(tables.are_shared ? "" : "l, ") +
+         "e, n, m from {lock} l, {event} e, {listener} n, {message} m where false;"
+         "insert into {lock} (name, {version}, {record}" +
+         faces + ") select '', 0, ''" + face_values + nowhere +
+         "insert into {event} (name, id, entry) select '', 0, ''" + nowhere +
+         "insert into {listener} (listener, name, channel, started) select 0, '', '', utc_timestamp(6)" + nowhere +
+         "insert into {message} (listener, channel, body, sent) select 0, '', '', utc_timestamp(6)" + nowhere;
+}
+
 std::string commit_sql(std::string_view name, const Version& version, const std::string& next, const Change& change,
                        const Tables& tables)
 {

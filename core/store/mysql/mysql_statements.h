@@ -24,6 +24,9 @@ enum ReadColumn : std::size_t {
 };
 std::string read_sql(std::string_view name, const Tables& tables);
 
+// Statements that change nothing and answer with no row, and of which one is refused where the user lacks a right.
+std::string try_rights_sql(const Tables& tables);
+
 // All in one packet, so that a client that is stopped holds no row of a transaction that waits for it. Answers with "1" if `next` has
 // been written, and, where there are messages, with the listeners to wake.
 std::string commit_sql(std::string_view name, const record::Version& version, const std::string& next,

@@ -155,13 +155,23 @@ class PostgresBackend final : public Backend {
   Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
   {
     const std::array parameters{Parameter{std::string(name)}};
-    const auto rows = ask(m_read, parameters, limit);
+    const bool asks_for_rights = std::exchange(m_asks_for_rights, false);
+    const auto rows =
+        ask(asks_for_rights ? read_sql(m_tables, rights_columns_sql(m_tables)) : m_read, parameters, limit);
     if (!rows) {
       return rows.error();
     }
-    if (rows->count() != 1 || rows->columns() != (m_tables.are_shared ? read_end_type + 1 : read_channels + 1)) {
+    const int columns = m_tables.are_shared ? read_end_type + 1 : read_channels + 1;
+    constexpr int columns_of_rights = 2;
+    if (rows->count() != 1 || rows->columns() != columns + (asks_for_rights ? columns_of_rights : 0)) {
       m_connection.drop();
       return Error{ErrorCode::internal, m_connection.where() + " answered nonsense (is it PostgreSQL?)"};
+    }
+    if (asks_for_rights) {
+      if (const std::string missing = rows->text(0, columns); !missing.empty()) {
+        return lacks(missing, rows->text(0, columns + 1));
+      }
+      m_has_rights = true;
     }
     return m_tables.are_shared ? shared_snapshot(*rows) : own_snapshot(*rows);
   }
@@ -232,6 +242,8 @@ class PostgresBackend final : public Backend {
     return erased ? Result(Done{}) : Result<Done>(erased.error());
   }
 
+  void ask_for_rights() override { m_asks_for_rights = !m_has_rights; }
+
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override
   {
     return postgres::check_server(m_connection, m_spec, m_tables, m_clock, limit);
@@ -242,6 +254,12 @@ class PostgresBackend final : public Backend {
 
  private:
   enum ReadColumn { read_time, read_version, read_record, read_channels, read_end, read_holder, read_end_type };
+
+  [[nodiscard]] Error lacks(const std::string& rights, const std::string& user) const
+  {
+    return {ErrorCode::refused, m_connection.where() + ": the user " + printable(user) + " lacks " + printable(rights) +
+                                    " (run: " + printable(grant_sql(m_tables, user)) + ")"};
+  }
 
   static Snapshot own_snapshot(const Rows& rows)
   {
@@ -317,6 +335,8 @@ class PostgresBackend final : public Backend {
   std::unique_ptr<Rng> m_rng;
   const Tables m_tables;
   const std::string m_read;
+  bool m_asks_for_rights = false;  // with the next read
+  bool m_has_rights = false;       // as a read has found
   const std::string m_insert;
   const std::string m_update;
   std::shared_ptr<Connection> m_shared;  // with the listeners

@@ -47,7 +47,7 @@ std::string on_tables(std::string_view sql, const Tables& tables)
 }
 
 // statement_timestamp() is the time at which the server got the statement: not before the sending, and not after the snapshot.
-std::string read_sql(const Tables& tables)
+std::string read_sql(const Tables& tables, const std::string& more_columns)
 {
   const std::string own = "r.version, r.record";
   const std::string shared = "coalesce(r.rlock_version, case when r.name is not null then 0 end), r.rlock_record";
@@ -55,12 +55,30 @@ std::string read_sql(const Tables& tables)
       ", (extract(epoch from r.lock_until at time zone 'UTC') * 1000000)::bigint, r.locked_by::text, "
       "(select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = '{lock}'::regclass and "
       "a.attname = 'lock_until')";
-  return on_tables("select (extract(epoch from statement_timestamp()) * 1000000)::bigint, " +
-                       (tables.are_shared ? shared : own) +
-                       ", (select string_agg(l.channel, E'\\n' order by l.channel collate \"C\") from {listener} l "
-                       "where l.name = $1 and {alive})" +
-                       (tables.are_shared ? face : "") + " from (select 1) one left join {lock} r on r.name = $1",
-                   tables);
+  return on_tables(
+      "select (extract(epoch from statement_timestamp()) * 1000000)::bigint, " + (tables.are_shared ? shared : own) +
+          ", (select string_agg(l.channel, E'\\n' order by l.channel collate \"C\") from {listener} l "
+          "where l.name = $1 and {alive})" +
+          (tables.are_shared ? face : "") + more_columns + " from (select 1) one left join {lock} r on r.name = $1",
+      tables);
+}
+
+// A right on columns alone may be enough. rlock deletes no row of a shared table of locks.
+std::string rights_columns_sql(const Tables& tables)
+{
+  std::string missing;
+  for (const std::string* table : {&tables.lock, &tables.event, &tables.listener}) {
+    for (const std::string_view right : {"select", "insert", "update", "delete"}) {
+      const bool is_of_rows = right == "delete";
+      if (is_of_rows && tables.are_shared && table == &tables.lock) {
+        continue;
+      }
+      missing += std::string(", case when not ") +
+                 (is_of_rows ? "has_table_privilege('" : "has_any_column_privilege('") + *table + "', '" +
+                 std::string(right) + "') then '" + std::string(right) + " on " + *table + "' end";
+    }
+  }
+  return ", concat_ws(', '" + missing + "), current_user::text";
 }
 
 bool keeps_milliseconds(std::string_view type)

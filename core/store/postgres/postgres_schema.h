@@ -28,7 +28,10 @@ std::string on_tables(std::string_view sql, const Tables& tables);
 
 // $1 the name → time in microseconds, version, record, channels; for a shared table also the end in microseconds, the holder, and
 // the type of the end.
-std::string read_sql(const Tables& tables);
+std::string read_sql(const Tables& tables, const std::string& more_columns = "");
+
+// Two more columns of the read: the rights that this user lacks, as "update on rlock_lock, delete on rlock_event", and its name.
+std::string rights_columns_sql(const Tables& tables);
 
 // Whether the type of the end is one that ShedLock's documentation names, and does not round an end to another millisecond.
 bool keeps_milliseconds(std::string_view type);

@@ -420,6 +420,9 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
     return Error{ErrorCode::config, "--format " + std::string(name_of(request.beside)) +
                                         ": this store has no such clients (leave out --format)"};
   }
+  if (request.script.name.ends_with("_acquire")) {
+    m_backend->ask_for_rights();
+  }
   return execute({.lock = *lock,
                   .script = &request.script,
                   .keys = Words(request.keys.begin(), request.keys.end()),

@@ -76,6 +76,9 @@ TEST_CASE("mariadb shared table: without rlock's columns it is 78, and what acl 
   CHECK(refused.code == 78);
   CHECK_MESSAGE(has(refused.err, "run what rlock acl prints"), refused.err);
   CHECK(has(shared.run({"doctor"}).out, "has no columns of rlock"));
+  const Finished listed = shared.run({"list"});
+  CHECK(listed.code == 78);
+  CHECK_MESSAGE(has(listed.err, "run what rlock acl prints"), listed.err);
   CHECK(column_count(shared.server) == "4\n");
   shared.add_columns();
   shared.add_columns();

@@ -187,9 +187,10 @@ std::string touch_sql(std::string_view name, const std::string& version, const T
                    ") on duplicate key update {version} = values({version});";
 }
 
+// rlock's column stands there so that a table without it is refused, as by a read.
 std::string held_sql(const Tables& tables)
 {
-  return tables.are_shared ? "select name from {lock} where lock_until > utc_timestamp(6) order by name"
+  return tables.are_shared ? "select name, {version} from {lock} where lock_until > utc_timestamp(6) order by name"
                            : "select name from {lock} where locked_by is not null and (lock_until is null or "
                              "lock_until > utc_timestamp(6)) order by name";
 }

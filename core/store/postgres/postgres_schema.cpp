@@ -119,11 +119,13 @@ with w as (update {lock} set version = $2::bigint, record = $3, locked_by = $4, 
                    tables);
 }
 
+// rlock's column stands there so that a table without it is refused, as by a read.
 std::string held_sql(const Tables& tables)
 {
-  return on_tables(tables.are_shared ? "select name::text from {lock} where lock_until > {now} order by name::text"
-                                     : "select name from {lock} where locked_by is not null and (lock_until is null or "
-                                       "lock_until > statement_timestamp()) order by name",
+  return on_tables(tables.are_shared
+                       ? "select name::text, rlock_version from {lock} where lock_until > {now} order by 1"
+                       : "select name from {lock} where locked_by is not null and (lock_until is null or "
+                         "lock_until > statement_timestamp()) order by name",
                    tables);
 }
 

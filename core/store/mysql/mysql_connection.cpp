@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -208,6 +210,23 @@ Error Connection::refuse_read_only()
   return {ErrorCode::server_not_ready, m_spec.url + ": the server is read-only (name the primary server)"};
 }
 
+// libmariadb takes no notice of a file of options that it cannot read, and would connect as another user.
+Result<Done> Connection::check_files() const
+{
+  for (const std::string* file : {&m_spec.defaults_file, &m_spec.ssl_ca, &m_spec.ssl_cert, &m_spec.ssl_key}) {
+    if (file->empty()) {
+      continue;
+    }
+    struct stat found = {};
+    const bool is_there = ::access(file->c_str(), R_OK) == 0 && ::stat(file->c_str(), &found) == 0;
+    if (!is_there || S_ISDIR(found.st_mode)) {
+      return Error{ErrorCode::config,
+                   m_spec.url + ": cannot read " + printable(*file) + ": " + os_text(is_there ? EISDIR : errno)};
+    }
+  }
+  return Done{};
+}
+
 // Each host gets its part of the time that is left.
 Result<Done> Connection::connect(const CallLimits& limit)
 {
@@ -216,6 +235,9 @@ Result<Done> Connection::connect(const CallLimits& limit)
     return library.error();
   }
   m_lib = *library;
+  if (const auto readable = check_files(); !readable) {
+    return readable;
+  }
   Result<Done> connected = Done{};
   auto hosts_left = static_cast<int>(m_spec.hosts.size());
   for (const HostPort& host : m_spec.hosts) {

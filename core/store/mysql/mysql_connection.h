@@ -74,6 +74,7 @@ class Connection {
 
   Result<Done> connect(const CallLimits& limit);
   Result<Done> connect_to(const HostPort& host, const CallLimits& limit);
+  [[nodiscard]] Result<Done> check_files() const;
   Result<Done> check_session(const CallLimits& limit);
   void set_options(const HostPort& host) const;
   void resume();                       // after the descriptor became ready

@@ -222,10 +222,33 @@ class MysqlBackend final : public Backend {
     const auto once = [&] { return m_connection.ask(sql, limit); };
     const auto is_missing = [&] { return record::is_table_missing(m_connection.refusal(), m_tables.are_shared); };
     if (m_spec.creates_tables) {
-      return record::ask_with_tables(once, is_missing, [&] { return m_connection.ask(create_sql(m_tables), limit); });
+      return record::ask_with_tables(once, is_missing, [&] { return make_tables(limit); });
     }
     auto answer = once();
     return !answer && is_missing() ? record::not_prepared(m_connection.where(), m_spec.table) : std::move(answer);
+  }
+
+  // A statement that makes a table cannot be taken back: no table is made beside one of another program. The layout of a shared one
+  // has been checked.
+  Result<Answer> make_tables(const CallLimits& limit)
+  {
+    if (!m_tables.are_shared) {
+      const auto found = m_connection.ask(
+          "select count(*), coalesce(sum(column_name in ('name', 'version', 'record', 'locked_by', 'lock_until', "
+          "'forget_at')), 0) from information_schema.columns where table_schema = {schema} and table_name = "
+          "{lock_name}",
+          limit);
+      if (!found) {
+        return found.error();
+      }
+      constexpr std::int64_t own_columns = 6;
+      const Row& counts = found->front().front();
+      if (number_of(counts[0].value_or("")) > 0 && number_of(counts[1].value_or("")) < own_columns) {
+        return Error{ErrorCode::config, m_connection.where() + ": the table " + m_tables.lock +
+                                            " is there, and is not rlock's (use another database)"};
+      }
+    }
+    return m_connection.ask(create_sql(m_tables), limit);
   }
 
   // The first column of all rows.

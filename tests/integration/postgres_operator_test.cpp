@@ -64,3 +64,29 @@ TEST_CASE("postgres bench: it leaves no row")
   CHECK(run_at(server.url(), {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
   CHECK(rows_left(server) == "0\n");
 }
+
+TEST_CASE("postgres doctor: what keeps it from connecting comes with what to do")
+{
+  const PostgresServer server({"default_transaction_read_only=on"});
+  const Finished read_only = run_at(server.url(), {"doctor"});
+  CHECK(read_only.code == 69);
+  CHECK_MESSAGE(has(read_only.out, "→ name the primary server"), read_only.out);
+}
+
+TEST_CASE("postgres doctor: a synchronous standby that is not there, and a foreign table of locks, are named")
+{
+  const PostgresServer server;
+  (void)server.sql("create table rlock_lock(id int)");
+  const Finished foreign = run_at(server.url(), {"doctor"});
+  CHECK(foreign.code == 1);
+  CHECK_MESSAGE(has(foreign.out, "fail     tables        a table rlock_lock is there, and is not rlock's"),
+                foreign.out);
+  (void)server.sql("drop table rlock_lock");
+  CHECK(run_at(server.url(), {"doctor"}).code == 0);
+  (void)server.sql("alter system set synchronous_standby_names = 'nosuch'");
+  (void)server.sql("select pg_reload_conf()");
+  wait_until([&] { return server.sql("show synchronous_standby_names") == "nosuch\n"; }, "the setting counts");
+  const Finished alone = run_at(server.url(), {"doctor", "--server-timeout", "1s"});
+  CHECK(alone.code == 1);
+  CHECK_MESSAGE(has(alone.out, "synchronous_standby_names names a standby that is not connected"), alone.out);
+}

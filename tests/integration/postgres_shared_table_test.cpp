@@ -55,6 +55,11 @@ TEST_CASE("postgres shared table: without rlock's columns it is 78, and what acl
   const Finished refused = shared.run(try_lock("k"));
   CHECK(refused.code == 78);
   CHECK_MESSAGE(has(refused.err, "run what rlock acl prints"), refused.err);
+  const Finished listed = shared.run({"list"});
+  CHECK(listed.code == 78);
+  CHECK_MESSAGE(has(listed.err, "run what rlock acl prints"), listed.err);
+  CHECK(shared.run({"list", "-o", "prometheus"}).code == 78);
+  CHECK_MESSAGE(has(shared.run({"doctor"}).out, "shedlock has no columns of rlock"), shared.run({"doctor"}).out);
   CHECK(shared.server.sql("select count(*) from information_schema.columns where table_name = 'shedlock'") == "4\n");
   shared.add_columns();
   CHECK(shared.run(try_lock("k")).code == 0);

@@ -15,8 +15,8 @@ namespace {
 ServerFacts good()
 {
   ServerFacts facts;
-  facts.columns = {"150008", "15.8", "f", "on", "on", "on", "",  "UTF8", "100",    "7",     "0",
-                   "0",      "0",    "t", "f",  "",   "3",  "3", "t",    "public", "deploy"};
+  facts.columns = {"150008", "15.8", "f", "on", "on", "on", "",  "UTF8",   "100",    "7",     "0", "0",
+                   "0",      "t",    "f", "",   "3",  "3",  "t", "public", "deploy", "rlock", "0"};
   return facts;
 }
 
@@ -67,6 +67,8 @@ TEST_CASE("postgres doctor: what makes a server unfit, each by its own check")
       {uses_tls, "f", "encryption", CheckStatus::warn},
       {tables_permitted, "2", "tables", CheckStatus::fail},
       {tables_there, "0", "tables", CheckStatus::ok},
+      {lock_table, "other", "tables", CheckStatus::fail},
+      {standby_names, "b", "replicas", CheckStatus::fail},
   };
   for (const Row& row : rows) {
     const ServerFacts facts = with(row.column, row.value);
@@ -101,6 +103,22 @@ TEST_CASE("postgres doctor: facts that depend on each other")
   CHECK(finding(local_commits, "persistence").status == CheckStatus::ok);
   local_commits.columns[standby_names] = "b";
   CHECK(finding(local_commits, "persistence").status == CheckStatus::warn);
+
+  ServerFacts waits = with(standby_names, "ANY 2 (a1, b, c)");
+  waits.columns[synchronous_replicas] = "1";
+  CHECK(finding(waits, "replicas").found ==
+        "synchronous_standby_names names a standby that is not connected: 1 of 2 are, and no commit ends");
+  waits.columns[synchronous_replicas] = "2";
+  CHECK(finding(waits, "replicas").status == CheckStatus::ok);
+  waits.columns[hidden_replicas] = "2";
+  waits.columns[synchronous_replicas] = "0";
+  CHECK(finding(waits, "replicas").status == CheckStatus::unknown);
+
+  ServerFacts shared = with(lock_table, "other");
+  shared.tables = tables_for("jobs.shedlock");
+  CHECK(finding(shared, "tables").status == CheckStatus::ok);
+  shared.creates_tables = false;
+  CHECK(finding(shared, "tables").found == "jobs.shedlock has no columns of rlock");
 
   ServerFacts pooled = good();
   pooled.is_woken = false;

@@ -65,9 +65,13 @@ Finding version(const ServerFacts& facts)
 
 Finding tables_are_there(const ServerFacts& facts)
 {
+  const auto& found_columns = facts.layout.columns;
+  if (!facts.are_shared && !found_columns.empty() && !found_columns.contains("forget_at")) {
+    return fail("tables", "a table rlock_lock is there, and is not rlock's", "use another database");
+  }
   if (facts.tables.size() != table_count) {
     return facts.creates_tables ? ok("tables", "the first lock makes them, in the database " + facts.database)
-                                : fail("tables", "they are not there, and the URL forbids to make them",
+                                : fail("tables", "they are not all there, and the URL does not let rlock make them",
                                        "run what rlock acl prints, or give create=yes once");
   }
   for (const auto& [name, engine] : facts.tables) {

@@ -36,7 +36,10 @@ select current_setting('server_version_num'), current_setting('server_version'),
   (select count(id) from t),
   (select count(*) from t where has_table_privilege(id, 'select') and has_table_privilege(id, 'insert')
      and has_table_privilege(id, 'update') and has_table_privilege(id, 'delete')),
-  has_schema_privilege((select id from s), 'create'), (select id::regnamespace from s), current_user)";
+  has_schema_privilege((select id from s), 'create'), (select id::regnamespace from s), current_user,
+  case when to_regclass('{lock}') is null then 'none' when (select count(*) from pg_attribute where
+    attrelid = to_regclass('{lock}') and attname in ('{version}', '{record}') and not attisdropped) = 2 then 'rlock' else 'other' end,
+  (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')))";
 
 // The schema of the tables, as SQL, where it stands in their names.
 std::string schema_of(const Tables& tables)
@@ -74,9 +77,25 @@ Finding role(const ServerFacts& facts)
                                : ok("role", "primary");
 }
 
+// Of the table of the locks, where it has no columns of rlock.
+Finding other_table(const ServerFacts& facts)
+{
+  std::string name = facts.tables.lock;
+  std::erase(name, '"');
+  if (!facts.tables.are_shared) {
+    return fail("tables", "a table " + name + " is there, and is not rlock's", "use another schema or database");
+  }
+  return facts.creates_tables
+             ? ok("tables", "the first lock adds rlock's columns to " + name)
+             : fail("tables", name + " has no columns of rlock", "run what rlock acl prints, or give create=yes once");
+}
+
 Finding tables(const ServerFacts& facts)
 {
   const std::string user = facts.text(user_name);
+  if (facts.text(lock_table) == "other") {
+    return other_table(facts);
+  }
   if (facts.number(tables_there) == table_count) {
     return facts.number(tables_permitted) == table_count
                ? ok("tables", "they are there, in the schema " + facts.text(schema_name))
@@ -84,7 +103,7 @@ Finding tables(const ServerFacts& facts)
                       "run: " + grant_sql(facts.tables, user));
   }
   if (!facts.creates_tables) {
-    return fail("tables", "they are not there, and the URL forbids to make them",
+    return fail("tables", "they are not there, and the URL does not let rlock make them",
                 "run what rlock acl prints, or give create=yes once");
   }
   return facts.is(may_create)
@@ -113,11 +132,35 @@ Finding persistence(const ServerFacts& facts)
              : ok("persistence", "fsync is on, synchronous_commit is " + setting);
 }
 
+// How many standbys a commit waits for: "FIRST 2 (a, b)", "ANY 2 (a, b)", "2 (a, b)", or the first one of "a, b".
+std::int64_t awaited_standbys(const ServerFacts& facts)
+{
+  const std::string& names = facts.text(standby_names);
+  if (names.empty() || facts.text(synchronous_commit) == "local") {
+    return 0;
+  }
+  const auto list = names.find('(');
+  const auto digits = names.find_first_of("0123456789");
+  std::int64_t count = 1;
+  if (list != std::string::npos && digits < list) {
+    std::from_chars(names.data() + digits, names.data() + names.size(), count);
+  }
+  return count;
+}
+
 Finding replicas(const ServerFacts& facts)
 {
   const std::int64_t all = facts.number(replica_count);
   const std::int64_t late = facts.number(asynchronous_replicas);
   const std::int64_t hidden = facts.number(hidden_replicas);
+  if (const std::int64_t awaited = awaited_standbys(facts);
+      hidden == 0 && facts.number(synchronous_replicas) < awaited) {
+    return fail("replicas",
+                "synchronous_standby_names names a standby that is not connected: " +
+                    std::to_string(facts.number(synchronous_replicas)) + " of " + std::to_string(awaited) +
+                    " are, and no commit ends",
+                "start that standby, or correct synchronous_standby_names");
+  }
   if (late > 0) {
     return warn("replicas", std::to_string(late) + " asynchronous: one that takes over may not have heard of a lock",
                 "set synchronous_standby_names, and fail over to a synchronous one; let the resource compare "

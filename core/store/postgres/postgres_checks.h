@@ -38,6 +38,8 @@ enum Column : std::uint8_t {
   may_create,
   schema_name,
   user_name,
+  lock_table,            // "none", "rlock" (it has the columns of rlock) or "other"
+  synchronous_replicas,  // that are connected
   column_count,
 };
 

@@ -35,13 +35,14 @@ Tables tables_for(std::string_view table)
 
 std::string on_tables(std::string_view sql, const Tables& tables)
 {
-  const std::array<record::SqlWord, 6> words{{
+  const std::array<record::SqlWord, 7> words{{
       {"{lock}", tables.lock},
       {"{event}", tables.event},
       {"{listener}", tables.listener},
       {"{alive}", alive},
       {"{now}", now},
       {"{version}", tables.are_shared ? "rlock_version" : "version"},
+      {"{record}", tables.are_shared ? "rlock_record" : "record"},
   }};
   return record::with_words(sql, words);
 }

@@ -24,6 +24,7 @@ Tables tables_for(std::string_view table);
 //   {alive}    whether the row l of the table of listeners is that of a living client
 //   {now}      the time of the statement, as ShedLock stores times
 //   {version}  the column with the version
+//   {record}   the column with the record
 std::string on_tables(std::string_view sql, const Tables& tables);
 
 // $1 the name → time in microseconds, version, record, channels; for a shared table also the end in microseconds, the holder, and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/rules.h"
 
+#include "base/wait.h"
 #include "net/codec.h"
 
 namespace rlock {
@@ -36,6 +37,19 @@ doctor::Diagnosis reach(const Facts& facts)
   }
 }
 
+// The Error of a store may say at its end, in parentheses, what to do.
+doctor::Diagnosis reach_store(const Facts& facts)
+{
+  doctor::Diagnosis diagnosis = reach(facts);
+  const auto begin = diagnosis.found.rfind(" (");
+  if (facts.failure && diagnosis.found.ends_with(')') && !diagnosis.found.ends_with(raise_timeout) &&
+      begin != std::string::npos) {
+    diagnosis.advice = diagnosis.found.substr(begin + 2, diagnosis.found.size() - begin - 3);
+    diagnosis.found.resize(begin);
+  }
+  return diagnosis;
+}
+
 }  // namespace
 
 std::vector<Finding> check_server(const Facts& facts, Millis ttl)
@@ -54,7 +68,7 @@ std::vector<Finding> check_server(const Facts& facts, Millis ttl)
 
 std::vector<Finding> check_store(const Facts& facts, const std::vector<Finding>& of_store)
 {
-  std::vector<Finding> findings{doctor::finding_of("reach", reach(facts))};
+  std::vector<Finding> findings{doctor::finding_of("reach", reach_store(facts))};
   if (facts.failure) {
     return findings;
   }

@@ -103,3 +103,31 @@ TEST_CASE("mariadb acl: a right that only the end of a run needs is missed befor
   (void)server.sql(all);
   CHECK(run_at(url, {"run", "-k", "k", "--", "true"}).code == 0);
 }
+
+TEST_CASE("mariadb: no table is made beside one of another program, and the doctor says so")
+{
+  const MariadbServer server;
+  (void)server.sql("create table rlock_lock(id int)");
+  const Finished end = run_at(server.url(), {"run", "-k", "k", "--", "true"});
+  CHECK(end.code == 78);
+  CHECK_MESSAGE(has(end.err, "is not rlock's (use another database)"), end.err);
+  CHECK(server.sql("show tables") == "rlock_lock\n");
+  const Finished doctor = run_at(server.url(), {"doctor"});
+  CHECK(doctor.code == 1);
+  CHECK_MESSAGE(!has(doctor.out, "the first lock makes them"), doctor.out);
+  CHECK(server.sql("show tables") == "rlock_lock\n");
+}
+
+TEST_CASE("mariadb: files that the URL names and that cannot be read are 78 at once")
+{
+  const MariadbServer server;
+  for (const std::string file : {"defaults-file=/nowhere/my.cnf", "defaults-file=/tmp", "ssl-ca=/nowhere/ca.pem",
+                                 "ssl-cert=/nowhere/cert.pem", "ssl-key=/nowhere/key.pem"}) {
+    CAPTURE(file);
+    const Finished end =
+        run_at(server.url("", file), {"run", "--wait-server", "1m", "-k", "k", "--", "echo", "the-job-ran"});
+    CHECK_MESSAGE(end.code == 78, end.err);
+    CHECK(end.out.empty());
+    CHECK_MESSAGE(has(end.err, file.substr(file.find('=') + 1)), end.err);
+  }
+}

@@ -241,3 +241,20 @@ TEST_CASE(
             .empty());
   check_granted(url);
 }
+
+TEST_CASE("postgres refusals: what libpq or the URL has wrong is 78 at once, also with --wait-server")
+{
+  const PostgresServer server({}, true);
+  const Words waits{"-k", "k", "--wait-server", "1m"};
+  for (const auto& [parameter, says] :
+       {std::pair("sslmode=bogus", "invalid sslmode value"), std::pair("port=notaport", "invalid "),
+        std::pair("sslmode=verify-full&sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem"),
+        std::pair("service=nowhere", "definition of service")}) {
+    CAPTURE(parameter);
+    const bool is_port = std::string(parameter).starts_with("port");
+    check_refused(is_port ? "postgresql://postgres@127.0.0.1/postgres?" + std::string(parameter)
+                          : server.tcp_url("postgres", parameter),
+                  78, says, waits);
+  }
+  check_refused(server.url("postgres", "dbname=nowhere"), 69, "(create the database, or name another one)");
+}

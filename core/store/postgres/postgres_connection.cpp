@@ -29,6 +29,33 @@ bool is_about_client_certificate(std::string_view text)
          (has(" alert ") && (has("certificate") || has("unknown ca")));  // sent by the server
 }
 
+// What a connection that failed means, by a part of the text.
+struct TextRow {
+  std::string_view part;
+  ErrorCode code;
+  std::string_view advice;
+};
+constexpr auto failures = std::to_array<TextRow>({
+    {"session is read-only", ErrorCode::server_not_ready, " (name the primary server)"},
+    {"server is in hot standby mode", ErrorCode::server_not_ready, " (name the primary server)"},
+    {"too many clients already", ErrorCode::unreachable, " (raise max_connections, or end other clients)"},
+    {"remaining connection slots are reserved", ErrorCode::unreachable,
+     " (raise max_connections, or end other clients)"},
+    {"too many connections for", ErrorCode::unreachable, " (raise its limit, or end other clients)"},
+    {"could not match", ErrorCode::config, ""},  // so many hosts and so many ports
+    {"definition of service", ErrorCode::config, ""},
+    {"service file", ErrorCode::config, ""},
+    {"root certificate file", ErrorCode::config, ""},
+    {"certificate file", ErrorCode::config, ""},
+    {"private key file", ErrorCode::config, ""},
+    {"sslmode value", ErrorCode::config, ""},
+    {"weak sslmode", ErrorCode::config, ""},
+});
+
+// libpq refuses a value: it begins such a text with these words, and that of a server with the name of the server.
+constexpr std::string_view bad_value = "invalid ";
+constexpr std::string_view no_database = " (create the database, or name another one)";
+
 constexpr int oldest_version = 120'000;
 
 // An answer that has begun to arrive in time may be read for so much longer.
@@ -98,7 +125,20 @@ Error Connection::not_connected()
   if (!Fd(::open("/", O_RDONLY | O_CLOEXEC))) {
     return {ErrorCode::os, "cannot connect to " + m_spec.url + ": " + os_text(errno) + " (raise ulimit -n)"};
   }
-  return {is_login ? ErrorCode::refused : ErrorCode::unreachable, "cannot connect to " + m_spec.url + ": " + text};
+  const std::string said = "cannot connect to " + m_spec.url + ": " + text;
+  if (is_login) {
+    return {ErrorCode::refused, said};
+  }
+  if (text.starts_with(bad_value)) {
+    return {ErrorCode::config, said};
+  }
+  if (text.find("database \"") != std::string::npos && text.ends_with("does not exist")) {
+    return {ErrorCode::unreachable, said + std::string(no_database)};
+  }
+  const auto* const row =
+      std::ranges::find_if(failures, [&](const TextRow& each) { return text.find(each.part) != std::string::npos; });
+  return row == failures.end() ? Error{ErrorCode::unreachable, said}
+                               : Error{row->code, said + std::string(row->advice)};
 }
 
 // Each host gets its part of the time that is left: libpq itself would wait for one that answers nothing until the kernel gives up.

@@ -253,6 +253,16 @@ std::string label_of(const LockState& state)
                              : held + " of " + std::to_string(permits->limit) + " permits";
 }
 
+std::string show_hold(const LockState& state, const Colors& colors)
+{
+  if (!state.proven && !state.is_of_shedlock) {
+    return "data of another program, or its lock";
+  }
+  const std::string held = colors.paint(Style::yellow, "held");
+  return state.proven ? held + label_of(state)
+                      : held + " by " + holder_text(state.holders.front().owner, {}) + " (ShedLock)";
+}
+
 }  // namespace
 
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
@@ -279,12 +289,9 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Color
     return key + colors.paint(Style::green, "free") + "\n" + show_last_runs(state, now_ms) + show_once(state) +
            show_partial(state) + show_queue(state.waiting, now_ms);
   }
-  std::string text = key +
-                     (state.proven ? colors.paint(Style::yellow, "held") + label_of(state)
-                                   : std::string("data of another program, or its lock")) +
-                     "\n";
+  std::string text = key + show_hold(state, colors) + "\n";
   for (const Holder& holder : state.holders) {
-    text += show_holder(holder, state.proven, now_ms);
+    text += state.is_of_shedlock ? "" : show_holder(holder, state.proven, now_ms);
     text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";
   }
   text += line("ttl", show_ttl(state));

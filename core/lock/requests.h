@@ -57,7 +57,10 @@ struct LockState {
   bool agreed = false;                   // several servers have agreed on `fence`
   std::optional<OnceSuccess> once = std::nullopt;
   std::vector<PastRun> runs = {};  // the runs that are over, the last one first; empty unless asked for (RunHistory)
-  bool proven = true;              // a record of rlock, or the layout of Redisson, proves that the key is a lock
+  // A record of rlock, or the layout of Redisson, proves that the key is a lock.
+  bool proven = true;
+  // Not proven, but in a table or collection of ShedLock: held by a program that uses ShedLock.
+  bool is_of_shedlock = false;
   NativeFormat beside = NativeFormat::none;
 
   [[nodiscard]] bool held() const { return !holders.empty(); }

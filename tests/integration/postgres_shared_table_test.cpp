@@ -83,7 +83,8 @@ TEST_CASE("postgres shared table: the face says who holds the lock, in both dire
   const Finished busy = shared.run(try_lock("java"));
   CHECK(busy.code == 75);
   CHECK_MESSAGE(has(busy.err, "held by java"), busy.err);
-  CHECK(has(shared.run({"status", "java"}).out, "data of another program, or its lock"));
+  const Finished status = shared.run({"status", "java"});
+  CHECK_MESSAGE(has(status.out, "java: held by java (ShedLock)\n"), status.out);
   const Finished listed = shared.run({"list"});
   CHECK_MESSAGE(has(listed.out, "java"), listed.out);
   CHECK(has(shared.run({"list", "--json"}).out, R"("key":"java","held":true)"));

@@ -181,8 +181,12 @@ Result<Done> ScriptHost::erase(const LockName& lock, const CallLimits& limit)
 Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& limit)
 {
   const auto answer = ask(name, "", limit);
-  return answer ? Result(state_of(name, answer->kind, ScriptReply(answer->reply), spares_connections()))
-                : answer.error();
+  if (!answer) {
+    return answer.error();
+  }
+  LockState state = state_of(name, answer->kind, ScriptReply(answer->reply), spares_connections());
+  state.is_of_shedlock = !state.proven && m_host->has_only_locks();
+  return state;
 }
 
 // A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.

@@ -151,6 +151,13 @@ Error Connection::lost(const bson_error_t& why)
                         (why.domain == MONGOC_ERROR_CLIENT && why.code == MONGOC_ERROR_CLIENT_AUTHENTICATE);
   if (m_context.failure) {
     const std::string what = was_connected ? "lost the connection to " : "cannot reach ";
+    if (m_context.failure->late && m_spec.uses_tls && !m_context.was_heard) {
+      return {.code = ErrorCode::unreachable,
+              .text = what + m_spec.url +
+                      ": no answer to the beginning of TLS in time (see that the server has TLS, or raise "
+                      "--server-timeout)",
+              .late = true};
+    }
     return {.code = m_context.failure->code,
             .text = what + m_spec.url + ": " + m_context.failure->text,
             .was_there = was_connected,
@@ -206,6 +213,7 @@ Result<ServerFacts> Connection::connect(const CallLimits& limit)
   }
   m_context.clock = m_clock;
   m_context.process = ::getpid();
+  m_context.was_heard = false;
   m_client = lib().mongoc_client_new_from_uri_with_error(uri.get(), &why);
   if (m_client == nullptr) {
     return lost(why);

@@ -115,6 +115,7 @@ ssize_t read_parts(mongoc_stream_t* stream, mongoc_iovec_t* parts, std::size_t c
     message.msg_iovlen = left.size();
     const ssize_t got = ::recvmsg(socket.fd.get(), &message, 0);
     if (got > 0) {
+      socket.context->was_heard = true;
       all += static_cast<std::size_t>(got);
       left = rest_of(left, static_cast<std::size_t>(got));
     } else if (got == 0) {

@@ -27,6 +27,7 @@ struct StreamContext {
   const CallLimits* limit = nullptr;  // of the call that is under way; nullptr: there is none, so no answer is read
   pid_t process = 0;                  // that made the client: another process must not write to its sockets
   std::optional<Error> failure = std::nullopt;  // why a socket failed last
+  bool was_heard = false;                       // a server has sent something since the client was made
   std::vector<OpenStream> open = {};            // in the order in which they were opened
 };
 

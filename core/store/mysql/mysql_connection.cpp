@@ -119,6 +119,20 @@ Error Connection::late(Instant since, const CallLimits& limit)
   return no_answer_in_time(m_spec.url + " did not answer within " + elapsed(*m_clock, since, limit));
 }
 
+// A server of MySQL speaks first, and at once.
+Error Connection::late_login(Instant since, const CallLimits& limit)
+{
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  const bool is_connected = fd() >= 0 && ::getpeername(fd(), reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+  Error error = late(since, limit);
+  if (is_connected) {
+    error.text = m_spec.url + " accepted the connection, but completed no login within " +
+                 elapsed(*m_clock, since, limit) + " (see that it is MySQL or MariaDB, or raise --server-timeout)";
+  }
+  return error;
+}
+
 void Connection::set_options(const HostPort& host) const
 {
   const auto set = [this](mysql_option option, const std::string& text) {
@@ -171,7 +185,7 @@ Result<Done> Connection::connect_to(const HostPort& host, const CallLimits& limi
     switch (wait_for(fd(), poll_events(awaited), *m_clock, limit)) {
       case Waited::ready: break;
       case Waited::stopped: drop(); return interrupted();
-      case Waited::late: return late(start, limit);
+      case Waited::late: return late_login(start, limit);
     }
     awaited = step([&] { return m_lib->mysql_real_connect_cont(&connected, m_mysql, awaited); });
   }

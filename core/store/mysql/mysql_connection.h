@@ -82,6 +82,7 @@ class Connection {
   void take_rows();
   Error failed();
   Error late(Instant since, const CallLimits& limit);
+  Error late_login(Instant since, const CallLimits& limit);
 
   ConnectionSpec m_spec;
   Tables m_tables;

@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 set(CPACK_PACKAGE_NAME rlock)
 set(CPACK_PACKAGE_VENDOR "the rlock authors")
 set(CPACK_PACKAGE_CONTACT "the rlock authors <rlock@users.noreply.github.com>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a distributed lock on Redis")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a distributed lock on Redis or a database")
 set(CPACK_PACKAGE_DESCRIPTION
 "rlock runs a job on one machine at a time. It takes a lock on a Redis server,
 runs the job, renews the lock while the job runs, and releases it when the job
@@ -26,7 +26,7 @@ set(CPACK_DEBIAN_PACKAGE_HOMEPAGE $ENV{RLOCK_HOME})
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "redis-server | valkey-server, libssl3 | libssl3t64, libpq5, libmariadb3")
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
-set(CPACK_RPM_PACKAGE_SUMMARY "Run a command under a distributed lock on Redis")
+set(CPACK_RPM_PACKAGE_SUMMARY "Run a command under a distributed lock on Redis or a database")
 set(CPACK_RPM_PACKAGE_DESCRIPTION ${CPACK_PACKAGE_DESCRIPTION})
 set(CPACK_RPM_PACKAGE_URL $ENV{RLOCK_HOME})
 # Without these rpmbuild writes the time and the name of the host into the package.

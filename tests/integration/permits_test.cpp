@@ -59,7 +59,8 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
   const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
   const auto log = dir / "log";
-  const std::string job = "cd " + dir.string() + "; echo + >> log; until [ -e go ]; do sleep 0.02; done; echo - >> log";
+  const std::string job =
+      "cd " + dir.string() + "; echo + >> log; until [ -e go ]; do sleep 0.02; done; sleep 0.05; echo - >> log";
   std::vector<Process> crowd;
   for (int i = 0; i < jobs; ++i) {
     crowd.push_back(queue.start({"--permits", "5"}, {"sh", "-c", job}));

@@ -277,7 +277,7 @@ TEST_CASE("mongo changes: in a replica set a message wakes the listener to which
   MESSAGE("a message was heard after " << time.count() / rounds << " ms");
   CHECK(time < rounds * mongo::longest_pause / 2);
   // The stream was not given up for messages of which it did not tell.
-  wait_until([&] { return server.change_streams_waiting() == 1; }, "the stream goes on");
+  ear.listen_until([&] { return server.change_streams_waiting() == 1; }, "the stream goes on");
   CHECK(server.change_streams_opened() == 1);
 }
 

@@ -132,7 +132,7 @@ public class ReplicaSet extends MemoryBackend {
   }
 
   public static void main(String[] words) throws Exception {
-    System.setProperty("io.netty.eventLoopThreads", "64");  // a getMore occupies one
+    System.setProperty("io.netty.eventLoopThreads", "256");  // a getMore occupies one, and each connection gets the next
     ReplicaSet backend = new ReplicaSet();
     backend.version(new MongoVersion() {  // it says at most 4.0, which rlock refuses
       public List<Integer> getVersionArray() { return List.of(4, 4, 0); }

@@ -286,10 +286,12 @@ TEST_CASE("mongo changes: in a replica set the runs of a line get the lock one a
   const MongoServer server({.has_change_streams = true});
   CHECK(has(run_rlock({"doctor", "-S", server.url()}).out, "ok       messages      a change stream wakes a waiter"));
   const auto order = home_dir() / "order";
+  const auto go = home_dir() / "go";
   std::vector<Process> runs;
   for (int i = 1; i <= 5; ++i) {
-    runs.push_back(start_rlock({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c",
-                                "echo " + std::to_string(i) + " >> " + order.string() + "; sleep 1.5"}));
+    const std::string line = "echo " + std::to_string(i) + " >> " + order.string() + "; until [ -e " + go.string() +
+                             " ]; do sleep 0.02; done";
+    runs.push_back(start_rlock({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", line}));
     const std::string state = i == 1 ? "\"held\":true" : "\"place\":" + std::to_string(i - 1);
     wait_until(
         [&] {
@@ -297,9 +299,10 @@ TEST_CASE("mongo changes: in a replica set the runs of a line get the lock one a
         },
         "it is in line");
   }
+  wait_until([&] { return server.change_streams_waiting() >= 3; }, "those in front have streams");
+  std::ofstream(go).flush();
   expect_ends(runs);
   CHECK(text_of(order) == "1\n2\n3\n4\n5\n");
-  CHECK(server.change_streams_opened() > 1);
 }
 
 TEST_CASE("mongo changes: a stream that tells of changes all the time does not keep the listener from answering")

@@ -66,7 +66,7 @@ short poll_events(int awaited)
 // tells whether the server is read-only, also for users who may write nevertheless.
 constexpr const char* session_sql =
     "set session sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, time_zone = '+00:00', "
-    "innodb_lock_wait_timeout = 2"
+    "innodb_lock_wait_timeout = 2, sql_safe_updates = 0"
     "/*M!100300 , idle_transaction_timeout = 2 */;"
     "set names utf8mb4 collate utf8mb4_bin;"
     "set session transaction isolation level read committed;"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator of MariaDB does with rlock: doctor, acl, bench.
+#include "support/hostile_server.h"
 #include "support/integration.h"
 #include "support/mariadb_fixture.h"
 #include "support/test.h"
@@ -130,4 +131,28 @@ TEST_CASE("mariadb: files that the URL names and that cannot be read are 78 at o
     CHECK(end.out.empty());
     CHECK_MESSAGE(has(end.err, file.substr(file.find('=') + 1)), end.err);
   }
+}
+
+TEST_CASE("mariadb: a server that sends no greeting is told from one that cannot be reached")
+{
+  const HostileServer silent([](std::uint16_t) { return says(""); });
+  const Finished end = run_at("mysql://u@127.0.0.1:" + std::to_string(silent.port()) + "/app",
+                              {"run", "--server-timeout", "500ms", "-k", "k", "--", "true"});
+  CHECK(end.code == 69);
+  CHECK_MESSAGE(has(end.err, "see that it is MySQL or MariaDB"), end.err);
+}
+
+TEST_CASE("mariadb doctor: what keeps it from connecting comes with what to do")
+{
+  const MariadbServer server;
+  (void)server.sql("create user bob@'%'; create database other");
+  const std::string url = server.url("bob");
+  const Finished refused = run_at(url, {"doctor"});
+  CHECK(refused.code == 77);
+  CHECK_MESSAGE(has(refused.out, "→ rlock acl prints the GRANT that rlock needs"), refused.out);
+  std::string nowhere = server.url();
+  nowhere.replace(nowhere.find("/app?"), 5, "/nowhere?");
+  const Finished missing = run_at(nowhere, {"doctor"});
+  CHECK(missing.code == 69);
+  CHECK_MESSAGE(has(missing.out, "→ create the database, or name another one"), missing.out);
 }

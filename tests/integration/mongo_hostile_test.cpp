@@ -155,3 +155,13 @@ TEST_CASE("mongo hostile: no server is 69, and a parameter that libmongoc does n
   CHECK(!has(unknown.err, "hunter2"));
   CHECK(run_rlock({"run", "--sync", "1", "-S", "mongodb://db/x", "-k", "k", "--", "true"}).code == 64);
 }
+
+TEST_CASE("mongo hostile: a server that does not answer to TLS is told from one that is slow")
+{
+  need_libmongoc();
+  const HostileServer silent([](std::uint16_t) { return says(""); });
+  const Finished end = run_rlock({"run", "-S", "mongodb://127.0.0.1:" + std::to_string(silent.port()) + "/app?tls=true",
+                                  "-k", "k", "--server-timeout", "1s", "--", "true"});
+  CHECK(end.code == 69);
+  CHECK_MESSAGE(has(end.err, "see that the server has TLS"), end.err);
+}

@@ -36,7 +36,7 @@ std::string ca(const Authority& authority) { return "sslrootcert=" + authority.f
 
 }  // namespace
 
-TEST_CASE("postgres tls: a server with the right certificate is accepted, any other is 69")
+TEST_CASE("postgres tls: a server with the right certificate is accepted, any other is 69, and no file is 78")
 {
   const Authority authority;
   const Authority other;
@@ -48,7 +48,7 @@ TEST_CASE("postgres tls: a server with the right certificate is accepted, any ot
   check_refused(url("sslmode=verify-ca&" + ca(other)), 69, "certificate verify failed");
   check_granted(url("sslmode=require"));
   check_refused(url("sslmode=disable"), 77, "no pg_hba.conf entry");
-  check_refused(url("sslmode=verify-full&sslrootcert=/nowhere"), 69, "does not exist");
+  check_refused(url("sslmode=verify-full&sslrootcert=/nowhere"), 78, "does not exist");
   const Finished doctor = run_rlock({"doctor", "-S", url("sslmode=require")});
   CHECK(has(doctor.out, "TLS"));
 }

@@ -129,7 +129,7 @@ TEST_CASE("mysql doctor: what makes a server unfit, each by its own check")
        "columns", CheckStatus::fail},
       {"type", [](ServerFacts& facts) { facts.layout.columns["lock_until"].type = "timestamp(6)"; }, "columns",
        CheckStatus::fail},
-      {"column", [](ServerFacts& facts) { facts.layout.columns.erase("forget_at"); }, "columns", CheckStatus::fail},
+      {"column", [](ServerFacts& facts) { facts.layout.columns.erase("lock_until"); }, "columns", CheckStatus::fail},
   };
   for (const Row& row : rows) {
     ServerFacts facts = good();

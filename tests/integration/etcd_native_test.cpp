@@ -252,7 +252,7 @@ TEST_CASE("etcd format: a holder whose contender is deleted, or whose lease is r
   bool revokes = false;
   SUBCASE("deleted") {}
   SUBCASE("revoked") { revokes = true; }
-  Process holder = line.start_rlock_run({"--ttl", "6s"}, {"sleep", "60"});
+  Process holder = line.start_rlock_run({"--ttl", "15s"}, {"sleep", "60"});  // a renewal in 5 s finds the loss
   line.await_contenders(1);
   const std::string contender = line.contenders().front();
   if (revokes) {

@@ -254,8 +254,9 @@ bool Listeners::tell_deletion(const std::string& key, std::int64_t revision, con
                               const CallLimits& limit)
 {
   bool is_told = false;
-  for (const auto& [source, locks] : m_listened) {
-    const bool listens = is_connected() && std::ranges::any_of(locks, [&](const auto& lock) {
+  for (const auto& listened : m_listened) {
+    const std::size_t source = listened.first;
+    const bool listens = is_connected() && std::ranges::any_of(listened.second, [&](const auto& lock) {
                            return lock.second.contains(message.channel);
                          });
     if (!listens) {

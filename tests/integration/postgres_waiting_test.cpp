@@ -217,11 +217,17 @@ TEST_CASE("postgres waiting: behind PgBouncer in session mode messages wake the 
 TEST_CASE("postgres waiting: crashes of the server during a queue lose no lock and no waiter")
 {
   PostgresServer server;
+  const auto go = home_dir() / "go";
+  const Words run{"run", "-k", "k", "--ttl", "10s"};
   std::vector<Process> all;
-  for (int i = 0; i < 8; ++i) {
-    all.push_back(start_on(server.url(), with_job({"run", "-k", "k", "--ttl", "10s"}, judged_job("0.3"))));
+  all.push_back(start_on(server.url(), with_job(run, job_until(go))));
+  wait_until_held(server.url());
+  constexpr int waiting = 7;
+  for (int i = 0; i < waiting; ++i) {
+    all.push_back(start_on(server.url(), with_job(run, judged_job("0.3"))));
   }
-  wait_until([&] { return has(run_on(server.url(), {"status", "--json", "k"}).out, "\"place\":4"); }, "a queue");
+  wait_until_waiting(server.url(), waiting);  // before its first answer a client would end with 69
+  std::ofstream(go).flush();
   for (int crash = 0; crash < 2; ++crash) {
     server.kill();
     server.start();

@@ -23,8 +23,8 @@ TEST_CASE("mongo changes: an answer is known when it is whole, and is that to th
   CHECK(received.document == document);
   CHECK(received.size == answer.size());
   CHECK(received_in(answer, 6).kind == Received::Kind::nonsense);
-  for (const std::size_t at :
-       {3, 4 + 8, 16, 20, 24}) {  // length, kind of message, flags, section, length of the document
+  // In the length, kind of message, flags, section, and length of the document.
+  for (const std::size_t at : {std::size_t{3}, std::size_t{12}, std::size_t{16}, std::size_t{20}, std::size_t{24}}) {
     std::string other = answer;
     other[at] = static_cast<char>(other[at] + 1);
     CHECK(received_in(other, 5).kind == Received::Kind::nonsense);

@@ -89,9 +89,11 @@ TEST_CASE("mariadb acl: a right that only the end of a run needs is missed befor
     return "grant select, insert, update, delete on " + table + " to 'bob'@'%';";
   };
   const std::string all = grant("rlock_lock") + grant("rlock_event") + grant("rlock_listener") + grant("rlock_message");
-  for (const auto& [right, table] :
+  for (const auto& lacking :
        {std::pair("insert", "rlock_message"), std::pair("delete", "rlock_event"), std::pair("delete", "rlock_lock"),
         std::pair("update", "rlock_lock"), std::pair("insert", "rlock_listener")}) {
+    const std::string right = lacking.first;
+    const std::string table = lacking.second;
     CAPTURE(table);
     (void)server.sql(all + "revoke " + right + " on " + table + " from bob@'%'");
     const Finished end = run_at(url, {"run", "-k", "k", "--", "echo", "the-job-ran"});

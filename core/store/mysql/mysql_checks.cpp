@@ -317,17 +317,17 @@ Finding shared_columns(const TableLayout& layout)
   }
   for (const std::string_view name : {"lock_until", "locked_at"}) {
     const std::string type = type_of(name);
-    const std::string column = layout.name + "." + std::string(name);
+    const std::string found = (layout.name + ".").append(name).append(" is ").append(type);
     const std::string change =
         "run: alter table " + layout.name + " modify " + std::string(name) + " datetime(3) not null";
     const auto digits = number_of(std::string_view(type).substr(std::min(type.find('(') + 1, type.size())));
     const bool is_timestamp = type.starts_with("timestamp");
     if ((!is_timestamp && !type.starts_with("datetime")) || digits < 3) {
-      return fail("columns", column + " is " + type + ", which has no milliseconds", change);
+      return fail("columns", found + ", which has no milliseconds", change);
     }
     if (is_timestamp && !layout.is_zone_utc) {
       return fail("columns",
-                  column + " is " + type +
+                  found +
                       ", whose meaning depends on the time zone of a session, and the "
                       "server's is not UTC",
                   change + ", while no lock is held, or set time_zone = '+00:00' at the server");

@@ -8,8 +8,8 @@
 // contender has the lease of a presence of its owner, so both end at once, and it is removed with the release. Its order in the
 // line is the fencing number.
 //
-// Why this is safe: nobody comes in front of a contender that is in the line, so whoever is first stays first until its contender is
-// gone. A holder whose contender is gone, or is not first, has lost the lock.
+// Why this is safe: no client can put a contender in front of one that is in the line. So the first contender stays the first until it
+// is removed or its lease ends. A holder whose contender is gone, or is not the first, has lost the lock.
 #pragma once
 
 #include <cstdint>

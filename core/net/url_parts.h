@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "base/clock.h"
+#include "base/defaults.h"
 #include "base/result.h"
 #include "net/endpoint.h"
 
@@ -71,6 +73,23 @@ std::string repeated_parameter(const UrlParts& parts, std::initializer_list<std:
 // Reads "host", "host:3306" or "[::1]:3306"; a port that is not given is 0. nullopt: it is none of them, or the port is not from 1
 // to 65535.
 std::optional<HostPort> host_port(std::string_view text);
+
+// Calls connect(host, limit) for one host after the other, until one connects, or refuses for a reason that another one would have as
+// well. Each gets its part of the time that is left, because a host that is off does not answer. `hosts`: at least one.
+template <typename Hosts, typename Connect>
+Result<Done> connect_in_turn(const Hosts& hosts, const Clock& clock, const CallLimits& limit, Connect connect)
+{
+  Result<Done> connected = Done{};
+  auto hosts_left = static_cast<int>(hosts.size());
+  for (const auto& host : hosts) {
+    const Instant now = clock.now();
+    connected = connect(host, CallLimits{now + (limit.deadline - now) / hosts_left--, limit.stop});
+    if (connected || !is_passing(connected.error().code) || limit.stop.requested()) {
+      break;
+    }
+  }
+  return connected;
+}
 
 // Whether the host of a URL is this one: no host, a path or an abstract name means a unix socket. The text of an address counts
 // only if it is one: 127.0.0.1.example is a name.

@@ -16,6 +16,7 @@
 #include "base/hex.h"
 #include "base/text.h"
 #include "base/wait.h"
+#include "net/url_parts.h"
 #include "store/mysql/mysql_errors.h"
 
 namespace rlock::mysql {
@@ -252,18 +253,8 @@ Result<Done> Connection::connect(const CallLimits& limit)
   if (const auto readable = check_files(); !readable) {
     return readable;
   }
-  Result<Done> connected = Done{};
-  auto hosts_left = static_cast<int>(m_spec.hosts.size());
-  for (const HostPort& host : m_spec.hosts) {
-    const Instant now = m_clock->now();
-    connected = connect_to(host, {now + (limit.deadline - now) / hosts_left--, limit.stop});
-    const bool is_elsewhere = !connected && (connected.error().code == ErrorCode::unreachable ||
-                                             connected.error().code == ErrorCode::server_not_ready);
-    if (!is_elsewhere || limit.stop.requested()) {
-      break;
-    }
-  }
-  return connected;
+  return connect_in_turn(m_spec.hosts, *m_clock, limit,
+                         [this](const HostPort& host, const CallLimits& share) { return connect_to(host, share); });
 }
 
 Error Connection::failed()

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/wait.h"
+#include "net/url_parts.h"
 
 namespace rlock::postgres {
 namespace {
@@ -152,18 +153,8 @@ Result<Done> Connection::connect(const CallLimits& limit)
   if (m_spec.hosts.empty()) {
     return connect_to({}, limit);
   }
-  Result<Done> connected = Done{};
-  auto hosts_left = static_cast<int>(m_spec.hosts.size());
-  for (const Host& host : m_spec.hosts) {
-    const Instant now = m_clock->now();
-    connected = connect_to(host, {now + (limit.deadline - now) / hosts_left--, limit.stop});
-    const bool is_elsewhere = !connected && (connected.error().code == ErrorCode::unreachable ||
-                                             connected.error().code == ErrorCode::server_not_ready);
-    if (!is_elsewhere || limit.stop.requested()) {
-      break;
-    }
-  }
-  return connected;
+  return connect_in_turn(m_spec.hosts, *m_clock, limit,
+                         [this](const Host& host, const CallLimits& share) { return connect_to(host, share); });
 }
 
 Result<Done> Connection::connect_to(const Host& host, const CallLimits& limit)

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "base/wait.h"
 #include "store/record/foreign_face.h"
-#include "store/record/script_answer.h"
 #include "store/script/lock_keys.h"
 
 namespace rlock::record {

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "store/record/foreign_face.h"
 #include "store/record/record_host.h"
-#include "store/record/script_answer.h"
 #include "store/script/lock_keys.h"
 
 namespace rlock::record {

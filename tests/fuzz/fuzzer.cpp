@@ -16,7 +16,8 @@ constexpr std::array table{
     Fuzzer{"config", fuzz_config},       Fuzzer{"environment", fuzz_environment},
     Fuzzer{"names", fuzz_names},         Fuzzer{"secrets", fuzz_secrets},
     Fuzzer{"proc", fuzz_proc},           Fuzzer{"guardian", fuzz_guardian},
-    Fuzzer{"records", fuzz_records},
+    Fuzzer{"records", fuzz_records},     Fuzzer{"zookeeper", fuzz_zookeeper},
+    Fuzzer{"etcd", fuzz_etcd},           Fuzzer{"members", fuzz_members},
 };
 
 }  // namespace

@@ -47,8 +47,11 @@ void fuzz_wire(std::string_view bytes);     // bytes on a socket, to connection,
 void fuzz_servers(
     std::string_view bytes);              // slot maps, redirections, addresses of masters, errors, INFO, doctor's rules
 void fuzz_locks(std::string_view bytes);  // holders and waiters, to every output
-void fuzz_events(std::string_view bytes);   // entries of an event log, to every output
-void fuzz_records(std::string_view bytes);  // the record of a lock in a store, to codec, scripts and commit
+void fuzz_events(std::string_view bytes);     // entries of an event log, to every output
+void fuzz_records(std::string_view bytes);    // the record of a lock in a store, to codec, scripts and commit
+void fuzz_zookeeper(std::string_view bytes);  // a frame of ZooKeeper, the data and the name of a node
+void fuzz_etcd(std::string_view bytes);       // messages of etcd, and the proof that they make
+void fuzz_members(std::string_view bytes);    // bytes on a socket, to the clients of ZooKeeper and of etcd
 // Of bytes that the caller or the environment chose:
 void fuzz_urls(std::string_view bytes);
 void fuzz_durations(std::string_view bytes);

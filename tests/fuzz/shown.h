@@ -20,6 +20,13 @@ void promise_clean(std::string_view text);
 void promise_one_line(std::string_view text);
 // The text of an Error, which the log escapes: what the log prints of it is a message.
 void promise_error(const Error& error);
+template <typename T>
+void promise_result(const Result<T>& result)
+{
+  if (!result) {
+    promise_error(result.error());
+  }
+}
 // One line of valid JSON, without raw control characters.
 void promise_json(std::string_view text);
 

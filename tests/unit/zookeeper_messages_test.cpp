@@ -208,10 +208,13 @@ TEST_CASE("zookeeper messages: a multi that failed says which part failed")
   CHECK(done->is_ok());
   CHECK(done->parts.at(1).stat.version == 4);
   const auto made =
-      answer(multi(parts),
+      answer(multi(std::array{create("/a", "", CreateMode::persistent, false)}),
              reply(3, 0, JuteWriter().small(1).flag(false).small(0).text("/a").small(-1).flag(true).small(-1).bytes()));
   REQUIRE(made);
   CHECK(made->parts.size() == 1);
+  CHECK_FALSE(answer(multi(parts), reply(3, 0, "")));
+  const std::string one_part = JuteWriter().small(13).flag(false).small(0).small(-1).flag(true).small(-1).bytes();
+  CHECK_FALSE(answer(multi(parts), reply(3, 0, one_part)));
   const auto unknown_part = answer(multi(parts), reply(3, 0, JuteWriter().small(77).flag(false).small(0).bytes()));
   CHECK_FALSE(unknown_part);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/zookeeper/messages.h"
 
+#include <utility>
 #include "store/zookeeper/jute.h"
 
 namespace rlock::zookeeper {
@@ -174,7 +175,7 @@ Operation multi(std::span<const Operation> operations)
     body.small(each.type).flag(false).small(-1).append(each.body);
   }
   body.small(-1).flag(true).small(-1);
-  return {type_multi, body.bytes()};
+  return {type_multi, body.bytes(), operations.size()};
 }
 
 Operation ping() { return {type_ping, {}}; }
@@ -226,7 +227,8 @@ std::optional<Answer> answer_to(const Operation& operation, const Received& rece
   } else if (answer.is_ok()) {
     read_fields(operation.type, reader, answer);
   }
-  return reader.is_good() ? std::optional(answer) : std::nullopt;
+  const bool is_whole = !answer.is_ok() || answer.parts.size() == operation.parts;
+  return reader.is_good() && is_whole ? std::optional(std::move(answer)) : std::nullopt;
 }
 
 std::optional<WatchEvent> watch_event(std::string_view rest)

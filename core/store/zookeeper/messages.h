@@ -64,6 +64,7 @@ enum class CreateMode : std::int32_t { persistent = 0, ephemeral = 1, container 
 struct Operation {
   std::int32_t type = 0;
   std::string body;
+  std::size_t parts = 0;  // of a multi
 };
 // `is_private`: only those may use the node who have authenticated as its creator did; else everybody may.
 Operation create(std::string_view path, std::string_view data, CreateMode mode, bool is_private);

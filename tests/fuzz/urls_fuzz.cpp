@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// URLs of servers.
+// URLs of servers. The first line of the input, and what follows it, also stand around a password.
 #include "cli/options/server.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
+#include "net/url_parts.h"
 #include "store/open.h"
 
 #include <algorithm>
+#include <array>
 
 namespace rlock::test {
 namespace {
@@ -29,7 +31,12 @@ void promise_hidden(const std::string& url, const std::string& secret)
   const auto endpoint = parse_server(url);
   const std::string shown = endpoint ? endpoint->shown() + endpoint->without_passwords() : endpoint.error().text;
   promise(shown.find(secret) == std::string::npos, "neither a URL that is shown nor an error has the password", shown);
+  promise(quotable_url(url).find(secret) == std::string::npos, "a URL that is quoted has no password",
+          quotable_url(url));
 }
+
+const std::array schemes{"redis",       "rediss", "postgresql", "mysql",     "mariadb",       "mongodb",
+                         "mongodb+srv", "etcd",   "etcds",      "zookeeper", "zookeeper+tls", "unknown"};
 
 // A URL with a password that no text has by chance: whatever is wrong with the URL, no error quotes the password.
 void promise_error_without_password(std::string_view rest)
@@ -44,13 +51,28 @@ void promise_error_without_password(std::string_view rest)
                                  "password = '" + std::string(rest) + " " + secret + "' host=h"}) {
     promise_hidden(url, secret);
   }
-  for (const std::string scheme :
-       {"redis", "postgresql", "mysql", "mariadb", "mongodb", "mongodb+srv", "etcd", "zookeeper+tls"}) {
+  for (const std::string scheme : schemes) {
     for (const char* before : {"", "x/", "x?", "12/", "12?", "12?a=", "x@y/"}) {
       promise_hidden(scheme + "://u:" + before + secret + "@" + std::string(rest), secret);
     }
     promise_hidden(scheme + "://u:" + secret + "/" + std::string(rest), secret);
     promise_hidden(scheme + "://h/db?password=x&password=" + secret + "&" + std::string(rest), secret);
+  }
+}
+
+// Whatever stands in a password beside a text that no other part has, and whatever follows it.
+void promise_hidden_between(std::string_view head, std::string_view tail)
+{
+  const std::string secret = "S3cretValue";
+  const std::string before(head);
+  const std::string after(tail);
+  if (before.find(secret) != std::string::npos || after.find(secret) != std::string::npos) {
+    return;
+  }
+  for (const std::string scheme : schemes) {
+    for (const char* host : {"@h", "@h:1/db", "@[::1]/a?b=c", "@"}) {
+      promise_hidden(scheme + "://u:" + before + secret + after + host, secret);
+    }
   }
 }
 
@@ -74,6 +96,9 @@ void promise_variable_without_password(std::string_view rest)
 void fuzz_urls(std::string_view bytes)
 {
   promise_error_without_password(bytes);
+  Input parts(bytes);
+  const std::string_view head = parts.line();
+  promise_hidden_between(head, parts.rest());
   promise_variable_without_password(bytes);
   const auto endpoint = parse_server(bytes);
   if (!endpoint) {

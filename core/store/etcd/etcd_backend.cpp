@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/etcd/etcd_backend.h"
 
-#include <fnmatch.h>
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -12,6 +11,7 @@
 #include "store/etcd/etcd_listener.h"
 #include "store/etcd/etcd_native_line.h"
 #include "store/etcd/etcd_presences.h"
+#include "store/record/name_glob.h"
 
 namespace rlock::etcd {
 namespace {
@@ -153,7 +153,6 @@ class EtcdBackend final : public Backend {
     const std::size_t begin = page.key.size();
     page.keys_only = true;
     page.limit = keys_per_page;
-    const std::string pattern(glob);
     std::vector<std::string> names;
     for (bool has_more = true; has_more;) {
       const auto answer = connection().range(page, limit);
@@ -162,13 +161,14 @@ class EtcdBackend final : public Backend {
       }
       for (const KeyValue& each : answer->keys) {
         const std::string name = each.key.substr(begin, each.key.find('\0') - begin);
-        if ((names.empty() || names.back() != name) && ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) {
+        if (names.empty() || names.back() != name) {
           names.push_back(name);
         }
       }
       has_more = answer->has_more && !answer->keys.empty();
       page.key = has_more ? answer->keys.back().key + '\0' : page.key;
     }
+    record::keep_matching(names, glob);
     return names;
   }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 #include "base/duration.h"
+#include "base/hex.h"
 
 namespace rlock::etcd {
 namespace {
@@ -30,14 +31,7 @@ std::optional<std::int64_t> lease_in(const PresenceId& id)
 
 std::int64_t draw_lease(Rng& rng) { return static_cast<std::int64_t>(rng.next() >> 1U) | 1; }
 
-std::string name_of_lease(std::int64_t lease)
-{
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    digits += "0123456789abcdef"[static_cast<std::uint64_t>(lease) >> static_cast<unsigned>(shift) & 0xFU];
-  }
-  return digits;
-}
+std::string name_of_lease(std::int64_t lease) { return hex_of(static_cast<std::uint64_t>(lease)); }
 
 std::int64_t seconds_of(Millis lease)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/mongo/mongo_backend.h"
 
-#include <fnmatch.h>
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -14,6 +13,7 @@
 #include "store/mongo/mongo_messages.h"
 #include "store/mongo/mongo_snapshot.h"
 #include "store/record/cleaning.h"
+#include "store/record/name_glob.h"
 #include "store/record/shared_table.h"
 
 namespace rlock::mongo {
@@ -155,8 +155,7 @@ class MongoBackend final : public Backend {
       command = Document();
       command.add("getMore", id).add("collection", m_connection.spec().collection);
     }
-    const std::string pattern(glob);
-    std::erase_if(names, [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0; });
+    record::keep_matching(names, glob);
     std::ranges::sort(names);
     return names;
   }

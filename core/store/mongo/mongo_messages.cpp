@@ -6,6 +6,7 @@
 #include <sys/timerfd.h>
 #include <algorithm>
 #include <string_view>
+#include "base/hex.h"
 #include "base/text.h"
 #include "base/wait.h"
 #include "store/mongo/mongo_layout.h"
@@ -17,15 +18,6 @@ constexpr Millis longest_look{1000};
 constexpr int most_tries = 3;
 
 std::int64_t milliseconds(Instant at) { return std::chrono::duration_cast<Millis>(at.time_since_epoch()).count(); }
-
-std::string hex(std::uint64_t number)
-{
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    digits += "0123456789abcdef"[number >> shift & 0xFU];
-  }
-  return digits;
-}
 
 bool adds(int epoll, int fd)
 {
@@ -62,7 +54,7 @@ PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std
     : m_connection(spec, clock),
       m_clock(clock),
       m_rng(std::move(rng)),
-      m_path("listeners.l" + hex(m_rng->next())),
+      m_path("listeners.l" + hex_of(m_rng->next())),
       m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
       m_changes(spec, clock),
       m_any(::epoll_create1(EPOLL_CLOEXEC)),

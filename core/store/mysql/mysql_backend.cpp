@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/mysql/mysql_backend.h"
 
-#include <fnmatch.h>
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include "store/mysql/mysql_statements.h"
 #include "store/record/cleaning.h"
 #include "store/record/missing_tables.h"
+#include "store/record/name_glob.h"
 #include "store/record/shared_table.h"
 
 namespace rlock::mysql {
@@ -119,8 +119,7 @@ class MysqlBackend final : public Backend {
     auto names = column(
         ask(which == Which::held ? held_sql(m_tables) : "select distinct name from {event} order by name", limit));
     if (names) {
-      const std::string pattern(glob);
-      std::erase_if(*names, [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0; });
+      record::keep_matching(*names, glob);
     }
     return names;
   }

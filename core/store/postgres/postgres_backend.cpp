@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/postgres/postgres_backend.h"
 
-#include <fnmatch.h>
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include "store/postgres/postgres_schema.h"
 #include "store/record/cleaning.h"
 #include "store/record/missing_tables.h"
+#include "store/record/name_glob.h"
 #include "store/record/shared_table.h"
 
 namespace rlock::postgres {
@@ -229,8 +229,7 @@ class PostgresBackend final : public Backend {
     auto names =
         column(ask(which == Which::held ? held_sql(m_tables) : on_tables(with_events_sql, m_tables), {}, limit));
     if (names) {
-      const std::string pattern(glob);
-      std::erase_if(*names, [&](const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0; });
+      record::keep_matching(*names, glob);
     }
     return names;
   }

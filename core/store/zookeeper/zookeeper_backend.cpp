@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/zookeeper/zookeeper_backend.h"
 
-#include <fnmatch.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <vector>
 #include "base/text.h"
 #include "store/record/cleaning.h"
+#include "store/record/name_glob.h"
 #include "store/zookeeper/zookeeper_checks.h"
 #include "store/zookeeper/zookeeper_cleaning.h"
 #include "store/zookeeper/zookeeper_client.h"
@@ -189,14 +189,14 @@ class ZookeeperBackend final : public record::Backend {
     if (!found) {
       return found.error();
     }
-    const std::string pattern(glob);
     std::vector<std::string> names;
     for (const std::string& child : (*found)[1].children) {
       auto name = text_of_node(child);
-      if (name && ::fnmatch(pattern.c_str(), name->c_str(), 0) == 0) {
+      if (name) {
         names.push_back(*std::move(name));
       }
     }
+    record::keep_matching(names, glob);
     std::ranges::sort(names);
     return which == Which::held ? held_of(names, limit) : names;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include "base/hex.h"
 #include "base/wait.h"
 
 namespace rlock::zookeeper {
@@ -14,16 +15,6 @@ constexpr std::chrono::microseconds longest_pause{
     5000};  // between two tries to change a record that others change as well
 
 constexpr Millis longest_reading{500};  // of messages whose event has come
-
-std::string hex_of(std::uint64_t number)
-{
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string hex;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    hex += digits[number >> shift & 15U];
-  }
-  return hex;
-}
 
 }  // namespace
 

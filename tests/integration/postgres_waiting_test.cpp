@@ -273,3 +273,24 @@ TEST_CASE("postgres waiting: emptied tables end the job as a loss, and the waite
   CHECK(has(holder.err(), "was lost: expired or deleted"));
   CHECK(waiter.wait(20s) == success);
 }
+
+TEST_CASE("postgres waiting: a run whose connection the server ends at its first request asks again")
+{
+  const PostgresServer server;
+  CHECK(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);
+  Process blocker = server.start_sql("begin; select from rlock_lock where name = 'k' for update; select pg_sleep(600)");
+  const auto count_of = [&](const std::string& what) {
+    return server.sql("select count(*) from pg_stat_activity where " + what);
+  };
+  wait_until([&] { return count_of("query like '%pg_sleep(600)%' and state = 'active'") == "2\n"; },
+             "the row is locked");
+  Process run = start_rlock({"run", "-S", server.url(), "-k", "k", "--", "echo", "ran"});
+  const std::string waits = "application_name = 'rlock' and wait_event_type = 'Lock'";
+  wait_until([&] { return count_of(waits) == "1\n"; }, "the run waits for the row");
+  (void)server.sql("select pg_terminate_backend(pid) from pg_stat_activity where " + waits);
+  (void)server.sql(
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> "
+      "pg_backend_pid()");
+  CHECK(run.wait(30s) == success);
+  CHECK(run.out() == "ran\n");
+}

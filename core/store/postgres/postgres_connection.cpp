@@ -222,11 +222,11 @@ Error Connection::refused(const PGresult* answer)
   const char* const file = m_pq->PQresultErrorField(answer, PG_DIAG_SOURCE_FILE);
   const StateRow& row = meaning_of(state, file == nullptr ? "" : file);
   m_refusal = row.refusal;
-  const Error error{row.code, text + std::string(row.advice)};
-  if (ends_connection(state)) {
+  const bool is_over = ends_connection(state);
+  if (is_over) {
     drop();
   }
-  return error;
+  return {.code = row.code, .text = text + std::string(row.advice), .was_there = is_over};
 }
 
 Result<Rows> Connection::answer(Instant since, const CallLimits& limit)

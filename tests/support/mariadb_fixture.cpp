@@ -8,6 +8,7 @@
 #include "support/wait_until.h"
 
 #include <array>
+#include <cstdlib>
 
 #include <doctest/doctest.h>
 #include <pwd.h>
@@ -17,6 +18,13 @@ namespace rlock::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The directory of a MySQL, with bin/mysqld. Empty: the server is MariaDB.
+std::string mysql_tree()
+{
+  const char* const tree = std::getenv("RLOCK_TEST_MYSQL");
+  return tree == nullptr ? "" : tree;
+}
 
 // Debian keeps the server in /usr/sbin, which is not in the PATH of a user. Empty: it is not there.
 fs::path program(const char* name)
@@ -32,7 +40,7 @@ fs::path program(const char* name)
 std::string user_of_package()
 {
   if (!has_mariadb()) {
-    skip("no MariaDB server (install mariadb-server)");
+    skip("no MariaDB server (install mariadb-server) and no MySQL (name its directory in RLOCK_TEST_MYSQL)");
   }
   return "mysql";
 }
@@ -48,16 +56,16 @@ std::string user_of_process()
 
 bool has_mariadb()
 {
+  if (!mysql_tree().empty()) {
+    return fs::exists(fs::path(mysql_tree()) / "bin/mysqld") && !program("mariadb").empty();
+  }
   return !program("mariadbd").empty() && !program("mariadb-install-db").empty() && !program("mariadb").empty();
 }
 
 MariadbServer::MariadbServer(const std::vector<std::string>& settings)
     : DatabaseServer("maria", user_of_package()), m_settings(settings)
 {
-  run_to_end(
-      as_server_user({program("mariadb-install-db").string(), "--no-defaults", "--datadir=" + (dir() / "data").string(),
-                      "--tmpdir=" + dir().string(), "--auth-root-authentication-method=normal", "--skip-test-db",
-                      "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"}));
+  make_data_directory();
   MariadbServer::start();
   const std::string user = user_of_process();
   if (user != "root") {
@@ -68,9 +76,23 @@ MariadbServer::MariadbServer(const std::vector<std::string>& settings)
   run_to_end(joined(console(), {"-e", "create database app"}));
 }
 
+void MariadbServer::make_data_directory() const
+{
+  const std::string data = "--datadir=" + (dir() / "data").string();
+  const std::string temporary = "--tmpdir=" + dir().string();
+  run_to_end(as_server_user(
+      is_mysql() ? Words{mysql_tree() + "/bin/mysqld", "--no-defaults", "--basedir=" + mysql_tree(),
+                         "--initialize-insecure", data, temporary, "--innodb-flush-log-at-trx-commit=0"}
+                 : Words{program("mariadb-install-db").string(), "--no-defaults", data, temporary,
+                         "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
+                         "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"}));
+}
+
+bool MariadbServer::is_mysql() { return !mysql_tree().empty(); }
+
 void MariadbServer::start()
 {
-  Words argv{program("mariadbd").string(),
+  Words argv{is_mysql() ? mysql_tree() + "/bin/mysqld" : program("mariadbd").string(),
              "--no-defaults",
              "--datadir=" + (dir() / "data").string(),
              "--tmpdir=" + dir().string(),  // a server deletes temporary tables of others there
@@ -79,9 +101,11 @@ void MariadbServer::start()
              "--skip-networking",
              "--skip-name-resolve",
              "--max-connections=500",
-             "--innodb-log-file-size=16M",
              "--innodb-buffer-pool-size=32M",
              "--innodb-fast-shutdown=0"};
+  const Words of_program = is_mysql() ? Words{"--basedir=" + mysql_tree(), "--mysqlx=OFF", "--skip-log-bin"}
+                                      : Words{"--innodb-log-file-size=16M"};
+  argv.insert(argv.end(), of_program.begin(), of_program.end());
   for (const std::string& setting : m_settings) {
     argv.push_back("--" + setting);
   }
@@ -114,7 +138,7 @@ Words MariadbServer::client(const std::string& text) const
 
 std::string MariadbServer::sql(const std::string& text) const
 {
-  Process client_process(client(text), {.cwd = "/"});
+  Process client_process = start_sql(text);
   const Exit end = client_process.wait();
   REQUIRE_MESSAGE(end == success, client_process.err());
   return client_process.out();

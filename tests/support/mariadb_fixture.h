@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private MariaDB server of a test case, on a unix socket in a directory of its own.
+// A private MariaDB server of a test case, on a unix socket in a directory of its own; or MySQL 8, from the directory that
+// RLOCK_TEST_MYSQL names.
 #pragma once
 
 #include "support/database_server.h"
 
 namespace rlock::test {
 
-// Whether this machine has the programs of a MariaDB server.
+// Whether this machine has the programs of such a server.
 bool has_mariadb();
 
 class MariadbServer final : public DatabaseServer {
@@ -20,13 +21,16 @@ class MariadbServer final : public DatabaseServer {
   [[nodiscard]] std::string url(const std::string& user, const std::string& parameters = "") const;
   // Runs SQL in the database by mariadb(1) as the user who may do everything; returns the rows, a line each.
   [[nodiscard]] std::string sql(const std::string& text) const;
+  [[nodiscard]] Process start_sql(const std::string& text) const { return Process(client(text), {.cwd = "/"}); }
   [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
   [[nodiscard]] std::vector<std::string> lock_names() const override;
   void delete_locks() const override;
   void end_connections() const override;
   void start() override;
+  [[nodiscard]] static bool is_mysql();
 
  private:
+  void make_data_directory() const;
   [[nodiscard]] std::string socket() const { return (dir() / "socket").string(); }
   [[nodiscard]] Words console() const;  // the client program
   [[nodiscard]] Words client(const std::string& text) const;

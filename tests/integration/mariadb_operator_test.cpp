@@ -155,6 +155,23 @@ TEST_CASE("mariadb doctor: what keeps it from connecting comes with what to do")
   std::string nowhere = server.url();
   nowhere.replace(nowhere.find("/app?"), 5, "/nowhere?");
   const Finished missing = run_at(nowhere, {"doctor"});
-  CHECK(missing.code == 69);
+  CHECK(missing.code == 78);
   CHECK_MESSAGE(has(missing.out, "→ create the database, or name another one"), missing.out);
+}
+
+TEST_CASE("mariadb doctor: a server that takes no more connections comes with what to do, and a run is 69")
+{
+  const MariadbServer server({"max-connections=10"});
+  std::vector<Process> others;
+  const std::string full = "Too many connections (raise max_connections, or end other clients)";
+  wait_until(
+      [&] {
+        others.push_back(server.start_sql("select sleep(600)"));
+        const Finished run = run_at(server.url(), {"run", "-k", "k", "--", "true"});
+        return run.code == 69 && has(run.err, full);
+      },
+      "the server is full");
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(text.code == 69);
+  CHECK_MESSAGE(has(text.out, "→ raise max_connections, or end other clients"), text.out);
 }

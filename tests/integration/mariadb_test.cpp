@@ -125,7 +125,7 @@ TEST_CASE("mariadb: names differ in case, and one that the column cannot keep is
   CHECK(code("\xff") == 78);
 }
 
-TEST_CASE("mariadb: no right is 77 with what to do, create=no without a table is 78, no database is 69")
+TEST_CASE("mariadb: no right is 77 with what to do, create=no without a table is 78, and so is no database")
 {
   const MariadbServer server;
   (void)server.sql("create user bob@localhost; grant select on app.* to bob@localhost");
@@ -138,7 +138,11 @@ TEST_CASE("mariadb: no right is 77 with what to do, create=no without a table is
   CHECK(missing.code == 78);
   CHECK(has(missing.err, "rlock_lock"));
   CHECK(server.sql("show tables").empty());
-  CHECK(code_of("mysql:///nothing?socket=" + server.url().substr(server.url().find('=') + 1)) == 69);
+  const Finished nowhere =
+      run_rlock(joined({"run", "-S", "mysql:///nothing?socket=" + server.url().substr(server.url().find('=') + 1)},
+                       {"-k", "k", "--wait-server", "1m", "--", "true"}));
+  CHECK(nowhere.code == 78);
+  CHECK_MESSAGE(has(nowhere.err, "(create the database, or name another one)"), nowhere.err);
 }
 
 TEST_CASE("mariadb: a URL with an unknown parameter is 64, and a password is never shown")

@@ -87,12 +87,19 @@ TEST_CASE("postgres refusals: a wrong password, or none, is 77, and the right on
   check_refused(server.url("nobody"), 77, "no password supplied");
 }
 
-TEST_CASE("postgres refusals: no rule of pg_hba.conf is 77, no such database is 69")
+TEST_CASE("postgres refusals: no rule of pg_hba.conf, no such user and no right to connect are 77")
 {
+  const Words waits{"-k", "k", "--wait-server", "1m"};
+  const PostgresServer server;
+  (void)server.sql("create role staff; create role deploy login");
+  check_refused(server.url("bob"), 77, "role \"bob\" does not exist (create the user", waits);
+  check_refused(server.url("staff"), 77, "is not permitted to log in (name a user that may log in)", waits);
+  (void)server.sql("revoke connect on database postgres from public");
+  check_refused(server.url("deploy"), 77, "permission denied for database \"postgres\" (grant connect on it)", waits);
+
   const std::string rules = file_for_postgres("local all postgres trust\n");
-  const PostgresServer server({"hba_file=" + rules});
-  check_refused(server.url("bob"), 77, "no pg_hba.conf entry");
-  check_refused(server.url("postgres", "dbname=nowhere"), 69, "database \"nowhere\" does not exist");
+  const PostgresServer strict({"hba_file=" + rules});
+  check_refused(strict.url("bob"), 77, "no pg_hba.conf entry", waits);
 }
 
 TEST_CASE("postgres refusals: tables without the right to use them are 77, with the way to the GRANT")
@@ -249,5 +256,6 @@ TEST_CASE("postgres refusals: what is wrong in the URL ends rlock at once, also 
   check_refused(server.tcp_url("postgres", "sslmode=bogus"), 78, "invalid sslmode value", waits);
   check_refused(server.tcp_url("postgres", "service=nowhere"), 78, "definition of service", waits);
   check_refused("postgresql://postgres@127.0.0.1/postgres?port=notaport", 64, "a port is not from 1 to 65535", waits);
-  check_refused(server.url("postgres", "dbname=nowhere"), 69, "(create the database, or name another one)");
+  check_refused(server.url("postgres", "dbname=nowhere"), 78,
+                "database \"nowhere\" does not exist (create the database, or name another one)", waits);
 }

@@ -44,7 +44,7 @@ inline constexpr auto numbers = std::to_array<NumberRow>({
     {1193, ErrorCode::config, Refusal::other, " (rlock needs InnoDB)"},
     {1665, ErrorCode::config, Refusal::other, " (set binlog_format = ROW or MIXED)"},
     {1040, ErrorCode::unreachable, Refusal::other, " (raise max_connections, or end other clients)"},
-    {1049, ErrorCode::unreachable, Refusal::other, " (create the database, or name another one)"},
+    {1049, ErrorCode::config, Refusal::other, " (create the database, or name another one)"},
     {1053, ErrorCode::unreachable, Refusal::other, ""},
     {1129, ErrorCode::unreachable, Refusal::other, ""},
     {1130, ErrorCode::refused, Refusal::other, ""},

@@ -35,8 +35,23 @@ struct TextRow {
   std::string_view part;
   ErrorCode code;
   std::string_view advice;
+  std::string_view then = {};  // stands behind `part`
+
+  [[nodiscard]] bool is_in(std::string_view text) const
+  {
+    const auto at = text.find(part);
+    return at != std::string_view::npos && text.find(then, at) != std::string_view::npos;
+  }
 };
+constexpr std::string_view no_database = " (create the database, or name another one)";
 constexpr auto failures = std::to_array<TextRow>({
+    {"authentication failed", ErrorCode::refused, ""},
+    {"no pg_hba.conf entry", ErrorCode::refused, ""},
+    {"role \"", ErrorCode::refused, " (create the user, or name another one)", "\" does not exist"},
+    {"role \"", ErrorCode::refused, " (name a user that may log in)", "is not permitted to log in"},
+    {"permission denied for database", ErrorCode::refused, " (grant connect on it)"},
+    {"database \"", ErrorCode::config, no_database, "\" does not exist"},
+    {"no such database", ErrorCode::config, no_database},  // PgBouncer
     {"session is read-only", ErrorCode::server_not_ready, " (name the primary server)"},
     {"server is in hot standby mode", ErrorCode::server_not_ready, " (name the primary server)"},
     {"too many clients already", ErrorCode::unreachable, " (raise max_connections, or end other clients)"},
@@ -55,7 +70,6 @@ constexpr auto failures = std::to_array<TextRow>({
 
 // libpq refuses a value: it begins such a text with these words, and that of a server with the name of the server.
 constexpr std::string_view bad_value = "invalid ";
-constexpr std::string_view no_database = " (create the database, or name another one)";
 
 constexpr int oldest_version = 120'000;
 
@@ -119,9 +133,7 @@ Result<Done> Connection::check_version()
 Error Connection::not_connected()
 {
   const std::string text = line_of(m_pq->PQerrorMessage(m_pg));
-  const bool is_login = m_pq->PQconnectionNeedsPassword(m_pg) != 0 ||
-                        text.find("authentication failed") != std::string::npos ||
-                        text.find("no pg_hba.conf entry") != std::string::npos || is_about_client_certificate(text);
+  const bool is_login = m_pq->PQconnectionNeedsPassword(m_pg) != 0 || is_about_client_certificate(text);
   drop();
   if (!Fd(::open("/", O_RDONLY | O_CLOEXEC))) {
     return {ErrorCode::os, "cannot connect to " + m_spec.url + ": " + os_text(errno) + " (raise ulimit -n)"};
@@ -133,11 +145,7 @@ Error Connection::not_connected()
   if (text.starts_with(bad_value)) {
     return {ErrorCode::config, said};
   }
-  if (text.find("database \"") != std::string::npos && text.ends_with("does not exist")) {
-    return {ErrorCode::unreachable, said + std::string(no_database)};
-  }
-  const auto* const row =
-      std::ranges::find_if(failures, [&](const TextRow& each) { return text.find(each.part) != std::string::npos; });
+  const auto* const row = std::ranges::find_if(failures, [&](const TextRow& each) { return each.is_in(text); });
   return row == failures.end() ? Error{ErrorCode::unreachable, said}
                                : Error{row->code, said + std::string(row->advice)};
 }

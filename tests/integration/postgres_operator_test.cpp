@@ -73,6 +73,23 @@ TEST_CASE("postgres doctor: what keeps it from connecting comes with what to do"
   CHECK_MESSAGE(has(read_only.out, "→ name the primary server"), read_only.out);
 }
 
+TEST_CASE("postgres doctor: a server that takes no more connections comes with what to do, and a run is 69")
+{
+  const PostgresServer server({"max_connections=8", "superuser_reserved_connections=0"});
+  std::vector<Process> others;
+  const std::string full = "too many clients already (raise max_connections, or end other clients)";
+  wait_until(
+      [&] {
+        others.push_back(server.start_sql("select pg_sleep(600)"));
+        const Finished run = run_at(server.url(), {"run", "-k", "k", "--", "true"});
+        return run.code == 69 && has(run.err, full);
+      },
+      "the server is full");
+  const Finished text = run_at(server.url(), {"doctor"});
+  CHECK(text.code == 69);
+  CHECK_MESSAGE(has(text.out, "→ raise max_connections, or end other clients"), text.out);
+}
+
 TEST_CASE("postgres doctor: a synchronous standby that is not there, and a foreign table of locks, are named")
 {
   const PostgresServer server;

@@ -65,6 +65,24 @@ TEST_CASE("postgres: tables that cannot be made are told with the reason")
   CHECK_MESSAGE(has(run.err, "create the schema, or set search_path"), run.err);
 }
 
+TEST_CASE("postgres: the end of the job interrupts a holder that begins to listen, of which no line tells")
+{
+  const PostgresServer server;
+  CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  const std::string end = (make_temp_dir("end") / "end").string();
+  Process blocker = server.start_sql("begin; lock table rlock_listener in share mode; select pg_sleep(600)");
+  const auto blocked = [&] { return server.sql("select count(*) from pg_locks where not granted"); };
+  wait_until([&] { return server.sql("select count(*) from pg_locks where mode = 'ShareLock' and granted") != "0\n"; },
+             "the table of listeners is locked");
+  Process run = start_rlock(with_server(
+      server, {"run", "-v", "-k", "k", "--", "sh", "-c", "until test -e " + end + "; do sleep 0.02; done"}));
+  wait_until([&] { return blocked() != "0\n"; }, "the holder begins to listen");
+  std::ofstream(end).flush();
+  CHECK(run.wait() == success);
+  CHECK_MESSAGE(!has(run.err(), "cannot listen"), run.err());
+  CHECK_MESSAGE(has(run.err(), "acquired k"), run.err());
+}
+
 TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transaction open")
 {
   const PostgresServer server;

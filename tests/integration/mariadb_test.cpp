@@ -25,6 +25,16 @@ Words run_true(const std::string& url) { return {"run", "-S", url, "-k", "k", "-
 
 int code_of(const std::string& url) { return run_rlock(run_true(url)).code; }
 
+// By the server.
+Certificate readable(Certificate certificate)
+{
+  for (const fs::path& file : {fs::path(certificate.file), fs::path(certificate.key)}) {
+    fs::permissions(file.parent_path(), fs::perms::others_exec, fs::perm_options::add);
+    fs::permissions(file, fs::perms::others_read, fs::perm_options::add);
+  }
+  return certificate;
+}
+
 // A server on a port of 127.0.0.1, too.
 struct ServerWithPort {
   std::uint16_t port = free_port();
@@ -64,23 +74,34 @@ struct ServerWithPort {
   }
 };
 
-// Lets the next client of the socket log in, as a server of that version.
-void greet_one_client(const Fd& listener, const std::string& version)
+std::string packet(const std::string& payload, char number)
 {
-  const auto packet = [](const std::string& payload, char number) {
-    return std::string{static_cast<char>(payload.size()), 0, 0, number} + payload;
-  };
+  return std::string{static_cast<char>(payload.size()), 0, 0, number} + payload;
+}
+
+// What a server says first. It offers TLS or not.
+std::string greeting(const std::string& version, bool offers_tls = false)
+{
   using namespace std::string_literals;
-  const std::string greeting = "\x0a" + version + "\0\1\0\0\0saltsalt\0\x09\x82\x2d\2\0\x09\0\x15"s +
-                               std::string(10, '\0') + "saltsaltsalt\0mysql_native_password\0"s;
+  return packet("\x0a" + version + "\0\1\0\0\0saltsalt\0\x09"s + (offers_tls ? '\x8a' : '\x82') +
+                    "\x2d\2\0\x09\0\x15"s + std::string(10, '\0') + "saltsaltsalt\0mysql_native_password\0"s,
+                0);
+}
+
+// Lets the next client of the socket log in, as a server of that version. Returns its first request.
+std::string greet_one_client(const Fd& listener, const std::string& version)
+{
+  using namespace std::string_literals;
   const Fd client(::accept(listener.get(), nullptr, nullptr));
-  const std::string hello = packet(greeting, 0);
+  const std::string hello = greeting(version);
   CHECK(::send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
   std::array<char, 1024> answer{};
   CHECK(::recv(client.get(), answer.data(), answer.size(), 0) > 0);
   const std::string ok = packet("\0\0\0\2\0\0\0"s, 2);
   CHECK(::send(client.get(), ok.data(), ok.size(), MSG_NOSIGNAL) > 0);
-  CHECK(::recv(client.get(), answer.data(), answer.size(), 0) >= 0);
+  const auto size = ::recv(client.get(), answer.data(), answer.size(), 0);
+  REQUIRE(size >= 0);
+  return {answer.data(), static_cast<std::size_t>(size)};
 }
 
 }  // namespace
@@ -175,13 +196,6 @@ TEST_CASE(
     "mariadb: TLS with a certificate of the host, and no connection without the right name, authority or encryption")
 {
   const Authority authority;
-  const auto readable = [](const Certificate& certificate) {
-    for (const fs::path& file : {fs::path(certificate.file), fs::path(certificate.key)}) {
-      fs::permissions(file.parent_path(), fs::perms::others_exec, fs::perm_options::add);
-      fs::permissions(file, fs::perms::others_read, fs::perm_options::add);
-    }
-    return certificate;
-  };
   const Certificate right = readable(authority.sign("DNS:localhost"));
   const Certificate other = readable(authority.sign("DNS:db.example"));
   const std::string trusting = "?ssl-mode=verify_identity&ssl-ca=" + authority.file();
@@ -337,8 +351,22 @@ TEST_CASE("mariadb: a server that is too old is 69, with its version")
   const Fd listener = unix_listener(socket);
   for (const char* version : {"5.5.5-10.4.34-MariaDB", "5.6.51"}) {
     Process client = start_rlock(run_true("mysql://bob@/app?socket=" + socket));
-    greet_one_client(listener, version);
+    (void)greet_one_client(listener, version);
     CHECK(client.wait() == exited(69));
     CHECK(has(client.err(), "which is too old (rlock needs MariaDB 10.5 or MySQL 5.7, or later)"));
   }
+}
+
+TEST_CASE("mariadb: MySQL, to which a statement for MariaDB is a comment, gets no statement without a word")
+{
+  const std::string socket = (make_temp_dir("new") / "socket").string();
+  const Fd listener = unix_listener(socket);
+  Process client = start_rlock({"run", "-S", "mysql://bob@/app?socket=" + socket, "-n", "-k", "k", "--", "true"});
+  std::string session = greet_one_client(listener, "8.0.33");
+  CHECK(client.wait() == exited(69));
+  for (auto begin = session.find("/*M!"); begin != std::string::npos; begin = session.find("/*M!")) {
+    session.erase(begin, session.find("*/", begin) + 2 - begin);
+  }
+  CHECK_MESSAGE(has(session, "read committed;"), session);
+  CHECK_FALSE(has(session, ";;"));
 }

@@ -63,7 +63,8 @@ short poll_events(int awaited)
 
 // What is cut silently elsewhere, and a table of another engine, is an error; a row lock that is not free is a conflict, not a reason
 // to wait for long. MariaDB ends a connection that leaves a transaction open. On a node of Galera a read waits for what other nodes
-// have committed; MariaDB may be built without that variable, and MySQL has no handler outside of a procedure. The last statement
+// have committed; MariaDB may be built without that variable, and MySQL has no handler outside of a procedure: it executes "do 0"
+// instead, because it refuses a statement that is only a comment, and MariaDB skips versions of MySQL from 5.7. The last statement
 // tells whether the server is read-only, also for users who may write nevertheless.
 constexpr const char* session_sql =
     "set session sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, time_zone = '+00:00', "
@@ -72,7 +73,7 @@ constexpr const char* session_sql =
     "set names utf8mb4 collate utf8mb4_bin;"
     "set session transaction isolation level read committed;"
     "/*M!100500 begin not atomic declare continue handler for 1193 begin end;"
-    "execute immediate 'set session wsrep_sync_wait = 1'; end*/;"
+    "execute immediate 'set session wsrep_sync_wait = 1'; end*//*!50700 do 0*/;"
     "select @@global.read_only";
 
 // libmariadb runs on a stack of its own; its default of 60 KB is little for TLS and the lookup of a name.

@@ -221,6 +221,33 @@ TEST_CASE(
   CHECK(code_of(plain.url("localhost") + "?ssl-mode=required") == 69);
 }
 
+TEST_CASE("mariadb: a server that stands still is given up in time behind TLS, too")
+{
+  const Authority authority;
+  const Certificate right = readable(authority.sign("DNS:localhost"));
+  ServerWithPort all({"ssl-cert=" + right.file, "ssl-key=" + right.key});
+  all.add_user();
+  const std::string url = all.url("localhost") + "?ssl-mode=required";
+  Process holder = start_rlock({"run", "-S", url, "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
+  wait_until([&] { return has(run_rlock({"list", "-S", url}).out, "sleep 60"); }, "the lock is held");
+  all.server.stop();
+  CHECK(holder.wait(20s) == exited(121));
+  all.server.resume();
+}
+
+TEST_CASE("mariadb: a server that is silent in the handshake of TLS is given up in time")
+{
+  std::uint16_t port = 0;
+  const Fd listener = tcp_listener(port);
+  Process client = start_rlock({"run", "-S", "mysql://bob@127.0.0.1:" + std::to_string(port) + "/app?ssl-mode=required",
+                                "--server-timeout", "1s", "-k", "k", "--", "true"});
+  const Fd accepted(::accept(listener.get(), nullptr, nullptr));
+  const std::string hello = greeting("8.0.33", true);
+  CHECK(::send(accepted.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
+  CHECK(client.wait(20s) == exited(69));
+  CHECK_MESSAGE(has(client.err(), "did not answer within"), client.err());
+}
+
 TEST_CASE("mariadb: user and password from a my.cnf")
 {
   const MariadbServer server;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <utility>
@@ -76,6 +77,13 @@ constexpr const char* session_sql =
     "execute immediate 'set session wsrep_sync_wait = 1'; end*//*!50700 do 0*/;"
     "select @@global.read_only";
 
+// libmariadb waits within read(2) in the handshake of TLS, where no signal ends the wait: its time to connect bounds that.
+unsigned seconds_until(Instant deadline, Instant now)
+{
+  return static_cast<unsigned>(
+      std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(deadline - now).count(), 1));
+}
+
 // libmariadb runs on a stack of its own; its default of 60 KB is little for TLS and the lookup of a name.
 constexpr std::size_t stack_size = std::size_t{256} * 1024;
 
@@ -135,7 +143,7 @@ Error Connection::late_login(Instant since, const CallLimits& limit)
   return error;
 }
 
-void Connection::set_options(const HostPort& host) const
+void Connection::set_options(const HostPort& host, unsigned most_seconds) const
 {
   const auto set = [this](mysql_option option, const std::string& text) {
     if (!text.empty()) {
@@ -148,6 +156,7 @@ void Connection::set_options(const HostPort& host) const
   set(MYSQL_OPT_SSL_CA, m_spec.ssl_ca);
   set(MYSQL_OPT_SSL_CERT, m_spec.ssl_cert);
   set(MYSQL_OPT_SSL_KEY, m_spec.ssl_key);
+  m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_CONNECT_TIMEOUT, &most_seconds);
   const my_bool uses_tls = m_spec.uses_tls ? 1 : 0;
   const my_bool verifies_tls = m_spec.verifies_tls ? 1 : 0;
   m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_SSL_ENFORCE, &uses_tls);
@@ -166,8 +175,8 @@ Result<Done> Connection::connect_to(const HostPort& host, const CallLimits& limi
   if (m_mysql == nullptr) {
     return Error{ErrorCode::os, "no memory for a connection to MySQL"};
   }
-  set_options(host);
   const Instant start = m_clock->now();
+  set_options(host, seconds_until(limit.deadline, start));
   MYSQL* connected = nullptr;
   const auto step = [&](auto call) {
     const WithoutPipeSignal quiet;
@@ -189,15 +198,19 @@ Result<Done> Connection::connect_to(const HostPort& host, const CallLimits& limi
       case Waited::stopped: drop(); return interrupted();
       case Waited::late: return late_login(start, limit);
     }
-    awaited = step([&] { return m_lib->mysql_real_connect_cont(&connected, m_mysql, awaited); });
+    awaited = step([&] { return m_lib->mysql_real_connect_cont(&connected, m_mysql, awaited & ~MYSQL_WAIT_TIMEOUT); });
   }
   m_step = Step::none;
-  return connected == nullptr ? Result<Done>(failed()) : check_session(limit);
+  if (connected == nullptr) {
+    return m_clock->now() >= limit.deadline ? late_login(start, limit) : failed();
+  }
+  return check_session(limit);
 }
 
 Result<Done> Connection::check_session(const CallLimits& limit)
 {
-  const my_bool reconnects = 0;  // a file may say otherwise; a new session would not be prepared
+  ::fcntl(fd(), F_SETFL, O_NONBLOCK);  // else its TLS would wait for an answer beyond every deadline
+  const my_bool reconnects = 0;        // a file may say otherwise; a new session would not be prepared
   m_lib->mysql_optionsv(m_mysql, MYSQL_OPT_RECONNECT, &reconnects);
   if (m_spec.uses_tls && m_lib->mysql_get_ssl_cipher(m_mysql) == nullptr) {
     drop();

@@ -51,8 +51,8 @@ class Connection {
   //   refused           wrong password, or a missing right
   //   server_not_ready  read-only, too old, out of space
   //   config            the name of the lock does not fit, a table is not rlock's
-  // Each request ends by its deadline, except one that connects to a host whose name is looked up: libmariadb waits for the resolver of
-  // the system (resolv.conf: timeout and attempts).
+  // Each request ends by its deadline, except one that connects: to a host whose name is looked up, libmariadb waits for the resolver
+  // of the system (resolv.conf: timeout and attempts); in the handshake of TLS for a second more, and whatever the StopToken says.
   Result<Answer> ask(std::string_view sql, const CallLimits& limit);
   [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error
 
@@ -76,7 +76,7 @@ class Connection {
   Result<Done> connect_to(const HostPort& host, const CallLimits& limit);
   [[nodiscard]] Result<Done> check_files() const;
   Result<Done> check_session(const CallLimits& limit);
-  void set_options(const HostPort& host) const;
+  void set_options(const HostPort& host, unsigned most_seconds) const;
   void resume();                       // after the descriptor became ready
   std::optional<Error> finish_step();  // begins the next one
   void take_rows();

@@ -50,4 +50,10 @@ Result<std::string> read_password_file(const std::string& path, std::string_view
   return line;
 }
 
+std::optional<std::string> changed_password(const std::string& path, const std::string& known)
+{
+  auto password = path.empty() ? Result<std::string>(known) : read_password_file(path);
+  return password && *password != known ? std::optional(*std::move(password)) : std::nullopt;
+}
+
 }  // namespace rlock

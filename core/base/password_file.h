@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,5 +12,8 @@ namespace rlock {
 
 // Returns the first line. ErrorCode::config: the file has no such line; the text names `named_by` and the path.
 Result<std::string> read_password_file(const std::string& path, std::string_view named_by = "--password-file");
+
+// The first line, if it is another password than `known`. nullopt: it is the same, or there is no file, or no line in it.
+std::optional<std::string> changed_password(const std::string& path, const std::string& known);
 
 }  // namespace rlock

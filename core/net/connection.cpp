@@ -239,15 +239,12 @@ Result<Done> log_in(Connection& connection, const Endpoint& endpoint, const Call
 // The password may be changed while jobs run.
 std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
 {
-  if (endpoint.password_file.empty()) {
-    return std::nullopt;
-  }
-  const auto password = read_password_file(endpoint.password_file);
-  if (!password || *password == endpoint.password) {
+  auto password = changed_password(endpoint.password_file, endpoint.password);
+  if (!password) {
     return std::nullopt;
   }
   Endpoint changed = endpoint;
-  changed.password = *password;
+  changed.password = *std::move(password);
   return changed;
 }
 

@@ -200,3 +200,28 @@ TEST_CASE("etcd bench: it leaves no key")
   CHECK(run_on(server, {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
   CHECK(server.lock_names().empty());
 }
+
+TEST_CASE("etcd: a password that is rotated while a job runs is read again from its file")
+{
+  EtcdServer server;
+  const auto file = home_dir() / "password";
+  std::ofstream(file) << "root\n";
+  server.demand_login("root");
+  const Words login{"-S", server.url("app", "root@"), "--password-file", file.string()};
+  const auto go = home_dir() / "go";
+  Process holder = start_rlock(
+      joined(joined({"run"}, login), {"-k", "k", "--ttl", "6s", "--", "sh", "-c",
+                                      "echo ready; until [ -e " + go.string() + " ]; do sleep 0.05; done"}));
+  wait_until([&] { return holder.out() == "ready\n"; }, "the job runs");
+  std::ofstream(file) << "rotated\n";  // read when the server has refused the old one
+  Process rotation({"etcdctl", "--endpoints=http://127.0.0.1:" + std::to_string(server.port(0)), "--user=root:root",
+                    "user", "passwd", "root", "--interactive=false"},
+                   {.env = {{"ETCDCTL_API", "3"}}, .input = "rotated\n"});
+  CHECK_MESSAGE(rotation.wait(30s) == success, rotation.err());
+  CHECK(run_rlock({"run", "-S", server.url("app", "root:root@"), "-k", "other", "--", "true"}).code == 77);
+  const auto rotated = std::chrono::steady_clock::now();
+  wait_until([&] { return !holder.running() || std::chrono::steady_clock::now() - rotated > 13s; }, "two ttls pass");
+  std::ofstream(go).flush();
+  CHECK_MESSAGE(holder.wait() == success, holder.err());
+  CHECK(run_rlock(joined(joined({"run"}, login), {"-k", "k", "-w", "5s", "--", "true"})).code == 0);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator of ZooKeeper does with rlock, and what is refused.
+#include "store/zookeeper/jute.h"
 #include "support/certificates.h"
 #include "support/integration.h"
 #include "support/skip.h"
@@ -10,13 +11,57 @@ using namespace rlock::test;
 
 namespace {
 
+using namespace std::chrono_literals;
+
 Finished run_at(const std::string& url, Words args)
 {
   args.insert(args.begin() + 1, {"-S", url});
   return run_rlock(args);
 }
 
+// Gives the node, and those below it, to the user bob with the password "rotated", as an operator does by setAcl.
+void rotate(rlock::zookeeper::Client& admin, const std::string& path)
+{
+  constexpr std::int32_t type_set_acl = 7;
+  constexpr std::int32_t all_rights = 31;
+  const std::string digest = "bob:VaaOAB89WkfpvGmiTEyTwhl9YQ0=";  // base64 of SHA-1 of "bob:rotated"
+  const rlock::BootClock clock;
+  const rlock::CallLimits limit{.deadline = clock.now() + 10s, .stop = rlock::StopToken::never()};
+  const auto found = admin.ask(rlock::zookeeper::get_children(path), limit);
+  REQUIRE_MESSAGE(found, found.error().text);
+  for (const std::string& child : found->children) {
+    rotate(admin, (path == "/" ? "" : path) + "/" + child);
+  }
+  rlock::zookeeper::JuteWriter body;
+  body.text(path).small(1).small(all_rights).text("digest").text(digest).small(rlock::zookeeper::any_version);
+  admin.send_ahead({.type = type_set_acl, .body = body.bytes()});
+  CHECK(admin.ask(rlock::zookeeper::exists(path, false), limit));  // it comes after that
+}
+
 }  // namespace
+
+TEST_CASE("zookeeper: a password that is rotated while a job runs is read again from its file")
+{
+  const ZookeeperNodes server;
+  const auto file = home_dir() / "password";
+  std::ofstream(file) << test_password << "\n";
+  const Words login{"-S", server.url("/app", "bob@"), "--password-file", file.string(), "-k", "k"};
+  const auto go = home_dir() / "go";
+  const auto job = "echo ready; until [ -e " + go.string() + " ]; do sleep 0.05; done";
+  Process holder = start_rlock(joined(joined({"run"}, login), {"--ttl", "2s", "--", "sh", "-c", job}));
+  wait_until([&] { return holder.out() == "ready\n"; }, "the job runs");
+  const rlock::BootClock clock;
+  const auto admin = server.client(server.url("", std::string("bob:") + test_password + "@"), 10s, clock);
+  std::ofstream(file) << "rotated\n";  // read when the nodes are refused
+  rotate(*admin, "/app/rlock");
+  const auto rotated = std::chrono::steady_clock::now();
+  wait_until([&] { return !holder.running() || std::chrono::steady_clock::now() - rotated > 5s; }, "two ttls pass");
+  std::ofstream(go).flush();
+  CHECK_MESSAGE(holder.wait() == success, holder.err());
+  CHECK(run_rlock(joined(joined({"run"}, login), {"-w", "5s", "--", "true"})).code == 0);
+  const std::string old = server.url("/app", std::string("bob:") + test_password + "@");
+  CHECK(run_at(old, {"run", "-k", "k", "--", "true"}).code == 77);
+}
 
 TEST_CASE("zookeeper refused: what the URL or the options cannot mean is 64, before a request")
 {

@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 #include <utility>
+#include "base/password_file.h"
 #include "base/text.h"
 #include "base/wait.h"
 
@@ -145,6 +146,11 @@ Result<Done> Connection::log_in(const CallLimits& limit)
     return Done{};  // who may do everything needs no token
   }
   if (answer->status.code != GrpcCode::ok) {
+    auto password = changed_password(m_spec.members[m_member].password_file, m_spec.password);
+    if (password && has_text(answer->status.text, "authentication failed")) {
+      m_spec.password = *std::move(password);
+      return log_in(limit);
+    }
     return refused(answer->status);
   }
   const auto token = decode_token(answer->message);

@@ -99,6 +99,7 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
     member.host = at.host;
     member.port = at.port;
     member.tls = endpoint.tls;
+    member.password_file = endpoint.password_file;
   }
   return spec;
 }

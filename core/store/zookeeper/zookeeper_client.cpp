@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include "base/password_file.h"
 #include "base/text.h"
 #include "base/wait.h"
 #include "store/zookeeper/jute.h"
@@ -26,6 +27,18 @@ Error more_telling(const std::optional<Error>& before, const Error& error)
 
 // The answer to an earlier request, for which no caller waited.
 bool is_old(const Received& received, std::int32_t next) { return received.number > 0 && received.number < next; }
+
+// Whether the nodes belong to another user or password than that of the connection, and the file has another password by now. A
+// connection is for its first login.
+bool needs_new_password(ConnectionSpec& spec, std::span<const Answer> answers)
+{
+  const bool is_refused = std::ranges::any_of(answers, [](const Answer& each) { return each.code == Code::no_auth; });
+  auto password = is_refused ? changed_password(spec.members.front().password_file, spec.password) : std::nullopt;
+  if (password) {
+    spec.password = *std::move(password);
+  }
+  return password.has_value();
+}
 
 }  // namespace
 
@@ -294,19 +307,24 @@ Result<std::vector<Answer>> Client::ask(std::span<const Operation> operations, c
         ErrorCode::server_not_ready,
         m_spec.url + " takes no request of more than 1 MiB (the lock has too many waiters, or too long values)"};
   }
+  Result<std::vector<Answer>> answered = std::vector<Answer>();
   if (!is_connected()) {
     const bool had_session = m_session.id != 0;
-    auto answered = ask_members(operations, limit);
+    answered = ask_members(operations, limit);
     const bool has_expired = !answered && had_session && m_session.id == 0;
-    return has_expired ? ask_members(operations, limit) : answered;
-  }
-  if (const auto sent = m_link->stream.send(frames_of(operations), limit); !sent) {
+    answered = has_expired ? ask_members(operations, limit) : std::move(answered);
+  } else if (const auto sent = m_link->stream.send(frames_of(operations), limit); !sent) {
     drop();
     return sent.error();
+  } else {
+    answered = answers(*m_link, operations, limit);
+    if (!answered) {
+      drop();
+    }
   }
-  auto answered = answers(*m_link, operations, limit);
-  if (!answered) {
+  if (answered && needs_new_password(m_spec, *answered)) {  // what was refused has not happened
     drop();
+    return ask(operations, limit);
   }
   return answered;
 }
@@ -335,6 +353,9 @@ Result<std::optional<Answer>> Client::prove(const Operation& change, const CallL
   auto answered = ask_members(std::span(&change, 1), limit);
   if (!answered) {
     return m_session.id == 0 ? Result(std::optional<Answer>()) : Result<std::optional<Answer>>(answered.error());
+  }
+  if (needs_new_password(m_spec, *answered)) {
+    return prove(change, limit);
   }
   if (answered->front().is_ok()) {
     m_term = m_attached;

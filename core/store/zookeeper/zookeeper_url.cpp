@@ -142,6 +142,7 @@ ConnectionSpec connection_spec(const Endpoint& endpoint)
     member.host = at.host;
     member.port = at.port;
     member.tls = endpoint.tls;
+    member.password_file = endpoint.password_file;
     spec.is_this_host = spec.is_this_host && is_this_host(at.host);
   }
   return spec;

@@ -138,6 +138,11 @@ Result<Diagnosed> diagnose_store(const ServerSpec& server, const Endpoint& endpo
     facts.probe = probe_lock(**store, *name, raw.ttl, server.timeout, clock, rng);
   }
   diagnosed.findings = check_store(facts, found ? *std::move(found) : std::vector<Finding>());
+  if (facts.probe) {
+    if (auto lease = check_lease(**store, *name, raw.ttl, server.timeout, clock, rng)) {
+      diagnosed.findings.push_back(*std::move(lease));
+    }
+  }
   return diagnosed;
 }
 

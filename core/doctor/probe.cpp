@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/probe.h"
 
+#include "base/duration.h"
 #include "lock/abilities.h"
 #include "store/redis/redis_store.h"
+
+#include <algorithm>
 
 #include <unistd.h>
 
 namespace rlock {
 namespace {
+
+// How long a trial lock stays on a server that no longer answers, unless the ttl is shorter: longer than a trial takes.
+Millis longest_trial(Millis timeout) { return std::max<Millis>(2 * timeout, std::chrono::seconds{5}); }
 
 Error unexpected(std::string what)
 {
@@ -139,12 +145,43 @@ Result<LockName> random_lock_name(std::string_view prefix, std::string_view purp
 Result<Probe> probe_lock(LockStore& store, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng)
 {
-  const LockRequest spec{.name = name, .kind = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
+  const LockRequest spec{.name = name,
+                         .kind = Plain{},
+                         .ttl = std::min(ttl, longest_trial(timeout)),
+                         .who = {.command = "rlock doctor"},
+                         .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
   if (LockErasing* const erasing = store.erasing(); erasing != nullptr) {
     [[maybe_unused]] const auto erased = erasing->erase(name, {clock.now() + timeout, StopToken::never()});
   }
   return probe;
+}
+
+std::optional<Finding> check_lease(LockStore& store, const LockName& name, Millis ttl, Millis timeout,
+                                   const Clock& clock, Rng& rng)
+{
+  if (!store.ends_holds_with_clients() || ttl > longest_trial(timeout)) {
+    return std::nullopt;
+  }
+  const LockRequest spec{
+      .name = name, .kind = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor", .automatic = true}, .once = {}};
+  const Owner owner = Owner::fresh(rng, ::getpid());
+  const auto limit = [&] { return CallLimits{clock.now() + timeout, StopToken::never()}; };
+  const auto attempt = store.acquire(spec, owner, {}, limit());
+  [[maybe_unused]] const auto released = store.release(spec, owner, {.result = {.outcome = Outcome::unused}}, limit());
+  if (LockErasing* const erasing = store.erasing(); erasing != nullptr) {
+    [[maybe_unused]] const auto erased = erasing->erase(name, limit());
+  }
+  const auto* granted = attempt ? std::get_if<Granted>(&*attempt) : nullptr;
+  const Millis lease = granted != nullptr ? granted->lease.length : ttl;
+  if (lease <= ttl) {
+    return std::nullopt;
+  }
+  return Finding{
+      .check = "lease",
+      .status = CheckStatus::warn,
+      .found = "a lease of " + show(lease) + " where --ttl is " + show(ttl) + ": the shortest that the server gives",
+      .advice = "give --ttl " + show(lease)};
 }
 
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "doctor/facts.h"
+#include "lock/abilities.h"
 #include "lock/names.h"
 #include "lock/store.h"
 #include "server/transport.h"
@@ -16,7 +17,11 @@ Result<LockName> random_lock_name(std::string_view prefix, std::string_view purp
 // after an Error, unless the server can no longer be reached. An Error says which step failed. `timeout` bounds each request.
 Result<Probe> probe_lock(LockStore& store, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng);
-// The same on a Redis server.
+// What is to be said of a ttl that is below the shortest lease of a store which ends a hold with its client; nullopt: it is not. Leaves
+// nothing there, as probe_lock.
+std::optional<Finding> check_lease(LockStore& store, const LockName& name, Millis ttl, Millis timeout,
+                                   const Clock& clock, Rng& rng);
+// The same as probe_lock on a Redis server.
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng);
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <span>
 #include <utility>
+#include "base/duration.h"
 #include "base/text.h"
 #include "lock/abilities.h"
 #include "lock/wait_until_free.h"
@@ -294,6 +295,11 @@ void LockSession::begin(Entered entered)
                                                 .is_claim = entered.taken.is_claim,
                                                 .listener = std::move(entered.taken.listener)},
                                     m_request.kill_after, m_context.clock, m_context.log);
+  const Millis lease = entered.taken.grant.lease.length;
+  if (m_request.automatic && !m_hold.is_nested() && m_store->ends_holds_with_clients() && lease != m_request.ttl) {
+    m_context.log.detail("the server gives a lease of " + show(lease) + " where --ttl is " + show(m_request.ttl),
+                         {.event = "lease", .key = name().text()});
+  }
   if (m_hold.is_nested()) {
     m_context.log.detail(
         "re-entered " + printable(name().text()) + ", which is now held " + std::to_string(m_depth) + " times",

@@ -225,3 +225,16 @@ TEST_CASE("etcd: a password that is rotated while a job runs is read again from 
   CHECK_MESSAGE(holder.wait() == success, holder.err());
   CHECK(run_rlock(joined(joined({"run"}, login), {"-k", "k", "-w", "5s", "--", "true"})).code == 0);
 }
+
+TEST_CASE("etcd: --ttl below the shortest lease is told by -v and by doctor")
+{
+  const EtcdServer server;
+  const Finished run = run_on(server, {"run", "-v", "--ttl", "1s", "-k", "k", "--", "true"});
+  CHECK_MESSAGE(run.code == 0, run.err);
+  CHECK_MESSAGE(has(run.err, "the server gives a lease of 2s where --ttl is 1s"), run.err);
+  CHECK_FALSE(has(run_on(server, {"run", "-v", "-k", "k", "--", "true"}).err, "gives a lease"));
+  const Finished doctor = run_on(server, {"doctor", "--ttl", "1s"});
+  CHECK_MESSAGE(has(doctor.out, "warn     lease         a lease of 2s where --ttl is 1s: the shortest"), doctor.out);
+  CHECK_FALSE(has(run_on(server, {"doctor"}).out, "warn     lease"));
+  CHECK(server.lock_names() == std::vector<std::string>{"k"});  // nothing of the doctor
+}

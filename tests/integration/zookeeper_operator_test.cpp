@@ -63,6 +63,19 @@ TEST_CASE("zookeeper: a password that is rotated while a job runs is read again 
   CHECK(run_at(old, {"run", "-k", "k", "--", "true"}).code == 77);
 }
 
+TEST_CASE("zookeeper: --ttl below the shortest session is told by -v and by doctor")
+{
+  const ZookeeperNodes server;
+  const Finished run = run_at(server.url(), {"run", "-v", "--ttl", "200ms", "-k", "k", "--", "true"});
+  CHECK_MESSAGE(run.code == 0, run.err);
+  CHECK_MESSAGE(has(run.err, "the server gives a lease of 400ms where --ttl is 200ms"), run.err);
+  CHECK_FALSE(has(run_at(server.url(), {"run", "-v", "-k", "k", "--", "true"}).err, "gives a lease"));
+  const Finished doctor = run_at(server.url(), {"doctor", "--ttl", "200ms"});
+  CHECK_MESSAGE(has(doctor.out, "warn     lease         a lease of 400ms where --ttl is 200ms: the shortest"),
+                doctor.out);
+  CHECK_FALSE(has(run_at(server.url(), {"doctor"}).out, "warn     lease"));
+}
+
 TEST_CASE("zookeeper refused: what the URL or the options cannot mean is 64, before a request")
 {
   struct Row {

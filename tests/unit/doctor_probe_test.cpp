@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trial lock of the doctor leaves on a server that no longer answers.
+#include "doctor/probe.h"
+
+#include "support/seeded_rng.h"
+#include "support/stepped_clock.h"
+#include "support/test.h"
+
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Answers the first request of a trial, and then no other.
+class SilentAfterGrant final : public LockStore {
+ public:
+  std::optional<Millis> asked_for;
+
+  Result<Attempt> acquire(const LockRequest& spec, const Owner&, const AcquireOptions&,
+                          const CallLimits& limit) override
+  {
+    if (asked_for) {
+      return m_silent;
+    }
+    asked_for = spec.ttl;
+    return Attempt{Granted{.fence = 1, .count = 1, .lease = LeaseTerm{.from = limit.deadline, .length = spec.ttl}}};
+  }
+  Result<ReentryResult> reenter(const LockRequest&, const Hold&, const CallLimits&) override { return m_silent; }
+  Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return m_silent; }
+  Result<Renewal> renew(const LockRequest&, const Owner&, const RenewOptions&, const CallLimits&) override
+  {
+    return m_silent;
+  }
+  Result<Release> release(const LockRequest&, const Hold&, const ReleaseOptions&, const CallLimits&) override
+  {
+    return m_silent;
+  }
+  Result<LockState> inspect(const LockName&, const CallLimits&) override { return m_silent; }
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest>, const Owner&, const CallLimits&) override
+  {
+    return m_silent;
+  }
+  void drop_connection() override {}
+
+ private:
+  const Error m_silent{ErrorCode::unreachable, "no answer"};
+};
+
+}  // namespace
+
+TEST_CASE("doctor probe: a trial lock stays for seconds on a server that stops answering, whatever the ttl is")
+{
+  struct Row {
+    Millis ttl;
+    Millis timeout;
+    Millis lease;
+  };
+  for (const Row& row : {Row{1h, 1s, 5s}, Row{30s, 5s, 10s}, Row{2s, 5s, 2s}}) {
+    const SteppedClock clock;
+    SeededRng rng(1);
+    SilentAfterGrant store;
+    const auto probe = probe_lock(store, *LockName::parse("k"), row.ttl, row.timeout, clock, rng);
+    CHECK_FALSE(probe);
+    REQUIRE(store.asked_for);
+    CHECK(*store.asked_for == row.lease);
+  }
+}

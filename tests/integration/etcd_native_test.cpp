@@ -11,7 +11,9 @@ namespace {
 
 class Line {
  public:
+  explicit Line(EtcdOptions options = {}) : m_server(std::move(options)) {}
   [[nodiscard]] const EtcdServer& server() const { return m_server; }
+  [[nodiscard]] EtcdServer& server() { return m_server; }
 
   [[nodiscard]] Words with_server(Words args) const
   {
@@ -29,7 +31,11 @@ class Line {
   }
   [[nodiscard]] Process start_native(const Words& job, const Words& options = {}) const
   {
-    const Words lock{"etcdctl", "--endpoints=http://127.0.0.1:" + std::to_string(m_server.port(0)), "lock"};
+    std::string endpoints;
+    for (std::size_t node = 0; node < m_server.number_of_members(); ++node) {
+      endpoints += (node == 0 ? "http://127.0.0.1:" : ",http://127.0.0.1:") + std::to_string(m_server.port(node));
+    }
+    const Words lock{"etcdctl", "--endpoints=" + endpoints, "lock"};
     return Process(joined(joined(lock, options), joined({"k", "--"}, job)), {.env = {{"ETCDCTL_API", "3"}}});
   }
 
@@ -57,7 +63,7 @@ class Line {
   }
 
  private:
-  const EtcdServer m_server;
+  EtcdServer m_server;
 };
 
 std::string until_exists(const std::filesystem::path& file)
@@ -358,4 +364,114 @@ TEST_CASE("etcd format: what cannot be is refused, with the reason")
   const Finished shared = line.rlock({"run", "-s", "-k", "k", "--", "true"});
   CHECK(shared.code == 78);
   CHECK(has(shared.err, "has the format etcd, in which it has one holder at a time"));
+}
+
+namespace {
+
+// The lock service of etcd (v3lock), by its JSON gateway.
+class LockService {
+ public:
+  explicit LockService(const Line& line)
+      : m_url("http://127.0.0.1:" + std::to_string(line.server().port(0)) + "/v3"), m_lease(grant())
+  {
+  }
+  // Returns at once. The answer comes when the lock is taken.
+  [[nodiscard]] Process start_lock() const
+  {
+    return post("/lock/lock", R"({"name": "aw==", "lease": ")" + m_lease + R"("})");  // k
+  }
+  void revoke() const { CHECK(post("/lease/revoke", R"({"ID": ")" + m_lease + R"("})").wait(30s) == success); }
+
+  void unlock(const Process& locked) const
+  {
+    CHECK(post("/lock/unlock", R"({"key": ")" + value_in(locked.out(), "key") + R"("})").wait(30s) == success);
+  }
+  static bool is_taken(const Process& locked) { return has(locked.out(), R"("key":")"); }
+
+ private:
+  [[nodiscard]] Process post(const std::string& path, const std::string& body) const
+  {
+    return Process({"curl", "-sS", "--fail", "--max-time", "60", "--noproxy", "*", "-d", body, m_url + path});
+  }
+  [[nodiscard]] std::string grant() const
+  {
+    Process granted = post("/lease/grant", R"({"TTL": 60})");
+    REQUIRE_MESSAGE(granted.wait(30s) == success, granted.err());
+    return value_in(granted.out(), "ID");
+  }
+  static std::string value_in(const std::string& json, const std::string& name)
+  {
+    const std::string head = "\"" + name + "\":\"";
+    const auto at = json.find(head);
+    REQUIRE_MESSAGE(at != std::string::npos, json);
+    return json.substr(at + head.size(), json.find('"', at + head.size()) - at - head.size());
+  }
+
+  std::string m_url;
+  std::string m_lease;
+};
+
+}  // namespace
+
+TEST_CASE("etcd format: rlock waits for the lock service of etcd, until an unlock or the end of its lease")
+{
+  const Line line;
+  const LockService service(line);
+  Process locked = service.start_lock();
+  wait_until([&] { return LockService::is_taken(locked); }, "the lock service has the lock: " + locked.err());
+  CHECK(line.rlock_run({"-n"}, {"true"}).code == 75);
+  CHECK(has(line.rlock({"status", "--json", "k"}).out, line.contenders().front().substr(2)));
+  Process waiter = line.start_rlock_run({}, {"true"});
+  line.await_contenders(2);
+  SUBCASE("unlock") { service.unlock(locked); }
+  SUBCASE("its lease ends") { service.revoke(); }
+  CHECK_MESSAGE(waiter.wait(20s) == success, waiter.err());
+  CHECK(line.contenders().empty());
+}
+
+TEST_CASE("etcd format: the lock service of etcd waits for rlock, also when rlock is killed")
+{
+  const Line line;
+  const LockService service(line);
+  const auto go = home_dir() / "go";
+  std::filesystem::remove(go);  // of the other part
+  Process holder = line.start_rlock_run({"--ttl", "3s"}, shell(until_exists(go)));
+  line.await_contenders(1);
+  Process locked = service.start_lock();
+  line.await_contenders(2);
+  CHECK_FALSE(LockService::is_taken(locked));
+  SUBCASE("released") { create(go); }
+  SUBCASE("killed") { holder.signal(SIGKILL); }
+  wait_until([&] { return LockService::is_taken(locked); }, "the lock service has the lock");
+  CHECK(line.rlock_run({"-n"}, {"true"}).code == 75);
+  service.unlock(locked);
+  CHECK(line.rlock_run({"-n"}, {"true"}).code == 0);
+}
+
+TEST_CASE("etcd format: rlocks and native clients keep their turns when the leader of three members is killed")
+{
+  Line line({.nodes = 3});
+  const auto go = home_dir() / "go";
+  const auto job = [](const std::string& word) { return shell(noting(word) + "; sleep 0.1; " + noting(word)); };
+  Process first = line.start_rlock_run({"--ttl", "20s"}, shell(until_exists(go) + "; " + noting("1")));
+  line.await_contenders(1);
+  Process second = line.start_native(job("2"));
+  line.await_contenders(2);
+  Process third = line.start_rlock_run({"--ttl", "20s"}, job("3"));
+  line.await_contenders(3);
+  Process fourth = line.start_native(job("4"));
+  line.await_contenders(4);
+  const auto leader = line.server().find_leader();
+  REQUIRE(leader);
+  line.server().kill_member(*leader);
+  wait_until([&] { return line.server().find_leader().has_value(); }, "there is a new leader");
+  create(go);
+  for (Process* each : {&first, &second, &third, &fourth}) {
+    CHECK_MESSAGE(each->wait(60s) == success, each->err());
+  }
+  CHECK(order() == "1\n2\n2\n3\n3\n4\n4\n");
+  line.server().start_member(*leader);
+  line.server().await_members();
+  wait_until([&] { return line.contenders().empty(); }, "the line is empty");
+  CHECK(line.rlock_run({"-w", "10s"}, {"true"}).code == 0);
 }

@@ -73,20 +73,23 @@ bool RecordHost::asks_for_shared(const Work& work)
   return mode == reader_mode || (!mode.empty() && mode.find_first_not_of("0123456789") == std::string_view::npos);
 }
 
-// A lock without a record may have native clients only.
+// A lock that has no holder by its record may have native clients only: the record may be the note of a run that was skipped.
 Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const CallLimits& limit)
 {
   const bool is_beside = may_be_beside(state.bytes) || work.beside != NativeFormat::none;
-  const bool may_be_native = !is_beside && state.bytes.empty() && work.line_use == LineUse::shows;
-  if (m_line == nullptr || work.line_use == LineUse::none || (!is_beside && !may_be_native)) {
+  if (m_line == nullptr || work.line_use == LineUse::none || (!is_beside && work.line_use != LineUse::shows)) {
     return Done{};
-  }
-  if (const auto checked = m_line->check_name(work.lock); !checked) {
-    return may_be_native ? Result(Done{}) : checked;
   }
   const auto record = decode(state.bytes);
   if (!record) {
     return record.error();
+  }
+  const bool may_be_native = !is_beside && !record->keys.contains(work.lock.text());
+  if (!is_beside && !may_be_native) {
+    return Done{};
+  }
+  if (const auto checked = m_line->check_name(work.lock); !checked) {
+    return may_be_native ? Result(Done{}) : checked;
   }
   const std::string owner = work.line_use == LineUse::shows ? exclusive_holder(*record, work.lock) : work.words.front();
   auto view = m_line->look(work.lock, contender_of(*record, owner), limit);

@@ -70,7 +70,9 @@ void set_word(EventLogEntry& entry, EventWord word, std::string_view value)
     case EventWord::left: entry.left = number<std::int64_t>(value); break;
     case EventWord::exit: entry.result.exit_code = exit_code(value); break;
     case EventWord::outcome: entry.result.outcome = find_word(endings, value); break;
-    case EventWord::fence: entry.result.fence = number<std::uint64_t>(value); break;
+    case EventWord::fence:  // after the taker: its own, where that is not the time
+      (entry.taker || entry.found_free() ? entry.fence : entry.result.fence) = number<std::uint64_t>(value);
+      break;
     case EventWord::by: entry.by = value; break;
     case EventWord::what: entry.loss = find_word(losses, value); break;
     case EventWord::holder: entry.holder = value; break;

@@ -475,3 +475,38 @@ TEST_CASE("etcd format: rlocks and native clients keep their turns when the lead
   wait_until([&] { return line.contenders().empty(); }, "the line is empty");
   CHECK(line.rlock_run({"-w", "10s"}, {"true"}).code == 0);
 }
+
+TEST_CASE("etcd format: events show the fencing numbers that the jobs have")
+{
+  const Line line;
+  const auto go = home_dir() / "go";
+  const auto fence_of = [&](const Finished& run) { return "\"fence\":" + run.out.substr(0, run.out.find('\n')); };
+  const auto events = [&] { return line.rlock({"events", "--json", "-k", "k"}).out; };
+  const Finished alone = line.rlock_run({}, shell("echo $RLOCK_FENCE"));
+  REQUIRE_MESSAGE(alone.code == 0, alone.err);
+  CHECK_MESSAGE(has(events(), "\"event\":\"acquired\""), events());
+  Process holder = line.start_rlock_run({}, shell(until_exists(go)));
+  line.await_contenders(1);
+  Process next = line.start_rlock_run({}, shell("echo $RLOCK_FENCE"));
+  line.await_contenders(2);
+  Process last = line.start_rlock_run({}, shell("echo $RLOCK_FENCE"));
+  wait_until([&] { return has(line.rlock({"status", "--json", "k"}).out, "\"place\":2"); }, "the last is in the queue");
+  create(go);
+  CHECK_MESSAGE(holder.wait() == success, holder.err());
+  CHECK_MESSAGE(next.wait() == success, next.err());
+  CHECK_MESSAGE(last.wait() == success, last.err());
+  std::istringstream lines(events());
+  std::map<std::string, int> times;  // each number: of a grant, and of its end, which may be that of the next grant
+  for (std::string event; std::getline(lines, event);) {
+    const auto at = event.find("\"fence\":");
+    REQUIRE_MESSAGE(at != std::string::npos, event);
+    const std::string fence = event.substr(at, event.find_first_of(",}", at) - at);
+    CHECK_MESSAGE(fence.size() < std::string("\"fence\":1234567").size(), event);
+    CHECK_MESSAGE(!has(event, "\"fence\":null"), event);
+    ++times[fence];
+  }
+  for (const Finished& run : {alone, Finished{.code = 0, .signal = 0, .out = next.out(), .err = {}},
+                              Finished{.code = 0, .signal = 0, .out = last.out(), .err = {}}}) {
+    CHECK_MESSAGE(times[fence_of(run)] > 0, events());
+  }
+}

@@ -277,6 +277,9 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
   if (changes) {
     const LockKeys names(work.lock);
     decision.log = change_of(start.log, after.keys, names.events);
+    if (beside_of(after) != NativeFormat::none) {
+      note_fences(state, after, decision);
+    }
     shorten_log(after, names.events);
     decision.face = face_of(after.keys, names);
     if (beside_of(after) != NativeFormat::none && decision.face.holder.empty()) {

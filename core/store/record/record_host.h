@@ -131,6 +131,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   // The answer to an acquire of a lock that is free by the record.
   [[nodiscard]] static Value busy_behind(const Contender& first);
   [[nodiscard]] static bool must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision);
+  static void note_fences(const Snapshot& state, const LockRecord& after, Decision& decision);
   void note_line(const Work& work, const Snapshot& state, LockRecord& after, Decision& decision) const;
   Result<Done> note_take_from_native(const Work& work, const Snapshot& state, const Started& start, Decision& decision);
   Result<bool> answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 #include "base/text.h"
+#include "lock/event_log.h"
+#include "lock/schema.h"
 #include "store/record/foreign_face.h"
 #include "store/record/record_host.h"
 #include "store/script/lock_keys.h"
@@ -179,6 +181,29 @@ void RecordHost::note_line(const Work& work, const Snapshot& state, LockRecord& 
     decision.line.needed = state.line->own;
   } else if (stand && stand->name == decision.contender && !state.line->first) {
     decision.line.none_came_since = state.line->state;
+  }
+}
+
+// A script has the time for the fencing number of a grant. Here it is the order of the owner's contender.
+void RecordHost::note_fences(const Snapshot& state, const LockRecord& after, Decision& decision)
+{
+  const auto& stand = decision.line.stand;
+  for (LoggedEvent& each : decision.log.written) {
+    const auto taker = EventLogEntry::of(each.entry).taker;
+    if (!taker) {
+      continue;
+    }
+    const std::string contender = contender_of(after, *taker);
+    std::string fence = "0";
+    if (stand && stand->is_new && stand->name == contender) {
+      fence = fence_of_commit;
+    } else if (state.line) {
+      for (const auto& known : {state.line->first, state.line->own, state.line->next}) {
+        fence = known && known->name == contender ? std::to_string(known->order) : fence;
+      }
+    }
+    const std::string_view word = word_of(event_words, EventWord::fence);
+    each.entry.append(1, '\0').append(word).append(1, '\0').append(fence);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include "store/record/key_space.h"
 #include "store/record/record_backend.h"
 #include "store/record/record_codec.h"
@@ -13,6 +14,10 @@ namespace rlock::record {
 // The entries of the event log that stay in the record, because scripts look for the last hand-over of an owner. Each adds some
 // 250 bytes to every commit.
 inline constexpr std::size_t entries_in_record = 24;
+
+// The fencing number in an entry of which the store knows the number with the commit alone: Committed::order. Backend::events()
+// has the number itself.
+inline constexpr std::string_view fence_of_commit = "commit";
 
 // The part of the event log that is in the record.
 struct RecordedLog {

@@ -7,6 +7,7 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
+#include "store/etcd/etcd_backend.h"
 
 #include <algorithm>
 #include <array>
@@ -23,7 +24,7 @@ struct RawAcl {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 8> examples{
+constexpr std::array<std::string_view, 9> examples{
     "rlock acl -k 'app:*' --user deploy | redis-cli",
     "redis-cli ACL SETUSER deploy '>PASSWORD'",
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
@@ -31,6 +32,7 @@ constexpr std::array<std::string_view, 8> examples{
     "rlock acl -S mysql:///app --user deploy | mysql app",
     "rlock acl -S mongodb://db1/app --user cron >role.js  # mongosh --file role.js",
     "rlock acl -S etcd://e1,e2,e3/app --user deploy  # lines for etcdctl",
+    "rlock acl -S etcd://e1/app -k stock  # and those that --format etcd needs",
     "rlock acl -S zookeeper://zk1/app --user cron >nodes  # for zkCli.sh",
 };
 
@@ -78,14 +80,34 @@ Result<Done> read_user(const Given& given, RawAcl& raw)
   return Done{};
 }
 
-// A database gives rights on whole tables.
+std::vector<std::string> resolve_globs(const RawAcl& raw, const Call& call)
+{
+  std::vector<std::string> globs;
+  for (const auto& list : {raw.keys.keys, call.operands}) {
+    for (const std::string& glob : list) {
+      globs.push_back(resolve_pattern(raw.keys, glob));
+    }
+  }
+  return globs;
+}
+
+// A database gives rights on whole tables. In etcd a lock with --format etcd has keys of its own.
 Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Endpoint& endpoint)
 {
-  if (raw.cluster || !raw.keys.keys.empty() || !call.operands.empty()) {
+  const Engine& engine = engine_of(endpoint);
+  const std::vector<std::string> globs = resolve_globs(raw, call);
+  if (raw.cluster || (!globs.empty() && engine.native_format != NativeFormat::etcd)) {
     return usage(std::string(raw.cluster ? "--cluster: " : "a key: ") +
                  "the rights of a database are for all its locks (leave it out)");
   }
-  const std::string sql = engine_of(endpoint).rights(endpoint, raw.user);
+  std::string sql = engine.rights(endpoint, raw.user);
+  for (const std::string& glob : globs) {
+    const auto line = etcd::native_rights_line(glob);
+    if (!line) {
+      return usage("'" + printable(glob) + "': a role of etcd is for a lock, or for a beginning (try -k 'app:*')");
+    }
+    sql += *line;
+  }
   print(raw.json ? rights_json(raw.user, sql) : sql);
   return ended(ExitCode::ok);
 }
@@ -101,12 +123,7 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
   if (engine_of(endpoint).rights != nullptr) {
     return print_rights(raw, call, endpoint);
   }
-  std::vector<std::string> globs;
-  for (const auto& list : {raw.keys.keys, call.operands}) {
-    for (const std::string& glob : list) {
-      globs.push_back(resolve_pattern(raw.keys, glob));
-    }
-  }
+  const std::vector<std::string> globs = resolve_globs(raw, call);
   if (globs.empty()) {
     return usage("no key: say which locks the user may take (try -k 'app:*')");
   }
@@ -126,7 +143,8 @@ constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take",
 constexpr OptionRow<RawAcl> server_row{
     {.names = "-S,--server",
      .value = "URL",
-     .help = "the server, which is not asked; for all but Redis there is no GLOB, and the rights are for all locks",
+     .help = "the server, which is not asked; for all but Redis the rights are for all locks without GLOB; "
+             "for etcd it adds what --format etcd needs",
      .repeats = true,
      .has_variable = true},
     set<&RawAcl::urls>};

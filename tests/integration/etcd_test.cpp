@@ -226,6 +226,20 @@ TEST_CASE("etcd: a password that is rotated while a job runs is read again from 
   CHECK(run_rlock(joined(joined({"run"}, login), {"-k", "k", "-w", "5s", "--", "true"})).code == 0);
 }
 
+TEST_CASE("etcd acl: a key, or a beginning of keys, adds what --format etcd needs, and another glob is refused")
+{
+  const auto printed = [](const Words& keys) {
+    return run_rlock(joined({"acl", "-S", "etcd://127.0.0.1:1/app", "--user", "deploy"}, keys));
+  };
+  const std::string grant = "etcdctl role grant-permission rlock readwrite --prefix=true ";
+  CHECK_FALSE(has(printed({}).out, grant + "'stock/'"));
+  CHECK(has(printed({"-k", "stock"}).out, grant + "'stock/'\n"));
+  CHECK(has(printed({"--prefix", "app:", "stock", "nightly"}).out, grant + "'app:nightly/'\n"));
+  CHECK(has(printed({"app:*"}).out, grant + "'app:'\n"));
+  CHECK(printed({"a*b"}).code == 64);
+  CHECK(has(printed({"a*b"}).err, "a role of etcd is for a lock, or for a beginning"));
+}
+
 TEST_CASE("etcd: --ttl below the shortest lease is told by -v and by doctor")
 {
   const EtcdServer server;

@@ -313,12 +313,29 @@ std::unique_ptr<Backend> open_backend(ConnectionSpec spec, const Clock& clock, s
   return std::make_unique<EtcdBackend>(std::move(spec), clock, std::move(rng));
 }
 
+namespace {
+
+std::string grant_line(std::string_view prefix)
+{
+  return "etcdctl role grant-permission rlock readwrite --prefix=true " + shell_quoted(prefix) + "\n";
+}
+
+}  // namespace
+
 std::string rights_lines(const ConnectionSpec& spec, std::string_view user)
 {
-  return "etcdctl role add rlock\n"
-         "etcdctl role grant-permission rlock readwrite --prefix=true " +
-         shell_quoted(Layout(spec.prefix).all().key) + "\netcdctl user add " + shell_quoted(user) +
-         "\netcdctl user grant-role " + shell_quoted(user) + " rlock\n";
+  return "etcdctl role add rlock\n" + grant_line(Layout(spec.prefix).all().key) + "etcdctl user add " +
+         shell_quoted(user) + "\netcdctl user grant-role " + shell_quoted(user) + " rlock\n";
+}
+
+std::optional<std::string> native_rights_line(std::string_view glob)
+{
+  const bool is_beginning = glob.ends_with('*');
+  std::string begin(glob.substr(0, glob.size() - (is_beginning ? 1 : 0)));
+  if (begin.find_first_of("*?[\\") != std::string::npos || begin.empty()) {
+    return std::nullopt;
+  }
+  return grant_line(is_beginning ? begin : begin + "/");
 }
 
 }  // namespace rlock::etcd

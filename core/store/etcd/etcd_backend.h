@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include "base/clock.h"
@@ -17,5 +18,8 @@ std::unique_ptr<record::Backend> open_backend(ConnectionSpec spec, const Clock& 
 
 // The lines for etcdctl(1) that make a role for rlock and give it to `user`.
 std::string rights_lines(const ConnectionSpec& spec, std::string_view user);
+// The line that adds what --format etcd needs to that role: for a lock, or for those with a beginning ("app:*"). nullopt: the glob is
+// none of these.
+std::optional<std::string> native_rights_line(std::string_view glob);
 
 }  // namespace rlock::etcd

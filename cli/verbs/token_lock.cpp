@@ -11,6 +11,7 @@
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
+#include "lock/lease_keeping.h"
 #include "lock/wait_until_free.h"
 #include "run/environment.h"
 #include "run/keeper.h"
@@ -202,6 +203,12 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
   }
   if (const auto* lost = std::get_if<NotHeld>(&*renewal)) {
     return report_not_held(token_lock, *lost, raw);
+  }
+  if (const auto lasts = lasts_without_keeper(*opened->store)) {
+    if (const auto left = leave_keeper_of_leases(*opened->store, token_lock.name); !left) {
+      return left.error();
+    }
+    log_of(raw).notice(kept_by_keeper(token_lock.name, *lasts));
   }
   if (const auto& request = std::get<Renewed>(*renewal).forced) {
     log_of(raw).notice(printable(request->by) + " wants the lock " + printable(token_lock.name.text()) +

@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/abilities.h"
+#include "lock/lease_keeping.h"
 #include "lock/reentry.h"
 #include "lock/wait_until_free.h"
 #include "process/process_tree.h"
@@ -209,6 +210,14 @@ class AcquiredLock {
 
   Result<RunEnd> pass_to_caller(const PrintToken& print_token)
   {
+    const auto lasts = lasts_without_keeper(m_store);
+    if (const auto left = leave_keeper_of_leases(m_store, m_spec.name); !left) {
+      release();
+      return left.error();
+    }
+    if (lasts) {
+      m_context.log.notice(kept_by_keeper(m_spec.name, *lasts), {.event = "keeper", .key = m_spec.name.text()});
+    }
     const auto printed = print_token(held_lock(), m_taken.grant);
     if (!printed) {
       release();

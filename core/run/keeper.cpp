@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
 #include <algorithm>
@@ -15,10 +16,12 @@
 #include <exception>
 #include <string>
 #include <system_error>
+#include "base/duration.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "lease/watchdog.h"
 #include "lock/lease_budget.h"
+#include "lock/lease_keeping.h"
 #include "process/descriptors.h"
 #include "process/process_tree.h"
 #include "run/release.h"
@@ -82,6 +85,51 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
     return Error{ErrorCode::os, "cannot start the keeper: there is no descriptor or memory for it"};
   }
   return Keeper(std::move(callers_end));
+}
+
+namespace {
+
+// No signal is blocked there, so that anybody may end it. Then the leases last for a session of the store.
+[[noreturn]] void keep_leases(LockStore& store, const LockName& lock)
+{
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  detach_as_keeper();
+  close_own_descriptors({});
+  if (!lease_keeping(store)->keep_leases()) {
+    write_to_syslog("the lock " + printable(lock.text()) +
+                    " ended before its lease, because its keeper reached no server in time");
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<Done> leave_keeper_of_leases(LockStore& store, const LockName& lock)
+{
+  if (!lasts_without_keeper(store)) {
+    return Done{};
+  }
+  store.stop_threads();
+  const pid_t parent = ::fork();
+  if (parent == 0) {  // its child belongs to no process of this job
+    const pid_t keeper = ::fork();
+    if (keeper == 0) {
+      keep_leases(store, lock);
+    }
+    ::_exit(keeper < 0 ? 1 : 0);
+  }
+  int status = -1;
+  while (parent > 0 && ::waitpid(parent, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0 ? Result(Done{}) : refused("fork");
+}
+
+std::string kept_by_keeper(const LockName& lock, Millis lasts)
+{
+  return "a keeper, a process of this host, keeps the lock " + printable(lock.text()) +
+         ": when it is killed, the lock ends within " + show(lasts);
 }
 
 void Keeper::confirm_caller_has_token() const { send_byte(m_socket.get()); }

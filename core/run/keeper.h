@@ -9,6 +9,8 @@
 // when a job would get its stop signal (LeaseBudget::signal_at). It kills no process, because the watched process is no
 // child of the keeper and its children are unknown. A keeper that is killed sends no signal; the lock ends with its
 // ttl.
+//
+// Another keeper keeps a fixed lease, or --min-hold, that is longer than the longest session of ZooKeeper: leave_keeper_of_leases.
 #pragma once
 
 #include <optional>
@@ -55,6 +57,13 @@ class Keeper {
   explicit Keeper(Fd socket) : m_socket(std::move(socket)) {}
   Fd m_socket;
 };
+
+// Leaves a process that keeps the leases which the store does not keep by itself until they are over
+// (lock/lease_keeping.h), if there are any. It ends when they are over or released. ErrorCode::os: it could not be started.
+// Threads: call this while the process has one thread.
+Result<Done> leave_keeper_of_leases(LockStore& store, const LockName& lock);
+// What people are told of it. `lasts`: LeaseKeeping::lasts_without_keeper.
+std::string kept_by_keeper(const LockName& lock, Millis lasts);
 
 // Tells a keeper that its lock is being released on purpose, so that the keeper does not report a loss.
 //

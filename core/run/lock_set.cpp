@@ -11,11 +11,13 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/abilities.h"
+#include "lock/lease_keeping.h"
 #include "lock/wait_until_free.h"
 #include "process/guardian.h"
 #include "process/terminal.h"
 #include "run/environment.h"
 #include "run/force.h"
+#include "run/keeper.h"
 #include "run/release.h"
 #include "run/report.h"
 #include "run/run.h"
@@ -41,6 +43,14 @@ HolderInfo holder_info(const RunRequest& request)
 bool expires_earlier(const LockSession& a, const LockSession& b)
 {
   return a.lease().budget().valid_until() < b.lease().budget().valid_until();
+}
+
+// A job must not depend on a keeper, which may be killed.
+Error lease_refused(const RunRequest& request, Millis longest)
+{
+  const std::string asked = show(request.ttl);
+  return {ErrorCode::config, "--lease " + asked + ": the longest lease that " + request.server.shown() +
+                                 " gives a job is " + show(longest) + " (try --max-runtime " + asked + " instead)"};
 }
 
 // `keep_until`: missing when no job began.
@@ -76,6 +86,7 @@ bool release_for_runner(const RunRequest& request, const RunContext& context, st
   for (std::size_t i = sessions.size(); i-- > 0;) {
     all_released = release_orphaned(**store, sessions[i], keep_until, options, context.clock) && all_released;
   }
+  [[maybe_unused]] const auto left = leave_keeper_of_leases(**store, sessions.front().name());
   return all_released;
 }
 
@@ -261,6 +272,12 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
     return entry.error();
   }
   if (auto* entered = std::get_if<Entered>(&*entry)) {
+    if (const auto lasts = m_request.automatic ? std::nullopt : lasts_without_keeper(*m_store)) {
+      const CallLimits limit{.deadline = m_context.clock.now() + give_back_timeout, .stop = StopToken::never()};
+      [[maybe_unused]] const auto released = m_store->release(m_any_of[entered->taken.which], entered->hold,
+                                                              {.result = {.outcome = Outcome::unused}}, limit);
+      return lease_refused(m_request, *lasts);
+    }
     begin(std::move(*entered));
     return Acquired{Done{}};
   }
@@ -353,7 +370,13 @@ void LockSession::note_skipped(const SkippedRun& run)
 
 Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)
 {
-  return m_store->release(spec(), m_hold, options, limit);
+  auto released = m_store->release(spec(), m_hold, options, limit);
+  if (const auto lasts = released && options.keep > Millis{0} ? lasts_without_keeper(*m_store) : std::nullopt) {
+    const auto left = leave_keeper_of_leases(*m_store, name());
+    m_context.log.detail(left ? kept_by_keeper(name(), *lasts) : left.error().text,
+                         {.event = "keeper", .key = name().text()});
+  }
+  return released;
 }
 
 namespace {

@@ -38,8 +38,10 @@ namespace rlock::record {
 using PresenceId = std::string;
 
 enum class Keeping {
-  kept,    // prove() is called in time, at least every third of the lease
-  unkept,  // no client calls prove(): a session of its own, which lasts for its lease after this process has ended
+  kept,  // prove() is called in time, at least every third of the lease
+  // No client calls prove(): a session of its own, which lasts for its lease after this process has ended. Where the store has no
+  // session as long as that, a process must keep it, or it ends earlier (LeaseKeeping).
+  unkept,
 };
 
 // A presence with its lease: as long as the store granted, which may be longer or shorter than what was asked for, and counted from

@@ -37,6 +37,19 @@ std::int64_t longest_lease(const std::vector<BoundPresence>& presences)
   return longest;
 }
 
+std::vector<PresenceId> unkept_in(const Bindings& bindings)
+{
+  std::vector<PresenceId> ids;
+  for (const auto& [owner, presences] : bindings) {
+    for (const BoundPresence& each : presences) {
+      if (each.keeping == Keeping::unkept) {
+        ids.push_back(each.id);
+      }
+    }
+  }
+  return ids;
+}
+
 // False: it is bound already, with this lease.
 bool add_binding(std::vector<BoundPresence>& presences, const Presence& presence, Keeping keeping)
 {
@@ -178,6 +191,7 @@ Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, Ins
   m_time_us = state.time_us;
   m_time_at = sent_at;
   std::vector<PresenceId> ids = presences_in(record->bindings);
+  m_unkept_before = unkept_in(record->bindings);
   std::erase_if(ids, [this](const PresenceId& id) {  // what is proven lives
     return std::ranges::any_of(m_own, [&](const Own& own) {
       return own.presence.id == id && LeaseBudget(own.presence.lease).valid_until() > m_clock.now();
@@ -337,8 +351,23 @@ void PresenceKeeper::note_revocation(const Asked& asked, const LockName& lock, c
   }
 }
 
+// An unkept presence serves one owner on one lock. That of another process would last for its lease, and so would a keeper of it.
 Result<PresenceKeeper::Bound> PresenceKeeper::bind(const Asked& asked, const LockName& lock, const std::string& answer,
                                                    LockRecord& after, const CallLimits& limit)
+{
+  auto bound = bind_owner(asked, lock, answer, after, limit);
+  m_unbound = m_unkept_before;
+  const std::vector<PresenceId> named = presences_in(after.bindings);
+  std::erase_if(m_unbound, [&](const PresenceId& id) {
+    return std::ranges::find(named, id) != named.end() ||
+           std::ranges::any_of(m_own, [&](const Own& own) { return own.presence.id == id; });
+  });
+  return bound;
+}
+
+Result<PresenceKeeper::Bound> PresenceKeeper::bind_owner(const Asked& asked, const LockName& lock,
+                                                         const std::string& answer, LockRecord& after,
+                                                         const CallLimits& limit)
 {
   m_leaving.clear();
   drop_idle(after, lock);
@@ -379,6 +408,13 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind(const Asked& asked, const Loc
     case Asked::Verb::other: break;
   }
   return Bound{};
+}
+
+void PresenceKeeper::remove_unbound(const CallLimits& limit)
+{
+  for (const PresenceId& id : std::exchange(m_unbound, {})) {
+    [[maybe_unused]] const auto removed = m_presences.remove(id, limit);  // else it ends with its lease
+  }
 }
 
 void PresenceKeeper::settle(const CallLimits& limit)

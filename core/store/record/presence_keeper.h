@@ -68,6 +68,8 @@ class PresenceKeeper {
                      const CallLimits& limit);
   // After the commit: removes the presences that this client no longer needs.
   void settle(const CallLimits& limit);
+  // After a commit that changed the record: removes the unkept presences that it no longer names. Their clients may have ended.
+  void remove_unbound(const CallLimits& limit);
   // After a commit that found these presences gone.
   void lost(const std::vector<PresenceId>& ids);
 
@@ -119,6 +121,8 @@ class PresenceKeeper {
   [[nodiscard]] std::int64_t shown_end_ms(const LeaseTerm& lease) const;
   Bound unbind_hold(const Asked& asked, const LockName& lock, LockRecord& after);
   void note_revocation(const Asked& asked, const LockName& lock, const LockRecord& after);
+  Result<Bound> bind_owner(const Asked& asked, const LockName& lock, const std::string& answer, LockRecord& after,
+                           const CallLimits& limit);
 
   Presences& m_presences;
   const Clock& m_clock;
@@ -130,6 +134,8 @@ class PresenceKeeper {
   std::map<Lock, Revocation> m_revocations;
   std::optional<std::pair<Lock, Revocation>> m_revoked;  // by the commit that is under way
   std::set<User> m_leaving;                              // with the commit that is under way
+  std::vector<PresenceId> m_unkept_before;               // that the record of the last read names
+  std::vector<PresenceId> m_unbound;                     // of those, by the commit that is under way
 };
 
 }  // namespace rlock::record

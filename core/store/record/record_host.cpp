@@ -372,6 +372,9 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
   if (auto* done = std::get_if<Committed>(&*committed)) {
     m_remembered->state.version = std::move(done->version);
     m_remembered->state.bytes = decision->bytes;
+    if (m_keeper) {
+      m_keeper->remove_unbound(limit);
+    }
     return finish(work, *state, done->order, *decision, limit);
   }
   if (m_keeper && std::holds_alternative<PresenceGone>(*committed)) {
@@ -492,6 +495,18 @@ Result<Done> RecordHost::erase(const LockName& lock, const CallLimits& limit)
 {
   m_remembered.reset();
   return m_backend->erase(lock.text(), limit);
+}
+
+std::optional<Millis> RecordHost::lasts_without_keeper() const
+{
+  const auto* const keeping = dynamic_cast<LeaseKeeping*>(m_backend->presences());
+  return keeping != nullptr ? keeping->lasts_without_keeper() : std::nullopt;
+}
+
+bool RecordHost::keep_leases()
+{
+  auto* const keeping = dynamic_cast<LeaseKeeping*>(m_backend->presences());
+  return keeping == nullptr || keeping->keep_leases();
 }
 
 void RecordHost::drop_connection()

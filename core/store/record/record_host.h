@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 #include "base/clock.h"
+#include "lock/lease_keeping.h"
 #include "store/record/key_space.h"
 #include "store/record/presence_keeper.h"
 #include "store/record/record_backend.h"
@@ -33,7 +34,7 @@ namespace rlock::record {
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
 
 // Threads and ownership: as ScriptHost says. `clock` must outlive it.
-class RecordHost final : public ScriptHost, public StoreChecks {
+class RecordHost final : public ScriptHost, public StoreChecks, public LeaseKeeping {
  public:
   RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng);
 
@@ -58,6 +59,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   {
     return m_keeper ? m_keeper->lease_of(owner.text()) : std::nullopt;
   }
+  [[nodiscard]] std::optional<Millis> lasts_without_keeper() const override;
+  bool keep_leases() override;
   void drop_connection() override;
 
  private:

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 #include "base/password_file.h"
 #include "base/text.h"
@@ -14,6 +15,8 @@ namespace rlock::zookeeper {
 namespace {
 
 constexpr std::size_t size_of_length = 4;
+
+constexpr Millis longest_timeout{std::numeric_limits<std::int32_t>::max()};  // that a request can have
 
 // A frame with its length before it.
 std::string framed(std::string_view frame) { return JuteWriter().text(frame).bytes(); }
@@ -207,8 +210,8 @@ Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, std::
   all.insert(all.end(), operations.begin(), operations.end());
   const Instant before = m_clock->now();
   const bool is_new = m_session.id == 0;
-  const std::string request =
-      framed(connect_request(m_session, m_last_zxid, static_cast<std::int32_t>(m_timeout.count())));
+  const std::string request = framed(
+      connect_request(m_session, m_last_zxid, static_cast<std::int32_t>(std::min(m_timeout, longest_timeout).count())));
   if (const auto sent = link->stream.send(request + frames_of(all), limit); !sent) {
     return sent.error();
   }

@@ -18,7 +18,17 @@ constexpr int fresh_part = 8;
 
 LeaseTerm lease_of(const SessionTerm& term) { return {.from = term.from, .length = term.length}; }
 
+// Of the proofs of a keeper, in a session.
+constexpr int proofs_in_session = 3;
+constexpr int tries_in_session = 12;
+
 }  // namespace
+
+LeaseTerm NodePresences::Own::lease() const
+{
+  const LeaseTerm own = lease_of(client->term());
+  return {.from = own.from, .length = is_kept ? own.length : std::max(own.length, wanted)};
+}
 
 Operation NodePresences::creation(const PresenceId& id) const
 {
@@ -75,7 +85,7 @@ Result<Presence> NodePresences::put(const PresenceId& id, Own own, const CallLim
   }
   own.is_in_store = true;
   own.session = client.session_number();
-  const LeaseTerm lease = lease_of(client.term());
+  const LeaseTerm lease = own.lease();
   if (!own.is_kept) {
     client.drop();
   }
@@ -87,7 +97,7 @@ Result<Presence> NodePresences::make(Millis lease, Keeping keeping, const CallLi
 {
   SystemRng rng;
   const PresenceId id = random_uuid(rng);
-  Own own{.client = client_for(lease, keeping), .session = 0, .is_kept = keeping == Keeping::kept};
+  Own own{.client = client_for(lease, keeping), .session = 0, .is_kept = keeping == Keeping::kept, .wanted = lease};
   const SessionTerm& term = own.client->term();
   const bool is_fresh = own.client->session_id() != 0 && m_clock.now() - term.from < term.length / fresh_part;
   if (own.client != m_client || !is_fresh) {
@@ -127,7 +137,7 @@ Result<Proof> NodePresences::prove(const PresenceId& id, const CallLimits& limit
     return error_of((*proven)->code, client.where());
   }
   own.is_in_store = true;
-  const LeaseTerm lease = lease_of(client.term());
+  const LeaseTerm lease = own.lease();
   if (!own.is_kept) {
     client.drop();
   }
@@ -176,6 +186,78 @@ Result<Done> NodePresences::remove(const PresenceId& id, const CallLimits& limit
                                                             : Result<Done>(error_of(removed->code, m_client->where()));
 }
 
+std::optional<Millis> NodePresences::lasts_without_keeper() const
+{
+  std::optional<Millis> lasts;
+  for (const auto& [id, own] : m_own) {
+    if (own.needs_keeper()) {
+      lasts = std::max(lasts.value_or(Millis{0}), own.client->term().length);
+    }
+  }
+  return lasts;
+}
+
+struct NodePresences::KeptLease {
+  PresenceId id;
+  std::shared_ptr<Client> client;
+  Instant ends;
+  Instant due;
+  enum class State { kept, over, ended_early } state = State::kept;
+};
+
+// Renews the session, or ends it when its lease is over or the presence was removed.
+void NodePresences::keep(KeptLease& each)
+{
+  using State = KeptLease::State;
+  const SessionTerm& term = each.client->term();
+  const Instant now = m_clock.now();
+  const Instant again = now + term.length / tries_in_session;
+  if (now >= each.ends) {  // an attempt that fails may have lengthened the session
+    const bool is_closed = static_cast<bool>(each.client->close({now + term.length, StopToken::never()}));
+    const bool is_over = is_closed || now >= each.ends + term.length;
+    each.state = is_over ? State::over : State::kept;
+    each.due = again;
+    return;
+  }
+  const auto answer = each.client->prove(set_data(m_layout.presence(each.id), {}, any_version),
+                                         {now + term.length / proofs_in_session, StopToken::never()});
+  each.client->drop();
+  if (!answer) {
+    each.due = again;
+  } else if (!*answer) {
+    each.state = State::ended_early;
+  } else if ((*answer)->code == Code::no_node) {  // released
+    each.ends = now;
+    each.due = now;
+  } else {
+    each.due = (*answer)->is_ok() ? now + term.length / proofs_in_session : again;
+  }
+  each.due = std::min(each.due, each.ends);
+}
+
+bool NodePresences::keep_leases()
+{
+  std::vector<KeptLease> all;
+  for (const auto& [id, own] : m_own) {
+    if (own.needs_keeper()) {
+      const LeaseTerm lease = own.lease();
+      all.push_back({.id = id,
+                     .client = own.client,
+                     .ends = lease.from + lease.length,
+                     .due = m_clock.now() + own.client->term().length / proofs_in_session});
+    }
+  }
+  bool all_lasted = true;
+  while (!all.empty()) {
+    KeptLease& next = *std::ranges::min_element(all, {}, &KeptLease::due);
+    m_clock.sleep_until(next.due, StopToken::never());
+    keep(next);
+    all_lasted = all_lasted && next.state != KeptLease::State::ended_early;
+    std::erase_if(all, [](const KeptLease& each) { return each.state != KeptLease::State::kept; });
+  }
+  return all_lasted;
+}
+
 Operation NodePresences::needed(const PresenceId& id) const
 {
   const auto own = m_own.find(id);
@@ -187,6 +269,7 @@ void NodePresences::note_made(const PresenceId& id)
 {
   if (const auto own = m_own.find(id); own != m_own.end()) {
     own->second.is_in_store = true;
+    own->second.is_needed = true;
   }
 }
 

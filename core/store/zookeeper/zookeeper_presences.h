@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+#include "lock/lease_keeping.h"
 #include "store/record/presence.h"
 #include "store/zookeeper/zookeeper_client.h"
 #include "store/zookeeper/zookeeper_layout.h"
@@ -15,7 +17,7 @@ namespace rlock::zookeeper {
 
 // The presences that are kept share the session of the requests, where they have asked for the same lease; others have sessions of
 // their own.
-class NodePresences final : public record::Presences {
+class NodePresences final : public record::Presences, public LeaseKeeping {
  public:
   NodePresences(std::shared_ptr<Client> client, const Layout& layout, const Clock& clock)
       : m_client(std::move(client)), m_layout(layout), m_clock(clock)
@@ -27,6 +29,9 @@ class NodePresences final : public record::Presences {
   Result<std::vector<record::PresenceId>> gone(std::span<const record::PresenceId> ids,
                                                const CallLimits& limit) override;
   Result<Done> remove(const record::PresenceId& id, const CallLimits& limit) override;
+  // Unkept ones whose lease is longer than the longest session of the ensemble.
+  [[nodiscard]] std::optional<Millis> lasts_without_keeper() const override;
+  bool keep_leases() override;
 
   // The part of a commit that needs the presence: makes the node, or checks that it is there.
   [[nodiscard]] Operation needed(const record::PresenceId& id) const;
@@ -41,8 +46,15 @@ class NodePresences final : public record::Presences {
     std::shared_ptr<Client> client;
     std::uint64_t session;  // Client::session_number
     bool is_kept;
+    Millis wanted;             // the lease that was asked for
     bool is_in_store = false;  // the node was made
+    bool is_needed = false;    // a commit has needed it
+    // Of a session that is unkept, whatever its length, because a process keeps it.
+    [[nodiscard]] LeaseTerm lease() const;
+    [[nodiscard]] bool needs_keeper() const { return is_needed && !is_kept && client->term().length < wanted; }
   };
+  struct KeptLease;
+  void keep(KeptLease& each);
   std::shared_ptr<Client> client_for(Millis lease, record::Keeping keeping);
   Result<record::Presence> put(const record::PresenceId& id, Own own, const CallLimits& limit);
   [[nodiscard]] Operation creation(const record::PresenceId& id) const;

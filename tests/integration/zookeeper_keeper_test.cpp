@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fixed leases, and --min-hold, that are longer than the longest session of ZooKeeper: a keeper keeps them.
+#include "support/integration.h"
+#include "support/zookeeper_fixture.h"
+
+using namespace rlock::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto session = 2s;
+constexpr auto lease = 7s;  // some sessions long
+
+// A server whose longest session is `session`.
+struct ShortSessions {
+  ZookeeperNodes server{{.longest_session = session}};
+
+  [[nodiscard]] Finished run(Words args) const
+  {
+    args.insert(args.begin() + 1, {"-S", server.url(), "-k", "k"});
+    return run_rlock(args);
+  }
+  [[nodiscard]] Finished acquire(const std::string& length) const { return run({"acquire", "-n", "--lease", length}); }
+  [[nodiscard]] bool is_free() const { return run({"run", "-n", "--", "true"}).code == 0; }
+  [[nodiscard]] std::vector<pid_t> keepers() const
+  {
+    std::vector<pid_t> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+      if (text_of(entry.path() / "comm") == "rlock-keeper\n" &&
+          text_of(entry.path() / "cmdline").find(server.hosts()) != std::string::npos) {
+        found.push_back(std::stoi(entry.path().filename()));
+      }
+    }
+    return found;
+  }
+  // It gets its name after its start.
+  pid_t await_keeper() const
+  {
+    wait_until([&] { return keepers().size() == 1; }, "there is a keeper");
+    return keepers().front();
+  }
+};
+
+std::string token_in(const Finished& acquired)
+{
+  REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
+  return acquired.out.substr(0, acquired.out.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "zookeeper keeper: acquire --lease lasts for its lease, which is longer than the longest session, and no longer")
+{
+  const ShortSessions at;
+  const auto before = SteadyClock::now();
+  const Finished acquired = at.acquire("7s");
+  const std::string token = token_in(acquired);
+  CHECK_MESSAGE(has(acquired.err, "a keeper"), acquired.err);
+  CHECK_MESSAGE(has(acquired.err, "ends within 2s"), acquired.err);
+  at.await_keeper();
+  while (SteadyClock::now() < before + lease - 1s) {
+    const Finished check = at.run({"check", "--token", token});
+    const bool is_over = SteadyClock::now() > before + lease;
+    REQUIRE_MESSAGE((check.code == 0 || is_over), check.err);
+  }
+  wait_until([&] { return at.is_free(); }, "the lease is over");
+  CHECK(SteadyClock::now() > before + lease - 100ms);
+  wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
+}
+
+TEST_CASE("zookeeper keeper: a release ends the lease at once, and its keeper soon")
+{
+  const ShortSessions at;
+  const std::string token = token_in(at.acquire("1h"));
+  at.await_keeper();
+  CHECK(at.run({"release", "--token", token}).code == 0);
+  CHECK(at.is_free());
+  wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
+}
+
+TEST_CASE("zookeeper keeper: when the keeper is killed, the lock lasts for one session more")
+{
+  const ShortSessions at;
+  token_in(at.acquire("1h"));
+  const pid_t keeper = at.await_keeper();
+  CHECK_FALSE(at.is_free());
+  ::kill(keeper, SIGKILL);
+  wait_until([&] { return at.is_free(); }, "the session of the keeper has ended");
+}
+
+TEST_CASE("zookeeper keeper: force-unlock --now ends the lease and its keeper")
+{
+  const ShortSessions at;
+  token_in(at.acquire("1h"));
+  at.await_keeper();
+  CHECK(at.run({"force-unlock", "--yes", "--now"}).code == 0);
+  CHECK(at.is_free());
+  wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
+}
+
+TEST_CASE("zookeeper keeper: renew makes a lease that is longer than a session")
+{
+  const ShortSessions at;
+  const std::string token = token_in(at.acquire("1s"));
+  CHECK(at.keepers().empty());
+  const auto before = SteadyClock::now();
+  const Finished renewed = at.run({"renew", "--lease", "7s", "--token", token});
+  CHECK_MESSAGE(renewed.code == 0, renewed.err);
+  CHECK_MESSAGE(has(renewed.err, "a keeper"), renewed.err);
+  wait_until([&] { return at.is_free(); }, "the lease is over");
+  CHECK(SteadyClock::now() > before + lease - 100ms);
+}
+
+TEST_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session after the job")
+{
+  const ShortSessions at;
+  const auto before = SteadyClock::now();
+  const Finished ran = at.run({"run", "-n", "-v", "--min-hold", "7s", "--", "true"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  CHECK_MESSAGE(has(ran.err, "a keeper"), ran.err);
+  CHECK(SteadyClock::now() < before + lease);  // it does not wait for it
+  wait_until([&] { return at.is_free(); }, "the time is over");
+  CHECK(SteadyClock::now() > before + lease - 100ms);
+  wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
+}
+
+TEST_CASE("zookeeper keeper: --min-hold within a session needs no keeper")
+{
+  const ShortSessions at;
+  const Finished ran = at.run({"run", "-n", "-v", "--min-hold", "1s", "--", "true"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  CHECK_FALSE(has(ran.err, "a keeper"));
+  CHECK(at.keepers().empty());
+}
+
+TEST_CASE("zookeeper keeper: a job is not run under a fixed lease that is longer than the longest session")
+{
+  const ShortSessions at;
+  const Finished refused = at.run({"run", "-n", "--lease", "1h", "--", "true"});
+  CHECK_MESSAGE(refused.code == 78, refused.err);
+  CHECK_MESSAGE(has(refused.err, "--max-runtime 1h"), refused.err);
+  CHECK_MESSAGE(has(refused.err, "gives a job is 2s"), refused.err);
+  CHECK(at.is_free());
+  CHECK(at.keepers().empty());
+}

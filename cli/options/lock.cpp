@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/lock.h"
 
+#include <algorithm>
+
 namespace rlock::cli {
 namespace {
 
@@ -24,10 +26,12 @@ Result<Done> read_permits(const Given& given, TakeRequest& request)
 
 Result<Done> read_format(const Given& given, TakeRequest& request)
 {
-  enum class Format { redisson, string, etcd };
-  const auto format = chosen<Format::redisson, Format::string, Format::etcd>(given);
+  enum class Format { redisson, string, etcd, curator, kazoo };
+  const auto format = chosen<Format::redisson, Format::string, Format::etcd, Format::curator, Format::kazoo>(given);
   request.kind = format && *format == Format::string ? LockKind{StringLock{}} : request.kind;
-  request.beside = format && *format == Format::etcd ? NativeFormat::etcd : NativeFormat::none;
+  const auto native = std::ranges::find(native_formats, given.value);
+  request.beside =
+      native == native_formats.end() ? NativeFormat::none : static_cast<NativeFormat>(native - native_formats.begin());
   return format ? Result(Done{}) : format.error();
 }
 
@@ -51,10 +55,10 @@ constexpr std::array kind_rows{
 
 constexpr OptionRow<TakeRequest> format_row{
     {.names = "--format",
-     .value = "redisson|string|etcd",
+     .value = "redisson|string|etcd|curator|kazoo",
      .help = "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that "
-             "holds a lock of that name then cannot renew it; etcd: beside etcdctl lock and the lock service of etcd "
-             "(redisson)",
+             "holds a lock of that name then cannot renew it; etcd: beside etcdctl lock and the lock service of etcd; "
+             "curator, kazoo: beside the locks of these clients in ZooKeeper (redisson)",
      .is_neutral = [](std::string_view value) { return value == "redisson"; }},
     read_format};
 

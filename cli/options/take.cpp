@@ -137,11 +137,14 @@ Result<Done> check_format(const TakeRequest& request)
   if (request.beside == NativeFormat::none) {
     return Done{};
   }
-  const Endpoint& server = request.server.endpoints.front();
-  const std::string format(name_of(request.beside));
-  if (request.server.endpoints.size() > 1 || engine_of(server).native_format != request.beside) {
-    return usage("--format " + format + " is for locks in " + format + ", which " + request.server.shown() +
-                 " is not (leave out --format, or give a server with -S " + format + "://host)");
+  const auto& formats = engine_of(request.server.endpoints.front()).beside;
+  const bool is_there = std::ranges::find(formats, request.beside) != formats.end();
+  if (request.server.endpoints.size() > 1 || !is_there) {
+    const bool is_etcd = request.beside == NativeFormat::etcd;
+    return usage("--format " + std::string(name_of(request.beside)) + " is for locks in " +
+                 (is_etcd ? "etcd" : "ZooKeeper") + ", which " + request.server.shown() +
+                 " is not (leave out --format, or give a server with -S " + (is_etcd ? "etcd" : "zookeeper") +
+                 "://host)");
   }
   return Done{};
 }

@@ -61,7 +61,8 @@ std::string line(const char* label, const std::string& value)
 std::string show_ttl(const LockState& state)
 {
   if (!state.ttl) {
-    return "none: it never expires by itself";
+    const bool ends_with_session = state.beside == NativeFormat::curator || state.beside == NativeFormat::kazoo;
+    return ends_with_session ? "unknown: it ends with the session of its client" : "none: it never expires by itself";
   }
   const auto& info = state.holders.front().info;
   std::string left = show_roughly(*state.ttl);

@@ -143,6 +143,16 @@ Result<Done> check_queue(const RunRequest& request)
              : Result(Done{});
 }
 
+// A contender in ZooKeeper ends with the session of its runner.
+Result<Done> check_min_hold(const RunRequest& request)
+{
+  const bool ends_with_session = request.beside == NativeFormat::curator || request.beside == NativeFormat::kazoo;
+  return ends_with_session && request.min_hold > Millis{0}
+             ? usage("--min-hold: a lock with --format " + std::string(name_of(request.beside)) +
+                     " ends with the session of its rlock (leave out --min-hold, or let the job last longer)")
+             : Result(Done{});
+}
+
 Result<RunEnd> execute(const RawRun& raw, const Call& call)
 {
   return run_request(raw, call, resolve_run(raw, call.operands, call.environment));
@@ -188,6 +198,7 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
   Result<Done> done = finish_request(raw.take, environment, request);
   done = done ? resolve_shards_of(raw.take, request) : done;
   done = done ? check_queue(request) : done;
+  done = done ? check_min_hold(request) : done;
   return done ? Result(std::move(request)) : Result<RunRequest>(done.error());
 }
 

@@ -22,9 +22,11 @@ using LockKind = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 // Whose clients a lock excludes beside those of rlock: the own lock clients of a store (store/record/native_line.h).
 enum class NativeFormat {
   none,
-  etcd,  // etcdctl lock, and the lock service of etcd
+  etcd,     // etcdctl lock, and the lock service of etcd
+  curator,  // InterProcessMutex of Curator, in ZooKeeper
+  kazoo,    // Lock of kazoo, in ZooKeeper
 };
-inline constexpr std::array<std::string_view, 2> native_formats{"", "etcd"};
+inline constexpr std::array<std::string_view, 4> native_formats{"", "etcd", "curator", "kazoo"};
 constexpr std::string_view name_of(NativeFormat format) { return native_formats[static_cast<std::size_t>(format)]; }
 
 // The modes of a read-write lock in requests and in the event log.

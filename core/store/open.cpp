@@ -149,7 +149,7 @@ constexpr Engine etcd_engine{
         "in one URL, etcd://a,b,c/prefix)",
     .refuses_tls_files = "etcd:// is without TLS (try etcds://)",
     .password_variable = "ETCDCTL_PASSWORD",
-    .native_format = NativeFormat::etcd,
+    .beside = {NativeFormat::etcd},
     .rights = [](const Endpoint& endpoint,
                  std::string_view user) { return etcd::rights_lines(etcd::connection_spec(endpoint), user); },
 };
@@ -163,6 +163,7 @@ constexpr Engine zookeeper_engine{
         "a ZooKeeper ensemble is no part of a quorum (give it alone; its members stand in one URL, "
         "zookeeper://a,b,c)",
     .refuses_tls_files = "the URL has no TLS (try zookeeper+tls://host:2281)",
+    .beside = {NativeFormat::curator, NativeFormat::kazoo},
     .rights = [](const Endpoint& endpoint,
                  std::string_view user) { return zookeeper::rights_lines(zookeeper::connection_spec(endpoint), user); },
 };

@@ -7,6 +7,7 @@
 #include "net/endpoint.h"
 #include "store/quorum/quorum.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,7 +54,7 @@ struct Engine {
   std::string_view refuses_tls_files = {};  // --cacert, --cert, --tls-key
   // The environment variable in which the server's own tools read a password; empty: none.
   std::string_view password_variable = {};
-  NativeFormat native_format = NativeFormat::none;  // whose clients its locks may stand beside
+  std::array<NativeFormat, 2> beside = {};  // whose clients its locks may stand beside
   // What an administrator feeds to the server's own tool, so that `user` may keep locks there. nullptr: the rights are ACL rules
   // of Redis.
   std::string (*rights)(const Endpoint& endpoint, std::string_view user) = nullptr;

@@ -32,7 +32,7 @@ struct Client {
 
   [[nodiscard]] LineView look(const std::string& own = {}) const
   {
-    return must(backend->native_line()->look(lock, own, soon()));
+    return must(backend->native_lines().front()->look(lock, own, soon()));
   }
   // The order of a new contender; nullopt: a conflict.
   [[nodiscard]] std::optional<std::int64_t> commit(const LineChange& change) const
@@ -45,7 +45,7 @@ struct Client {
     const auto* const committed = std::get_if<record::Committed>(&done);
     return committed == nullptr ? std::nullopt : std::optional(committed->order);
   }
-  [[nodiscard]] std::string name() const { return backend->native_line()->contender_for(presence); }
+  [[nodiscard]] std::string name() const { return backend->native_lines().front()->contender_for(presence); }
   [[nodiscard]] LineChange standing(bool is_new = true) const
   {
     return {.stand = LineChange::Stand{.name = name(), .presence = presence, .is_new = is_new}};
@@ -144,7 +144,7 @@ TEST_CASE("etcd line: those who listen are told when a contender is gone, also i
   put(server, "k/second");
   const std::string own = "channel";
   const LineView view = client.look();
-  auto* const line = client.backend->native_line();
+  auto* const line = client.backend->native_lines().front();
   CHECK_FALSE(line->tell_when_gone(lock, "first", view.state, {.channel = own, .text = "look 0"}, soon()));
   const std::vector<LockChannel> channels{{"k", own}};
   const auto source = must(client.backend->listen(channels, soon()));
@@ -167,7 +167,7 @@ TEST_CASE("etcd line: a lock whose line would contain rlock's own keys, or be am
   const EtcdServer server;
   const auto backend = server.open_backend(the_clock);  // with the prefix app
   const auto permits = [&](const char* name) {
-    return static_cast<bool>(backend->native_line()->check_name(*LockName::parse(name)));
+    return static_cast<bool>(backend->native_lines().front()->check_name(*LockName::parse(name)));
   };
   CHECK_FALSE(permits("app"));
   CHECK_FALSE(permits("app/lock"));

@@ -125,7 +125,8 @@ std::vector<Words> servers_of(const HelpFixture& fixture)
   return {{},
           {"-S", fixture.server, "-S", fixture.server + "2", "-S", fixture.server + "3"},
           {"-S", "rediss://127.0.0.1:1", "--cert", fixture.file},
-          {"-S", "etcd://127.0.0.1:1"}};
+          {"-S", "etcd://127.0.0.1:1"},
+          {"-S", "zookeeper://127.0.0.1:1"}};
 }
 
 Finished tried(const HelpFixture& fixture, const std::string& verb, const Rest& rest, const Words& option,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [PATTERN]: rlock beside the real libraries that share its locks: Redisson, redis-py, redsync, node-redlock, ShedLock. Downloads
+# run.sh [PATTERN]: rlock beside the real libraries that share its locks: Redisson, redis-py, redsync, node-redlock, ShedLock, and Curator for the cases of tests/integration. Downloads
 # them to build/interop, and runs the scenarios whose names match PATTERN. A library whose tools or registry are missing is
 # skipped with a line. `run.sh --download` only downloads and builds, rslock too, for tests/bench. RLOCK is the rlock that is tested (build/dev/rlock), RLOCK_TEST_SERVER the server (redis-server).
 # RLOCK_INTEROP_SECONDS: no scenario begins after that time.
@@ -61,6 +61,14 @@ shedlock() {
   build shedlock javac -nowarn -d "$out/shedlock/classes" -cp "$out/shedlock/*" "$here"/java/shedlock/*.java
 }
 
+# For the cases "curator format" of tests/integration.
+curator() {
+  export MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+  download curator mvn mvn -B -q -f "$here/java/pom.xml" -P curator -Dmaven.repo.local="$out/m2" \
+    -DoutputDirectory="$out/curator" -DincludeScope=runtime dependency:copy-dependencies || return 0
+  build curator javac -nowarn -d "$out/curator/classes" -cp "$out/curator/*" "$here"/java/curator/*.java
+}
+
 redsync() {
   export GOMODCACHE="$out/go" GOCACHE="$out/go-build" GOFLAGS=-modcacherw
   cd "$here/strings/redsync"
@@ -93,7 +101,7 @@ if ! command -v python3 >/dev/null; then
   exit 0
 fi
 pids=''
-(redisson 4.7.0 && redisson 3.16.8 && shedlock) & pids="$pids $!"
+(redisson 4.7.0 && redisson 3.16.8 && shedlock && curator) & pids="$pids $!"
 (redsync) & pids="$pids $!"
 (node_redlock) & pids="$pids $!"
 (redis_py) & pids="$pids $!"

@@ -167,7 +167,7 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
        "64 --sync: rlock cannot ask MySQL which replicas have a commit (leave out --sync, and set up "
        "semi-synchronous replication)"},
       {{"--permits", "0"}, "64 --permits: '0' is not a number from 1 to 1000000 (try --permits 5)"},
-      {{"--format", "hash"}, "64 --format: 'hash' is none of redisson, string, etcd"},
+      {{"--format", "hash"}, "64 --format: 'hash' is none of redisson, string, etcd, curator, kazoo"},
       {{"--server-timeout", "0"}, "64 --server-timeout: '0' is too short, at least 1ms (try --server-timeout 5s)"},
   };
   for (const Row& row : rows) {

@@ -13,7 +13,7 @@ namespace {
 
 const LockName lock = *LockName::parse("k");
 
-class NoLine final : public NativeLine {
+class NoLine : public NativeLine {
  public:
   [[nodiscard]] NativeFormat format() const override { return NativeFormat::etcd; }
   [[nodiscard]] Result<Done> check_name(const LockName&) const override { return Done{}; }
@@ -23,6 +23,11 @@ class NoLine final : public NativeLine {
   {
     return false;
   }
+};
+
+class BoundLine final : public NoLine {
+ public:
+  [[nodiscard]] bool binds_sessions() const override { return true; }
 };
 
 // The holder, and the waiters in their order, each with the presence "p" and its name.
@@ -65,7 +70,14 @@ std::string show(const LineChange& change)
 
 std::string changed(LockRecord& record, const std::optional<LineView>& view = std::nullopt)
 {
-  return show(change_line(record, lock, NoLine(), view));
+  return show(change_line(record, lock, NoLine(), view, {}));
+}
+
+// By a commit of this owner, where each contender is bound to a session.
+std::string changed_by(LockRecord& record, const std::string& owner)
+{
+  const Committer committer{.owner = owner, .presence = owner.empty() ? "" : "p" + owner};
+  return show(change_line(record, lock, BoundLine(), std::nullopt, committer));
 }
 
 // The line of `from`, in the record of `to`.
@@ -152,4 +164,29 @@ TEST_CASE("native line: holders of shared locks are no exclusive ones")
   CHECK(exclusive_holder(record, lock) == "a");
   record.keys["k"] = {.data = std::string("s"), .expires = 1};
   CHECK(exclusive_holder(record, lock) == "s");
+}
+
+TEST_CASE("native line: where contenders are bound to sessions, each owner makes its own one, and keeps it")
+{
+  LockRecord record = record_of("a", {"b", "c"});
+  CHECK(changed_by(record, "").empty());
+  CHECK(changed_by(record, "c").empty());
+  CHECK(changed_by(record, "b") == "+at-pb(pb)");
+  CHECK(changed_by(record, "b").empty());
+  CHECK(changed_by(record, "a") == "+at-pa(pa)");
+  record.bindings["a"].push_back({.id = "long", .lease_ms = 2000, .keeping = Keeping::unkept});
+  CHECK(changed_by(record, "a").empty());
+  LockRecord gone = with_line(record_of("", {"c"}), record);
+  CHECK(changed_by(gone, "") == "-at-pb -at-pa");
+  CHECK(changed_by(gone, "c") == "+at-pc(pc)");
+}
+
+TEST_CASE("native line: an owner that lets its hold go keeps its contender until a commit removes it")
+{
+  LockRecord record = record_of("a", {});
+  REQUIRE(changed(record) == "+at-pa(pa)");
+  end_hold(record, lock, "a");
+  CHECK(exclusive_holder(record, lock).empty());
+  CHECK(contender_of(record, "a") == "at-pa");
+  CHECK(changed(record) == "-at-pa");
 }

@@ -196,7 +196,7 @@ class EtcdBackend final : public Backend {
     return etcd::check_server(connection().spec(), m_clock, limit);
   }
   record::Presences* presences() override { return &m_presences; }
-  record::NativeLine* native_line() override { return &m_line; }
+  std::vector<record::NativeLine*> native_lines() override { return {&m_line}; }
   void drop_connection() override { connection().drop(); }
 
  private:

@@ -145,13 +145,18 @@ bool is_native(const LockRecord& record, const Contender& contender)
          });
 }
 
-void lose_contender(LockRecord& record, const LockName& lock, const std::string& owner)
+void end_hold(LockRecord& record, const LockName& lock, const std::string& owner)
 {
-  forget(record, owner);
   if (standing_of(record.keys, lock, owner).holds) {
     end_owner(record, lock, owner);
     record.bindings.erase(owner);
   }
+}
+
+void lose_contender(LockRecord& record, const LockName& lock, const std::string& owner)
+{
+  forget(record, owner);
+  end_hold(record, lock, owner);
 }
 
 void end_without_contender(LockRecord& record, const LockName& lock, const std::vector<PresenceId>& gone)
@@ -188,6 +193,17 @@ void show_native(LockRecord& record, const LockName& lock, const Contender& firs
 
 namespace {
 
+// The presence with which a new contender of the owner ends; empty: the owner has none.
+PresenceId presence_for(const LockRecord& after, const std::string& owner, const NativeLine& line,
+                        const Committer& committer)
+{
+  if (line.binds_sessions()) {
+    return owner == committer.owner ? committer.presence : PresenceId();
+  }
+  const BoundPresence* const longest = longest_of(after, owner);
+  return longest == nullptr ? PresenceId() : longest->id;
+}
+
 // The lease of the holder's contender is the longest of its presences.
 std::optional<LineChange::Stand> stand_of_holder(const LockRecord& after, const std::string& holder, const Noted& noted)
 {
@@ -206,9 +222,9 @@ std::optional<LineChange::Stand> stand_of_holder(const LockRecord& after, const 
 }  // namespace
 
 LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine& line,
-                       const std::optional<LineView>& view)
+                       const std::optional<LineView>& view, const Committer& committer)
 {
-  LineChange change;
+  LineChange change{.format = line.format()};
   Hash& noted = *line_in(after);
   const std::string holder = exclusive_holder(after, lock);
   std::string next = first_waiter(after, lock);
@@ -231,10 +247,10 @@ LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine
       continue;
     }
     if (field != noted.end()) {
-      change.stand = owner == holder ? stand_of_holder(after, owner, noted_in(field->second)) : std::nullopt;
-    } else if (const BoundPresence* const longest = longest_of(after, owner)) {
-      change.stand =
-          LineChange::Stand{.name = line.contender_for(longest->id), .presence = longest->id, .is_new = true};
+      const bool may_move = owner == holder && !line.binds_sessions();
+      change.stand = may_move ? stand_of_holder(after, owner, noted_in(field->second)) : std::nullopt;
+    } else if (const PresenceId presence = presence_for(after, owner, line, committer); !presence.empty()) {
+      change.stand = LineChange::Stand{.name = line.contender_for(presence), .presence = presence, .is_new = true};
     }
     if (change.stand) {
       std::erase_if(noted, [&](const auto& each) { return each.first == owner; });

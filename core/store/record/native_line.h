@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks beside the own lock clients of a store with presences, such as etcdctl lock: the native clients. Each of them puts a contender
-// into the line of the lock, which ends with a lease, and runs when it is first there.
+// Locks beside the own lock clients of a store with presences, such as etcdctl lock and Curator: the native clients. Each of them puts a
+// contender into the line of the lock, which ends with a lease or session, and runs when it is first there.
 //
-// A lock that was once taken with --format etcd has that in its record. From then on, after each change of the record, two owners
-// stand in the line: the holder, and the first waiter behind it, so that native clients and rlock take turns. A holder by
-// the record runs only when its contender is first in the line; until then it is told that a native client is in the way. The
-// contender has the lease of a presence of its owner, so both end at once, and it is removed with the release. Its order in the
-// line is the fencing number.
+// A lock that was once taken with --format etcd, curator or kazoo has that in its record. From then on, after each change of the
+// record, two owners stand in the line: the holder, and the first waiter behind it, so that native clients and rlock take turns. A
+// holder by the record runs only when its contender is first in the line; until then it is told that a native client is in the way.
+// The contender has the lease or session of a presence of its owner, so both end at once, and it is removed with the release. Its
+// order in the line is the fencing number.
+//
+// In etcd any client puts the contender of another owner into the line. In ZooKeeper only the owner can, in its own session
+// (NativeLine::binds_sessions): a first waiter that does not stand there yet is told to ask, and joins the line when it does.
 //
 // Why this is safe: no client can put a contender in front of one that is in the line. So the first contender stays the first until it
 // is removed or its lease ends. A holder whose contender is gone, or is not the first, has lost the lock.
@@ -42,6 +45,7 @@ struct LineView {
 
 // What a commit does to the line, in the same transaction.
 struct LineChange {
+  NativeFormat format = NativeFormat::none;  // of the line
   struct Stand {
     std::string name;
     PresenceId presence;  // with which the contender ends from now on
@@ -60,6 +64,9 @@ class NativeLine {
   virtual ~NativeLine() = default;
 
   [[nodiscard]] virtual NativeFormat format() const = 0;
+  // Whether a contender ends with the session of the client that made it, so that only its owner can make it. Then no commit can tell
+  // that no other contender came: LineChange::none_came_since is not for this line.
+  [[nodiscard]] virtual bool binds_sessions() const { return false; }
   // Errors: ErrorCode::config: a lock of this name cannot have a line.
   [[nodiscard]] virtual Result<Done> check_name(const LockName& lock) const = 0;
   // The name of a new contender that ends with this presence.
@@ -97,11 +104,19 @@ void end_without_contender(LockRecord& record, const LockName& lock, const std::
 // The contender of the owner is gone, so whatever it holds is over.
 void lose_contender(LockRecord& record, const LockName& lock, const std::string& owner);
 
+// The owner holds nothing any more; its contender stays in the line.
+void end_hold(LockRecord& record, const LockName& lock, const std::string& owner);
+
 // Shows the native client as the holder, and the holder by the record as the first waiter.
 void show_native(LockRecord& record, const LockName& lock, const Contender& first, std::int64_t time_us);
 
+// The client that commits.
+struct Committer {
+  std::string owner = {};
+  PresenceId presence = {};  // of the owner, in a session of this client; empty: none
+};
 // Which contenders the record `after` needs, and notes them there. `view`: the line before, if it is known.
 LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine& line,
-                       const std::optional<LineView>& view);
+                       const std::optional<LineView>& view, const Committer& committer);
 
 }  // namespace rlock::record

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include "base/text.h"
 #include "lock/abilities.h"
 #include "lock/holder.h"
 
@@ -376,22 +377,25 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_owner(const Asked& asked, con
     leave_lock(asked, lock);
     return Bound{};
   }
+  const Keeping keeping = asked.is_automatic ? Keeping::kept : Keeping::unkept;
   switch (asked.verb) {
     case Asked::Verb::acquire:
       if (answer == "granted") {
-        return bind_to(
-            asked, lock,
-            {.lease = asked.ttl, .keeping = asked.is_automatic ? Keeping::kept : Keeping::unkept, .use = Use::holds},
-            after, limit);
+        return bind_to(asked, lock, {.lease = asked.ttl, .keeping = keeping, .use = Use::holds}, after, limit);
       }
       if (answer == "busy" && standing.waits) {
-        return bind_to(
-            asked, lock,
-            {.lease = std::min(asked.ttl, longest_waiting_lease), .keeping = Keeping::kept, .use = Use::waits}, after,
-            limit);
+        const Millis waiting = asked.keeps_presence ? asked.ttl : std::min(asked.ttl, longest_waiting_lease);
+        return bind_to(asked, lock,
+                       {.lease = waiting, .keeping = asked.keeps_presence ? keeping : Keeping::kept, .use = Use::waits},
+                       after, limit);
       }
       break;
     case Asked::Verb::renew:
+      if (answer == "kept" && asked.keeps_presence && find(asked.owner) == nullptr) {
+        return Error{ErrorCode::config, "the lock " + printable(lock.text()) +
+                                            " ends with the session of the rlock that took it, so no other one can "
+                                            "renew it (let that rlock renew it: acquire --pid)"};
+      }
       if (answer == "kept") {
         return bind_to(asked, lock, {.lease = asked.ttl, .keeping = Keeping::unkept, .use = Use::holds}, after, limit);
       }

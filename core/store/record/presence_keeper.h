@@ -42,6 +42,8 @@ struct Asked {
   std::string hold = {};
   Millis ttl{0};
   bool is_automatic = false;  // HolderInfo::automatic of an acquire
+  // Whether a waiter's presence is the one with which it will hold the lock: its contender cannot get another one.
+  bool keeps_presence = false;
 };
 Asked asked_of(const ScriptRequest& request);
 

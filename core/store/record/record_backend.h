@@ -134,8 +134,8 @@ class Backend {
   [[nodiscard]] virtual bool is_shared() const { return false; }
   // nullptr: the holds of this store end by its clock.
   virtual Presences* presences() { return nullptr; }
-  // nullptr: the store has no lock clients of its own, or rlock does not know them.
-  virtual NativeLine* native_line() { return nullptr; }
+  // A line for each format. Empty: the store has no lock clients of its own, or rlock does not know them.
+  virtual std::vector<NativeLine*> native_lines() { return {}; }
   // Presences stay.
   virtual void drop_connection() = 0;
 };

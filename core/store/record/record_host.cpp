@@ -97,7 +97,7 @@ Error after_conflicts(int conflicts, Error error)
 }  // namespace
 
 RecordHost::RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng)
-    : m_backend(std::move(backend)), m_clock(clock), m_rng(std::move(rng)), m_line(m_backend->native_line())
+    : m_backend(std::move(backend)), m_clock(clock), m_rng(std::move(rng)), m_lines(m_backend->native_lines())
 {
   if (Presences* const presences = m_backend->presences()) {
     m_keeper.emplace(*presences, m_clock);
@@ -196,10 +196,8 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   if (!start) {
     return start.error();
   }
-  if (start->beside != NativeFormat::none && asks_for_shared(work)) {
-    return Error{ErrorCode::config, "the lock " + printable(work.lock.text()) + " has the format " +
-                                        std::string(name_of(start->beside)) +
-                                        ", in which it has one holder at a time (leave out --shared and --permits)"};
+  if (const auto fits = check_format(work, *start); !fits) {
+    return fits.error();
   }
   auto answer = leave_to_native(work, state, *start);
   const bool is_answered = answer.has_value();
@@ -264,7 +262,8 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
       after.keys.erase(work.lock.text());  // it holds no lock by the record
     }
     const auto& parts = decision.answer.elements;
-    auto bound = m_keeper->bind(work.asked, work.lock, parts.empty() ? "" : parts.front().text, after, limit);
+    auto bound =
+        m_keeper->bind(asked_beside(work, after), work.lock, parts.empty() ? "" : parts.front().text, after, limit);
     if (!bound) {
       return bound.error();
     }
@@ -275,6 +274,7 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
     changes = changes || bound->is_changed || !decision.line.is_none();
   }
   if (changes) {
+    call_into_line(work, after);
     const LockKeys names(work.lock);
     decision.log = change_of(start.log, after.keys, names.events);
     if (beside_of(after) != NativeFormat::none) {
@@ -421,7 +421,8 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
         "a table or collection of ShedLock has exclusive locks only (leave out --shared, --exclusive, --permits and "
         "--format)"};
   }
-  if (request.beside != NativeFormat::none && (m_line == nullptr || m_line->format() != request.beside)) {
+  if (request.beside != NativeFormat::none &&
+      std::ranges::find(m_lines, request.beside, &NativeLine::format) == m_lines.end()) {
     return Error{ErrorCode::config, "--format " + std::string(name_of(request.beside)) +
                                         ": this store has no such clients (leave out --format)"};
   }
@@ -435,7 +436,7 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
                   .reads_log = request.reads_log,
                   .may_use_remembered = request.script.name.ends_with("_release"),
                   .asked = m_keeper ? asked_of(request) : Asked{},
-                  .line_use = m_line != nullptr ? line_use_of(request) : LineUse::none,
+                  .line_use = m_lines.empty() ? LineUse::none : line_use_of(request),
                   .beside = request.beside},
                  limit);
 }

@@ -128,14 +128,20 @@ class RecordHost final : public ScriptHost, public StoreChecks, public LeaseKeep
   [[nodiscard]] bool may_still_change(std::string_view lock, const Version& version) const;
   [[nodiscard]] static LineUse line_use_of(const ScriptRequest& request);
   [[nodiscard]] static bool asks_for_shared(const Work& work);
+  void choose_line(const Work& work, const LockRecord& record);
   Result<Done> look_at_line(const Work& work, Snapshot& state, const CallLimits& limit);
+  Result<Done> look_for_native(const Work& work, Snapshot& state, const CallLimits& limit);
+  [[nodiscard]] Result<Done> check_format(const Work& work, const Started& start) const;
   std::optional<Contender> prepare_line(const Work& work, const Snapshot& state, LockRecord& record) const;
   std::optional<Value> leave_to_native(const Work& work, const Snapshot& state, const Started& start);
   // The answer to an acquire of a lock that is free by the record.
   [[nodiscard]] static Value busy_behind(const Contender& first);
   [[nodiscard]] static bool must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision);
   static void note_fences(const Snapshot& state, const LockRecord& after, Decision& decision);
+  [[nodiscard]] static bool is_try(const Work& work);
+  [[nodiscard]] Asked asked_beside(const Work& work, const LockRecord& after) const;
   void note_line(const Work& work, const Snapshot& state, LockRecord& after, Decision& decision) const;
+  void call_into_line(const Work& work, const LockRecord& after) const;
   Result<Done> note_take_from_native(const Work& work, const Snapshot& state, const Started& start, Decision& decision);
   Result<bool> answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
                               const CallLimits& limit);
@@ -151,7 +157,8 @@ class RecordHost final : public ScriptHost, public StoreChecks, public LeaseKeep
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::optional<PresenceKeeper> m_keeper;  // for a store with presences
-  NativeLine* const m_line;                // nullptr: the store has none
+  const std::vector<NativeLine*> m_lines;
+  NativeLine* m_line = nullptr;  // of the lock of the last state; nullptr: the store has none
   KeySpace m_keys;
   ScriptInterpreter m_scripts{m_keys};
   std::vector<std::string> m_listeners;  // of the state on which a script runs

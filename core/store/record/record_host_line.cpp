@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the engine does for a lock beside native clients: it looks at their line, and fits state, decision and answer to it.
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include "base/text.h"
 #include "lock/event_log.h"
 #include "lock/schema.h"
 #include "store/record/foreign_face.h"
+#include "store/record/record_codec.h"
 #include "store/record/record_host.h"
 #include "store/script/lock_keys.h"
 
@@ -75,31 +77,80 @@ bool RecordHost::asks_for_shared(const Work& work)
   return mode == reader_mode || (!mode.empty() && mode.find_first_not_of("0123456789") == std::string_view::npos);
 }
 
+// The record keeps its format; else the caller chooses one.
+void RecordHost::choose_line(const Work& work, const LockRecord& record)
+{
+  const NativeFormat noted = beside_of(record);
+  const NativeFormat format = noted != NativeFormat::none ? noted : work.beside;
+  const auto line = std::ranges::find(m_lines, format, &NativeLine::format);
+  m_line = line != m_lines.end() ? *line : m_lines.front();
+}
+
 // A lock that has no holder by its record may have native clients only: the record may be the note of a run that was skipped.
 Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const CallLimits& limit)
 {
-  const bool is_beside = may_be_beside(state.bytes) || work.beside != NativeFormat::none;
-  if (m_line == nullptr || work.line_use == LineUse::none || (!is_beside && work.line_use != LineUse::shows)) {
+  if (m_lines.empty()) {
     return Done{};
   }
-  const auto record = decode(state.bytes);
+  const bool is_shown = work.line_use == LineUse::shows;
+  const auto record = decode(is_shown || may_be_beside(state.bytes) ? state.bytes : std::string());
   if (!record) {
     return record.error();
   }
-  const bool may_be_native = !is_beside && !record->keys.contains(work.lock.text());
-  if (!is_beside && !may_be_native) {
-    return Done{};
+  choose_line(work, *record);
+  const bool is_beside = may_be_beside(state.bytes) || work.beside != NativeFormat::none;
+  if (work.line_use == LineUse::none || !is_beside) {
+    const bool may_be_native = is_shown && !record->keys.contains(work.lock.text());
+    return may_be_native ? look_for_native(work, state, limit) : Result(Done{});
   }
   if (const auto checked = m_line->check_name(work.lock); !checked) {
-    return may_be_native ? Result(Done{}) : checked;
+    return checked;
   }
   const std::string owner = work.line_use == LineUse::shows ? exclusive_holder(*record, work.lock) : work.words.front();
   auto view = m_line->look(work.lock, contender_of(*record, owner), limit);
   if (!view) {
-    const bool is_hidden = may_be_native && view.error().code == ErrorCode::refused;
-    return is_hidden ? Result(Done{}) : view.error();
+    return view.error();
   }
   state.line = *std::move(view);
+  return Done{};
+}
+
+// Sets the line in which a native client stands.
+Result<Done> RecordHost::look_for_native(const Work& work, Snapshot& state, const CallLimits& limit)
+{
+  for (NativeLine* const line : m_lines) {
+    if (!line->check_name(work.lock)) {
+      continue;
+    }
+    auto view = line->look(work.lock, "", limit);
+    if (!view && view.error().code != ErrorCode::refused) {
+      return view.error();
+    }
+    const bool has_client = view && view->first && view->first->is_lock;
+    if (view && (has_client || m_lines.size() == 1)) {
+      m_line = line;
+      state.line = *std::move(view);
+      break;
+    }
+  }
+  return Done{};
+}
+
+// Whether the lock may be taken as the caller asks.
+Result<Done> RecordHost::check_format(const Work& work, const Started& start) const
+{
+  const std::string format(name_of(start.beside));
+  const std::string has_format = "the lock " + printable(work.lock.text()) + " has the format " + format;
+  if (start.beside == NativeFormat::none) {
+    return Done{};
+  }
+  if (asks_for_shared(work)) {
+    return Error{ErrorCode::config,
+                 has_format + ", in which it has one holder at a time (leave out --shared and --permits)"};
+  }
+  if (work.beside != NativeFormat::none && work.beside != start.beside) {
+    return Error{ErrorCode::config, has_format + " (try --format " + format + ")"};
+  }
   return Done{};
 }
 
@@ -117,6 +168,8 @@ std::optional<Contender> RecordHost::prepare_line(const Work& work, const Snapsh
     const bool must_be_first = work.line_use == LineUse::keeps;
     if (!view.own || (must_be_first && !is_first)) {
       lose_contender(record, work.lock, work.words.front());
+    } else if (!is_first && is_try(work) && m_line->binds_sessions()) {  // its contender came behind another one
+      end_hold(record, work.lock, work.words.front());
     }
   }
   const bool is_native_first = view.first && !is_first && is_native(record, *view.first);
@@ -132,17 +185,25 @@ std::optional<Contender> RecordHost::prepare_line(const Work& work, const Snapsh
   return view.first;
 }
 
-// A release behind which a native client is next hands the lock over to no waiter. Returns nullopt for another one.
+// A release behind which a native client is next, or a waiter that is not in the line yet, hands the lock over to no waiter. Returns
+// nullopt for another one.
 std::optional<Value> RecordHost::leave_to_native(const Work& work, const Snapshot& state, const Started& start)
 {
   const bool is_known = work.line_use == LineUse::leaves && state.line && is_same(state.line->first, state.line->own);
-  if (!is_known || !state.line->next || !is_native(start.record, *state.line->next)) {
+  if (!is_known) {
+    return std::nullopt;
+  }
+  const auto& next = state.line->next;
+  const std::string waiter = first_waiter(start.record, work.lock);
+  const bool is_native_next = next && is_native(start.record, *next);
+  const bool joins_later =
+      m_line->binds_sessions() && !waiter.empty() && (!next || contender_of(start.record, waiter) != next->name);
+  if (!is_native_next && !joins_later) {
     return std::nullopt;
   }
   Work alone = work;
   alone.words.at(subscribers_at) = hands_over_to_none;
   auto answer = run_part(alone, ScriptPart::whole, state, start.record.keys);
-  const std::string waiter = first_waiter(start.record, work.lock);
   if (answer && is_answer(*answer, "released") && !waiter.empty()) {
     m_keys.on_publish(LockKeys(work.lock).owner_channel + waiter, "look 0");
   }
@@ -152,9 +213,36 @@ std::optional<Value> RecordHost::leave_to_native(const Work& work, const Snapsho
 // A caller that does not wait stands in no line: it leaves its grant.
 bool RecordHost::must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision)
 {
-  return work.line_use == LineUse::takes && work.words.at(wait_mode_at) == "try" &&
-         is_answer(decision.answer, "granted") && state.line && state.line->first &&
+  return is_try(work) && is_answer(decision.answer, "granted") && state.line && state.line->first &&
          !is_same(state.line->first, state.line->own);
+}
+
+bool RecordHost::is_try(const Work& work)
+{
+  return work.line_use == LineUse::takes && work.words.at(wait_mode_at) == "try";
+}
+
+// A waiter whose contender cannot get another session waits with the presence of its hold.
+Asked RecordHost::asked_beside(const Work& work, const LockRecord& after) const
+{
+  Asked asked = work.asked;
+  asked.keeps_presence = m_line != nullptr && m_line->binds_sessions() &&
+                         (work.beside != NativeFormat::none || beside_of(after) != NativeFormat::none);
+  return asked;
+}
+
+// The first waiter joins the line behind the holder when it asks.
+void RecordHost::call_into_line(const Work& work, const LockRecord& after) const
+{
+  if (m_line == nullptr || !m_line->binds_sessions() || beside_of(after) == NativeFormat::none) {
+    return;
+  }
+  const std::string waiter = first_waiter(after, work.lock);
+  const bool is_missing = !waiter.empty() && contender_of(after, waiter).empty();
+  const bool asks_now = !work.words.empty() && work.words.front() == waiter;
+  if (is_missing && !asks_now && !exclusive_holder(after, work.lock).empty()) {
+    m_keys.on_publish(LockKeys(work.lock).owner_channel + waiter, "look 0");
+  }
 }
 
 // Adds to the decision what the change of the record needs in the line.
@@ -168,7 +256,10 @@ void RecordHost::note_line(const Work& work, const Snapshot& state, LockRecord& 
   if (m_line == nullptr || beside_of(after) == NativeFormat::none) {
     return;
   }
-  decision.line = change_line(after, work.lock, *m_line, state.line);
+  const bool may_join = work.line_use == LineUse::takes && !decision.needed.empty();
+  const Committer committer{.owner = may_join ? work.asked.owner : "",
+                            .presence = may_join ? decision.needed.front() : PresenceId()};
+  decision.line = change_line(after, work.lock, *m_line, state.line, committer);
   const bool waits_behind_native = work.line_use == LineUse::takes && exclusive_holder(after, work.lock).empty();
   if (is_granted || waits_behind_native || (work.line_use == LineUse::keeps && is_answer(decision.answer, "kept"))) {
     decision.contender = contender_of(after, work.words.front());
@@ -179,7 +270,7 @@ void RecordHost::note_line(const Work& work, const Snapshot& state, LockRecord& 
   const auto& stand = decision.line.stand;
   if (state.line->own && state.line->own->name == decision.contender) {
     decision.line.needed = state.line->own;
-  } else if (stand && stand->name == decision.contender && !state.line->first) {
+  } else if (stand && stand->name == decision.contender && !state.line->first && !m_line->binds_sessions()) {
     decision.line.none_came_since = state.line->state;
   }
 }
@@ -228,6 +319,7 @@ Result<Done> RecordHost::note_take_from_native(const Work& work, const Snapshot&
   decision.face = face_of(record->keys, names);
   decision.bytes = encode(*record);
   decision.is_written = true;
+  decision.line.format = m_line->format();
   decision.line.leaves = {start.native->name};
   return Done{};
 }
@@ -259,7 +351,8 @@ Result<bool> RecordHost::answer_by_line(const Work& work, const Snapshot& state,
   if (is_first && is_busy_already) {
     return is_same(state.line->first, state.line->own);  // then the script had another reason
   }
-  if (!view.own) {
+  const bool leaves_again = !is_first && is_try(work) && !is_busy_already && m_line->binds_sessions();
+  if (!view.own || leaves_again) {
     return false;
   }
   const LockKeys names(work.lock);

@@ -24,6 +24,7 @@ enum class Code : std::int32_t {
   ok = 0,
   runtime_inconsistency = -2,  // an operation of a multi that came after the one that failed
   unimplemented = -6,
+  bad_arguments = -8,
   no_node = -101,
   no_auth = -102,
   bad_version = -103,
@@ -58,7 +59,7 @@ struct Connected {
 // nullopt: the frame is invalid.
 std::optional<Connected> connected(std::string_view frame);
 
-enum class CreateMode : std::int32_t { persistent = 0, ephemeral = 1, container = 4 };
+enum class CreateMode : std::int32_t { persistent = 0, ephemeral = 1, ephemeral_sequential = 3, container = 4 };
 
 // An operation: a request without its header, which may also be a part of a multi.
 struct Operation {

@@ -17,6 +17,7 @@
 #include "store/zookeeper/zookeeper_layout.h"
 #include "store/zookeeper/zookeeper_listener.h"
 #include "store/zookeeper/zookeeper_log.h"
+#include "store/zookeeper/zookeeper_native_line.h"
 #include "store/zookeeper/zookeeper_presences.h"
 
 namespace rlock::zookeeper {
@@ -55,7 +56,7 @@ struct Parts {
   std::vector<Operation> operations;
   std::size_t events_at = 0;
   std::size_t needed_at = 0;
-  std::size_t listeners_at = 0;
+  std::size_t line_at = 0;
 };
 
 // The first part that failed.
@@ -76,6 +77,8 @@ class ZookeeperBackend final : public record::Backend {
             .changed = {}})),
         m_client(*m_shared->client),
         m_presences(m_shared->client, m_layout, clock),
+        m_lines{NativeNodes(NativeFormat::curator, *m_shared, m_client.spec().chroot),
+                NativeNodes(NativeFormat::kazoo, *m_shared, m_client.spec().chroot)},
         m_clock(clock),
         m_process(::getpid())
   {
@@ -140,9 +143,14 @@ class ZookeeperBackend final : public record::Backend {
       if (!parts) {
         return parts.error();
       }
-      parts->listeners_at = parts->operations.size();
+      parts->line_at = parts->operations.size();
+      if (const auto added = add_line(name, change, *parts, limit); !added) {
+        return added.error();
+      }
       parts->operations.insert(parts->operations.end(), inboxes->begin(), inboxes->end());
-      const auto answer = m_client.ask(multi(parts->operations), limit);
+      const Operation commit = multi(parts->operations);
+      const auto answer = has_stand(change) ? m_presences.ask_as(change.line->stand->presence, commit, limit)
+                                            : m_client.ask(commit, limit);
       if (!answer) {
         return answer.error();
       }
@@ -211,6 +219,7 @@ class ZookeeperBackend final : public record::Backend {
     return zookeeper::check_server(m_client, m_clock, limit);
   }
   record::Presences* presences() override { return &m_presences; }
+  std::vector<record::NativeLine*> native_lines() override { return {m_lines.data(), m_lines.data() + 1}; }
   void drop_connection() override { m_client.drop(); }
 
  private:
@@ -345,6 +354,23 @@ class ZookeeperBackend final : public record::Backend {
     return parts;
   }
 
+  static bool has_stand(const Change& change) { return change.line != nullptr && change.line->stand; }
+
+  Result<Done> add_line(std::string_view name, const Change& change, Parts& parts, const CallLimits& limit)
+  {
+    const auto line = std::ranges::find(m_lines, change.line != nullptr ? change.line->format : NativeFormat::none,
+                                        &NativeNodes::format);
+    if (line == m_lines.end()) {
+      return Done{};
+    }
+    const auto added = line->change(name, *change.line, limit);
+    if (!added) {
+      return added.error();
+    }
+    parts.operations.insert(parts.operations.end(), added->begin(), added->end());
+    return Done{};
+  }
+
   Result<Commit> refused(const Answer& answer, std::size_t failed, const Parts& parts)
   {
     const bool is_change =
@@ -352,7 +378,7 @@ class ZookeeperBackend final : public record::Backend {
     if (!is_change) {
       return error_of(answer.code, m_client.where());
     }
-    const bool is_presence = failed >= parts.needed_at && failed < parts.listeners_at;
+    const bool is_presence = failed >= parts.needed_at && failed < parts.line_at;
     return is_presence && answer.code == Code::no_node ? Commit{PresenceGone{}} : Commit{Conflict{}};
   }
 
@@ -386,6 +412,7 @@ class ZookeeperBackend final : public record::Backend {
   std::shared_ptr<SharedClient> m_shared;
   Client& m_client;
   NodePresences m_presences;
+  std::array<NativeNodes, 2> m_lines;
   EventNodes m_log{m_client, m_layout, m_is_private};
   const Clock& m_clock;
   const pid_t m_process;

@@ -10,6 +10,7 @@
 #include "base/wait.h"
 #include "store/record/server_findings.h"
 #include "store/zookeeper/zookeeper_layout.h"
+#include "store/zookeeper/zookeeper_native_line.h"
 
 namespace rlock::zookeeper {
 namespace {
@@ -84,6 +85,46 @@ Finding encryption(const ServerFacts& facts)
                                     "set up a secureClientPort at the members, and use zookeeper+tls://");
 }
 
+Finding lines(const ServerFacts& facts)
+{
+  std::string locks;
+  for (const std::string& lock : facts.mixed_lines) {
+    locks.append(locks.empty() ? "" : ", ").append(printable(lock));
+  }
+  return fail("lock clients", "Curator and kazoo do not exclude each other, and both take " + locks,
+              "let all clients of a lock have one format");
+}
+
+bool has_both_formats(const std::vector<std::string>& nodes)
+{
+  return std::ranges::all_of(std::array{NativeFormat::curator, NativeFormat::kazoo}, [&](NativeFormat format) {
+    return std::ranges::any_of(nodes, [&](const std::string& node) { return is_contender(format, node); });
+  });
+}
+
+// Of the locks that rlock knows to be beside native clients.
+Result<std::vector<std::string>> mixed_lines(Client& client, const CallLimits& limit)
+{
+  const Layout layout(client.spec().chroot);
+  const auto records = client.ask(get_children(layout.locks()), limit);
+  if (!records) {
+    return records.error();
+  }
+  std::vector<std::string> locks;
+  for (const std::string& node : records->children) {
+    const auto record = client.ask(get_data(layout.locks() + "/" + node, false), limit);
+    const auto lock = text_of_node(node);
+    if (!record || !lock || !record::may_be_beside(record->data)) {
+      continue;
+    }
+    const auto line = client.ask(get_children(line_path(client.spec().chroot, *lock)), limit);
+    if (line && has_both_formats(line->children)) {
+      locks.push_back(*lock);
+    }
+  }
+  return locks;
+}
+
 // Asks a member for itself, on a connection of its own.
 MemberFacts member_facts(const Endpoint& member, const Clock& clock, const CallLimits& limit)
 {
@@ -118,6 +159,9 @@ std::vector<Finding> findings_of(const ServerFacts& facts)
   for (const auto rule : {version, members, session, wake_up, encryption}) {
     findings.push_back(rule(facts));
   }
+  if (!facts.mixed_lines.empty()) {
+    findings.push_back(lines(facts));
+  }
   return findings;
 }
 
@@ -132,6 +176,11 @@ Result<std::vector<Finding>> check_server(Client& client, const Clock& clock, co
                     .asked_for = client.asked_for(),
                     .uses_tls = spec.uses_tls,
                     .is_this_host = spec.is_this_host};
+  auto mixed = mixed_lines(client, limit);
+  if (!mixed) {
+    return mixed.error();
+  }
+  facts.mixed_lines = *std::move(mixed);
   auto unasked = static_cast<std::int64_t>(spec.members.size());
   for (const Endpoint& member : spec.members) {
     const Instant now = clock.now();

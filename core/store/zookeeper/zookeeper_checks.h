@@ -25,6 +25,7 @@ struct ServerFacts {
   Millis asked_for{0};
   bool uses_tls = false;
   bool is_this_host = false;
+  std::vector<std::string> mixed_lines = {};  // locks in whose lines clients of Curator and of kazoo stand
 };
 
 // Reads the answer to the command "srvr".

@@ -58,6 +58,7 @@ Error error_of(Code code, const std::string& where)
               where + " refused the user or password (check the URL, RLOCK_PASSWORD or --password-file)"};
     case Code::unimplemented:
       return {ErrorCode::server_not_ready, where + " is too old (rlock needs ZooKeeper 3.5 or later)"};
+    case Code::bad_arguments: return {ErrorCode::config, where + " takes no node of such a name (change the key)"};
     case Code::session_expired:
     case Code::session_moved: return {ErrorCode::unreachable, where + " says that the session has ended or moved"};
     default:

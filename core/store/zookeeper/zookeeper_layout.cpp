@@ -2,6 +2,7 @@
 #include "store/zookeeper/zookeeper_layout.h"
 
 #include <algorithm>
+#include "base/text.h"
 #include "net/url_parts.h"
 #include "store/zookeeper/jute.h"
 
@@ -40,6 +41,22 @@ std::vector<std::string> Layout::directories() const
   }
   all.insert(all.end(), {m_root, deletions(), locks(), all_events(), presences()});
   return all;
+}
+
+bool is_path(std::string_view path)
+{
+  if (std::ranges::any_of(path, is_control) || path == "/zookeeper" || path.starts_with("/zookeeper/")) {
+    return false;
+  }
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (part.empty() || part == "." || part == "..") {
+      return false;
+    }
+    path.remove_prefix(part.size());
+  }
+  return true;
 }
 
 std::string node_name(std::string_view text)

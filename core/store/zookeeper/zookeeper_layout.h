@@ -40,6 +40,9 @@ class Layout {
   std::string m_root;
 };
 
+// Whether ZooKeeper takes the path of a node that is not its own. Empty: the root.
+bool is_path(std::string_view path);
+
 // The name of a node for a text of any bytes, and back. nullopt: rlock makes no such node.
 std::string node_name(std::string_view text);
 std::optional<std::string> text_of_node(std::string_view name);

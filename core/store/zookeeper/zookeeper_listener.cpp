@@ -26,6 +26,7 @@ WatchingSource::WatchingSource(std::shared_ptr<SharedClient> shared, Layout layo
       m_clock(clock),
       m_readable(::open("/dev/null", O_RDONLY | O_CLOEXEC))
 {
+  m_shared->sources.push_back(this);
 }
 
 WatchingSource::~WatchingSource()
@@ -36,6 +37,7 @@ WatchingSource::~WatchingSource()
     }
     m_shared->changed.erase(node.path);
   }
+  std::erase(m_shared->sources, this);
 }
 
 // The node comes with a new version of the record, or with a record.
@@ -96,9 +98,34 @@ Result<Done> WatchingSource::listen(std::span<const LockChannel> channels, const
   return Done{};
 }
 
-bool WatchingSource::must_read(const Node& node) const
+bool WatchingSource::must_read(const std::string& path) const
 {
-  return is_connected_anew() || m_shared->changed.contains(node.path);
+  return is_connected_anew() || m_shared->changed.contains(path);
+}
+
+bool WatchingSource::must_read_any() const
+{
+  return std::ranges::any_of(m_nodes, [&](const Node& node) { return must_read(node.path); }) ||
+         std::ranges::any_of(m_foreign, [&](const Foreign& node) { return must_read(node.path); });
+}
+
+bool WatchingSource::tell_when_gone(const std::string& path, const Message& message, const CallLimits& limit)
+{
+  if (std::ranges::find(m_nodes, message.channel, &Node::channel) == m_nodes.end()) {
+    return false;
+  }
+  const auto known = std::ranges::find(m_foreign, path, &Foreign::path);
+  if (known != m_foreign.end() && known->at_end.channel == message.channel && !is_connected_anew()) {
+    return true;
+  }
+  std::erase_if(m_foreign, [&](const Foreign& each) { return each.at_end.channel == message.channel; });
+  const auto answer = m_client.ask(exists(path, true), limit);
+  if (answer && answer->code == Code::no_node) {
+    m_heard.push_back(message);
+  } else if (answer && answer->is_ok()) {
+    m_foreign.push_back({.path = path, .at_end = message});
+  }
+  return answer && (answer->is_ok() || answer->code == Code::no_node);
 }
 
 // Keeps the events that have come, of all listeners.
@@ -116,39 +143,64 @@ Result<Done> WatchingSource::take_events(const CallLimits& limit)
   }
 }
 
+Result<Done> WatchingSource::take_news(Node& node, const Answer& answer)
+{
+  if (answer.code == Code::no_node) {
+    return Error{ErrorCode::unreachable, "the session with " + m_client.where() + " has ended"};
+  }
+  if (!answer.is_ok()) {
+    return error_of(answer.code, m_client.where());
+  }
+  const Inbox inbox = inbox_of(answer.data);
+  const std::int64_t first = inbox.last - static_cast<std::int64_t>(inbox.texts.size()) + 1;
+  for (std::int64_t number = std::max(first, node.last + 1); number <= inbox.last; ++number) {
+    m_heard.push_back({node.channel, inbox.texts[static_cast<std::size_t>(number - first)]});
+  }
+  node.last = std::max(node.last, inbox.last);
+  return Done{};
+}
+
 // Reads and watches the nodes again that have changed; all, if the connection is another one.
 Result<Done> WatchingSource::read_changed(const CallLimits& limit)
 {
   std::vector<Operation> questions;
   std::vector<Node*> asked;
+  std::vector<Foreign> foreign;
   for (Node& node : m_nodes) {
-    if (must_read(node)) {
+    if (must_read(node.path)) {
       questions.push_back(get_data(node.path, true));
       asked.push_back(&node);
-      m_shared->changed.erase(node.path);
+    }
+  }
+  for (const Foreign& node : m_foreign) {
+    if (must_read(node.path)) {
+      questions.push_back(exists(node.path, true));
+      foreign.push_back(node);
     }
   }
   if (questions.empty()) {
     return Done{};
+  }
+  for (const Node* const node : asked) {
+    m_shared->changed.erase(node->path);
+  }
+  for (const Foreign& node : foreign) {
+    m_shared->changed.erase(node.path);
   }
   const auto answers = m_client.ask(questions, limit);
   if (!answers) {
     return answers.error();
   }
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const Answer& answer = (*answers)[i];
-    if (answer.code == Code::no_node) {
-      return Error{ErrorCode::unreachable, "the session with " + m_client.where() + " has ended"};
+    if (const auto taken = take_news(*asked[i], (*answers)[i]); !taken) {
+      return taken;
     }
-    if (!answer.is_ok()) {
-      return error_of(answer.code, m_client.where());
+  }
+  for (std::size_t i = 0; i < foreign.size(); ++i) {
+    if ((*answers)[asked.size() + i].code == Code::no_node) {
+      m_heard.push_back(foreign[i].at_end);
+      std::erase_if(m_foreign, [&](const Foreign& each) { return each.path == foreign[i].path; });
     }
-    const Inbox inbox = inbox_of(answer.data);
-    const std::int64_t first = inbox.last - static_cast<std::int64_t>(inbox.texts.size()) + 1;
-    for (std::int64_t number = std::max(first, asked[i]->last + 1); number <= inbox.last; ++number) {
-      m_heard.push_back({asked[i]->channel, inbox.texts[static_cast<std::size_t>(number - first)]});
-    }
-    asked[i]->last = std::max(asked[i]->last, inbox.last);
   }
   m_connection = m_client.connection_number();
   return Done{};
@@ -160,15 +212,14 @@ Result<std::optional<Message>> WatchingSource::next(const CallLimits& limit)
     if (m_client.session_number() != m_session) {
       return Error{ErrorCode::unreachable, "the session with " + m_client.where() + " has ended"};
     }
-    const bool has_work = std::ranges::any_of(m_nodes, [&](const Node& node) { return must_read(node); });
-    if (!has_work && m_client.fd() >= 0) {
+    if (!must_read_any() && m_client.fd() >= 0) {
       if (const auto taken = take_events(limit); !taken && taken.error().code == ErrorCode::interrupted) {
         return taken.error();
       }
     }
     // An answer must be waited for, also where the caller only looks.
     const CallLimits reading{.deadline = std::max(limit.deadline, m_clock.now() + longest_reading), .stop = limit.stop};
-    if (m_client.fd() < 0 || std::ranges::any_of(m_nodes, [&](const Node& node) { return must_read(node); })) {
+    if (m_client.fd() < 0 || must_read_any()) {
       if (m_client.fd() < 0) {
         m_connection = 0;
       }
@@ -189,8 +240,7 @@ Result<std::optional<Message>> WatchingSource::next(const CallLimits& limit)
 
 int WatchingSource::fd() const
 {
-  const bool has_work = !m_heard.empty() || m_client.fd() < 0 || m_client.has_event() ||
-                        std::ranges::any_of(m_nodes, [&](const Node& node) { return must_read(node); });
+  const bool has_work = !m_heard.empty() || m_client.fd() < 0 || m_client.has_event() || must_read_any();
   return has_work ? m_readable.get() : m_client.fd();
 }
 

@@ -265,6 +265,16 @@ Operation NodePresences::needed(const PresenceId& id) const
   return is_new ? creation(id) : check(m_layout.presence(id), any_version);
 }
 
+Result<Answer> NodePresences::ask_as(const PresenceId& id, const Operation& operation, const CallLimits& limit)
+{
+  const auto own = m_own.find(id);
+  auto answer = (own == m_own.end() ? *m_client : *own->second.client).ask(operation, limit);
+  if (own != m_own.end() && !own->second.is_kept) {
+    own->second.client->drop();
+  }
+  return answer;
+}
+
 void NodePresences::note_made(const PresenceId& id)
 {
   if (const auto own = m_own.find(id); own != m_own.end()) {

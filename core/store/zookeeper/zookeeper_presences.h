@@ -38,6 +38,8 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
   void note_made(const record::PresenceId& id);
   // Whether a presence is in the session of the requests.
   [[nodiscard]] bool shares_session() const { return has_any_in(*m_client); }
+  // Asks in the session of the presence.
+  Result<Answer> ask_as(const record::PresenceId& id, const Operation& operation, const CallLimits& limit);
   // The connection of the last read.
   void note_read() { m_read_connection = m_client->connection_number(); }
 

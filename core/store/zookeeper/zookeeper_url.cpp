@@ -5,6 +5,7 @@
 #include <charconv>
 #include "base/text.h"
 #include "net/url_parts.h"
+#include "store/zookeeper/zookeeper_layout.h"
 
 namespace rlock::zookeeper {
 namespace {
@@ -56,22 +57,7 @@ std::vector<HostPort> hosts_of(std::string_view list)
 }
 
 // ZooKeeper keeps /zookeeper for itself. The parts of a path are not "", "." or "..".
-bool is_chroot(std::string_view path)
-{
-  if (path.find_first_of("?#") != std::string_view::npos || std::ranges::any_of(path, is_control) ||
-      path == "/zookeeper" || path.starts_with("/zookeeper/")) {
-    return false;
-  }
-  while (!path.empty()) {
-    path.remove_prefix(1);
-    const std::string_view part = path.substr(0, path.find('/'));
-    if (part.empty() || part == "." || part == "..") {
-      return false;
-    }
-    path.remove_prefix(part.size());
-  }
-  return true;
-}
+bool is_chroot(std::string_view path) { return path.find_first_of("?#") == std::string_view::npos && is_path(path); }
 
 std::string_view without_last_slash(std::string_view path)
 {

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/zookeeper/zookeeper_native_line.h"
+
+#include <algorithm>
+#include <array>
+#include "base/text.h"
+#include "store/zookeeper/zookeeper_layout.h"
+
+namespace rlock::zookeeper {
+namespace {
+
+using record::Contender;
+using record::LineChange;
+using record::LineView;
+
+// What stands in a node before its number. Curator sorts by what is behind the part without the first dash.
+constexpr std::string_view curator_mark = "-lock-";
+constexpr std::string_view curator_order = "lock-";
+constexpr std::string_view kazoo_mark = "__lock__";
+constexpr std::string_view data_of_contender = "rlock";  // contenders() of kazoo shows it
+
+std::string_view mark_of(NativeFormat format) { return format == NativeFormat::kazoo ? kazoo_mark : curator_mark; }
+
+bool is_number(std::string_view text)
+{
+  constexpr std::size_t digits = 10;
+  text.remove_prefix(text.starts_with('-') ? 1 : 0);  // more than 2^31 contenders have been there
+  return text.size() == digits && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string_view order_of(NativeFormat format, std::string_view node)
+{
+  const std::string_view mark = format == NativeFormat::kazoo ? kazoo_mark : curator_order;
+  const auto at = node.rfind(mark);
+  return at == std::string_view::npos ? node : node.substr(at + mark.size());
+}
+
+}  // namespace
+
+bool is_contender(NativeFormat format, std::string_view node)
+{
+  const std::string_view order = order_of(format, node);
+  return order.size() < node.size() && is_number(order);
+}
+
+std::vector<std::string> line_in(NativeFormat format, std::vector<std::string> children)
+{
+  if (format == NativeFormat::kazoo) {
+    std::erase_if(children, [](const std::string& child) { return !is_contender(NativeFormat::kazoo, child); });
+  }
+  std::ranges::sort(children, {}, [&](const std::string& child) { return order_of(format, child); });
+  return children;
+}
+
+std::string contender_in(NativeFormat format, std::string_view node)
+{
+  const auto at = is_contender(format, node) ? node.rfind(mark_of(format)) : std::string_view::npos;
+  return std::string(at == 0 ? node : node.substr(0, at));
+}
+
+std::string line_path(std::string_view chroot, std::string_view lock)
+{
+  return std::string(chroot).append(lock.starts_with('/') ? "" : "/").append(lock);
+}
+
+Result<Done> NativeNodes::check_name(const LockName& lock) const
+{
+  const std::string path = path_of(lock.text());
+  const std::string own = Layout(m_chroot).root();
+  const bool is_own = (path + "/").starts_with(own + "/") || own.starts_with(path + "/");
+  if (is_path(path) && !is_own) {
+    return Done{};
+  }
+  const std::string start =
+      "the lock " + printable(lock.text()) + " cannot have the format " + std::string(name_of(m_format)) + ", because ";
+  return Error{ErrorCode::config,
+               is_own ? start + "rlock keeps its own nodes below " + printable(own) + " (give the lock another name)"
+                      : start + printable(path) + " is no path of a node (leave out empty parts, . and ..)"};
+}
+
+std::string NativeNodes::contender_for(const record::PresenceId& presence) const
+{
+  if (m_format == NativeFormat::curator) {
+    return "_c_" + presence;
+  }
+  std::string digits = presence;
+  std::erase(digits, '-');
+  return digits;
+}
+
+// Empty: the last look did not find it.
+std::string NativeNodes::node_of(std::string_view contender) const
+{
+  const auto node =
+      std::ranges::find(m_nodes, contender, [this](const std::string& each) { return contender_in(m_format, each); });
+  return node == m_nodes.end() ? std::string() : *node;
+}
+
+Result<Done> NativeNodes::read_line(std::string_view lock, const CallLimits& limit)
+{
+  const std::string path = path_of(lock);
+  const std::array questions{sync(path), get_children(path)};
+  const auto answers = m_shared.client->ask(questions, limit);
+  if (!answers) {
+    return answers.error();
+  }
+  const Answer& children = (*answers)[1];
+  if (!children.is_ok() && children.code != Code::no_node) {
+    return error_of(children.code, m_shared.client->where());
+  }
+  m_lock = lock;
+  m_has_directory = children.is_ok();
+  m_nodes = line_in(m_format, children.children);
+  return Done{};
+}
+
+// The answer may be that of a member that is behind. But no client gets in front of a contender that is there, so the view is right
+// about its own contender, if that is in it.
+Result<LineView> NativeNodes::look(const LockName& lock, const std::string& own, const CallLimits& limit)
+{
+  if (const auto read = read_line(lock.text(), limit); !read) {
+    return read.error();
+  }
+  LineView view;
+  std::vector<Operation> questions;
+  const auto ask_of = [&](const std::string& node) {
+    questions.push_back(exists(path_of(lock.text()) + "/" + node, false));
+    return Contender{.name = contender_in(m_format, node)};
+  };
+  for (const std::string& node : m_nodes) {
+    if (!view.first) {
+      view.first = ask_of(node);
+    } else if (!view.own && contender_in(m_format, node) == own) {
+      view.own = ask_of(node);
+    }
+    if (!view.next && contender_in(m_format, node) != own) {
+      view.next = Contender{.name = contender_in(m_format, node)};
+    }
+  }
+  const auto answers = questions.empty() ? std::vector<Answer>() : m_shared.client->ask(questions, limit);
+  if (!answers) {
+    return answers.error();
+  }
+  for (std::size_t i = 0; i < answers->size(); ++i) {
+    const Answer& answer = (*answers)[i];
+    if (!answer.is_ok()) {
+      return answer.code == Code::no_node ? look(lock, own, limit)
+                                          : Result<LineView>(error_of(answer.code, m_shared.client->where()));
+    }
+    Contender& contender = i == 0 ? *view.first : *view.own;
+    contender.order = answer.stat.czxid;
+    contender.is_lock = answer.stat.ephemeral_owner != 0 && is_contender(m_format, m_nodes.front());
+  }
+  if (view.first && view.first->name == own) {
+    view.own = view.first;
+  }
+  return view;
+}
+
+bool NativeNodes::tell_when_gone(const LockName& lock, const std::string& contender, std::int64_t, const News& news,
+                                 const CallLimits& limit)
+{
+  const std::string node = m_lock == lock.text() ? node_of(contender) : std::string();
+  bool is_told = false;
+  for (WatchingSource* const source : node.empty() ? std::vector<WatchingSource*>() : m_shared.sources) {
+    is_told = source->tell_when_gone(path_of(lock.text()) + "/" + node, {.channel = news.channel, .text = news.text},
+                                     limit) ||
+              is_told;
+  }
+  return is_told;
+}
+
+// Everybody may use it, as with the clients of these formats by default. kazoo makes its directory once, so that it must not vanish.
+Result<Done> NativeNodes::make_directory(const std::string& path, const CallLimits& limit)
+{
+  const auto mode = m_format == NativeFormat::curator ? CreateMode::container : CreateMode::persistent;
+  std::vector<Operation> creations;
+  for (auto slash = path.find('/', m_chroot.size() + 1);; slash = path.find('/', slash + 1)) {
+    creations.push_back(create(path.substr(0, slash), {}, mode, false));
+    if (slash == std::string::npos) {
+      break;
+    }
+  }
+  const auto answers = m_shared.client->ask(creations, limit);
+  if (!answers) {
+    return answers.error();
+  }
+  for (const Answer& each : *answers) {
+    if (!each.is_ok() && each.code != Code::node_exists) {
+      return error_of(each.code, m_shared.client->where());
+    }
+  }
+  return Done{};
+}
+
+Result<std::vector<Operation>> NativeNodes::change(std::string_view lock, const LineChange& change,
+                                                   const CallLimits& limit)
+{
+  std::vector<Operation> parts;
+  const std::string path = path_of(lock);
+  if (change.needed) {
+    const std::string node =
+        node_of(change.needed->name);  // empty: no node has the name alone, so the commit is a Conflict
+    parts.push_back(check(path + "/" + (node.empty() ? change.needed->name : node), any_version));
+  }
+  if (!change.leaves.empty() || (change.stand && m_lock != lock)) {
+    if (const auto read = read_line(lock, limit); !read) {
+      return read.error();
+    }
+  }
+  for (const std::string& node : change.leaves.empty() ? std::vector<std::string>() : m_nodes) {
+    if (std::ranges::find(change.leaves, contender_in(m_format, node)) != change.leaves.end()) {
+      parts.push_back(remove(path + "/" + node, any_version));
+    }
+  }
+  if (change.stand) {
+    if (const auto made = m_has_directory ? Result(Done{}) : make_directory(path, limit); !made) {
+      return made.error();
+    }
+    parts.push_back(create((path + "/" + change.stand->name).append(mark_of(m_format)), data_of_contender,
+                           CreateMode::ephemeral_sequential, false));
+  }
+  return parts;
+}
+
+}  // namespace rlock::zookeeper

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes are the line of Curator, and which that of kazoo.
+#include "store/zookeeper/zookeeper_native_line.h"
+#include "support/test.h"
+
+using namespace rlock;
+using namespace rlock::zookeeper;
+
+namespace {
+
+const std::string early = "_c_f0000000-0000-4000-8000-000000000000-lock-0000000002";
+const std::string late = "_c_10000000-0000-4000-8000-000000000000-lock-0000000010";
+const std::string early_of_kazoo = "f0000000000040008000000000000000__lock__0000000003";
+const std::string late_of_kazoo = "10000000000040008000000000000000__lock__0000000011";
+
+}  // namespace
+
+TEST_CASE("zookeeper line: Curator counts all nodes, by the number behind lock-")
+{
+  using Nodes = std::vector<std::string>;
+  CHECK(line_in(NativeFormat::curator, {late, early}) == Nodes{early, late});
+  CHECK(line_in(NativeFormat::curator, {late, "lock-0000000005", early}) == Nodes{early, "lock-0000000005", late});
+  CHECK(line_in(NativeFormat::curator, {"zzz", early}) == Nodes{early, "zzz"});
+  CHECK(line_in(NativeFormat::curator, {early, "0"}) == Nodes{"0", early});  // as Curator sorts it
+}
+
+TEST_CASE("zookeeper line: kazoo counts its own nodes only, by the number at their end")
+{
+  using Nodes = std::vector<std::string>;
+  CHECK(line_in(NativeFormat::kazoo, {late_of_kazoo, "0", early, early_of_kazoo, "x__rlock__0000000001"}) ==
+        Nodes{early_of_kazoo, late_of_kazoo});
+  CHECK(is_contender(NativeFormat::kazoo, "f__lock__-2147483648"));
+  CHECK_FALSE(is_contender(NativeFormat::kazoo, "f__lock__12"));
+}
+
+TEST_CASE("zookeeper line: a contender goes by its node without the number")
+{
+  CHECK(contender_in(NativeFormat::curator, early) == "_c_f0000000-0000-4000-8000-000000000000");
+  CHECK(contender_in(NativeFormat::curator, "lock-0000000005") == "lock-0000000005");
+  CHECK(contender_in(NativeFormat::curator, "zzz") == "zzz");
+  CHECK(contender_in(NativeFormat::kazoo, early_of_kazoo) == "f0000000000040008000000000000000");
+  CHECK(contender_in(NativeFormat::kazoo, "__lock__0000000003") == "__lock__0000000003");
+  CHECK(line_path("/app", "k") == "/app/k");
+  CHECK(line_path("/app", "/jobs/k") == "/app/jobs/k");
+  CHECK(line_path("", "k") == "/k");
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line of Curator as the backend of ZooKeeper sees and changes it, on a real server, and what the engine makes of a native client
+// that comes at the worst moment.
+#include <functional>
+#include "store/record/record_host.h"
+#include "store/script/script_store.h"
+#include "store/zookeeper/zookeeper_backend.h"
+#include "store/zookeeper/zookeeper_native_line.h"
+#include "support/test.h"
+#include "support/wait_until.h"
+#include "support/zookeeper_fixture.h"
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+const BootClock the_clock;
+const std::string native = "_c_00000000-0000-4000-8000-000000000000";
+const std::string line = "/k";
+
+CallLimits soon() { return {.deadline = the_clock.now() + 10s, .stop = StopToken::never()}; }
+
+template <typename T>
+T must(Result<T> result)
+{
+  REQUIRE_MESSAGE(result, result.error().text);
+  return *std::move(result);
+}
+
+std::unique_ptr<record::Backend> backend_on(const ZookeeperNodes& nodes)
+{
+  return zookeeper::open_backend(zookeeper::connection_spec(*zookeeper::parse_zookeeper_url(nodes.url())), the_clock,
+                                 std::make_unique<SystemRng>());
+}
+
+// A native client comes before the first commit of a backend arrives.
+class Surprised final : public record::Backend {
+ public:
+  Surprised(std::unique_ptr<record::Backend> real, std::function<void()> surprise)
+      : m_real(std::move(real)), m_surprise(std::move(surprise))
+  {
+  }
+  Result<record::Snapshot> read(std::string_view name, const CallLimits& limit) override
+  {
+    return m_real->read(name, limit);
+  }
+  Result<record::Commit> write_if(std::string_view name, const record::Version& version, const record::Change& change,
+                                  const CallLimits& limit) override
+  {
+    if (m_surprise) {
+      std::exchange(m_surprise, nullptr)();
+    }
+    return m_real->write_if(name, version, change, limit);
+  }
+  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
+  {
+    return m_real->listen(channels, limit);
+  }
+  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
+  {
+    return m_real->events(name, limit);
+  }
+  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
+  {
+    return m_real->list(glob, which, limit);
+  }
+  record::Presences* presences() override { return m_real->presences(); }
+  std::vector<record::NativeLine*> native_lines() override { return m_real->native_lines(); }
+  void drop_connection() override { m_real->drop_connection(); }
+
+ private:
+  const std::unique_ptr<record::Backend> m_real;
+  std::function<void()> m_surprise;
+};
+
+class Line {
+ public:
+  [[nodiscard]] const ZookeeperNodes& nodes() const { return m_nodes; }
+  // Stands in the line as Curator does.
+  void come() const
+  {
+    must(m_native->ask(zookeeper::create(line, {}, zookeeper::CreateMode::container, false), soon()));
+    const auto made = must(m_native->ask(
+        zookeeper::create(line + "/" + native + "-lock-", {}, zookeeper::CreateMode::ephemeral_sequential, false),
+        soon()));
+    REQUIRE(made.is_ok());
+  }
+  void go() const { must(m_native->close(soon())); }
+  [[nodiscard]] std::size_t length() const
+  {
+    return must(m_native->ask(zookeeper::get_children(line), soon())).children.size();
+  }
+  [[nodiscard]] ScriptStore surprised_store() const
+  {
+    auto backend = std::make_unique<Surprised>(backend_on(m_nodes), [this] { come(); });
+    return {std::make_unique<record::RecordHost>(std::move(backend), the_clock, std::make_unique<SystemRng>()),
+            the_clock};
+  }
+
+ private:
+  const ZookeeperNodes m_nodes;
+  const std::unique_ptr<zookeeper::Client> m_native = m_nodes.client(m_nodes.url(), 60s, the_clock);
+};
+
+const LockRequest request{.name = *LockName::parse("k"),
+                          .kind = Plain{},
+                          .ttl = 30s,
+                          .who = {.lease = 30s, .automatic = true},
+                          .once = {},
+                          .beside = NativeFormat::curator};
+
+}  // namespace
+
+TEST_CASE("zookeeper line: a waiter stands behind a native client that came between its look and its commit")
+{
+  const Line line;
+  ScriptStore store = line.surprised_store();
+  const auto attempt = must(store.acquire(request, Owner::of("a"), {.queues = true}, soon()));
+  const auto* busy = std::get_if<Busy>(&attempt);
+  REQUIRE(busy != nullptr);
+  REQUIRE(busy->holder);
+  CHECK(busy->holder->owner.text() == native);
+  CHECK(line.length() == 2);
+  line.go();
+  const auto again = must(store.acquire(request, Owner::of("a"), {.queues = true}, soon()));
+  CHECK(std::holds_alternative<Granted>(again));
+  CHECK(line.length() == 1);
+}
+
+TEST_CASE("zookeeper line: a caller that does not wait leaves again when a native client came before its commit")
+{
+  const Line line;
+  ScriptStore store = line.surprised_store();
+  const auto attempt = must(store.acquire(request, Owner::of("a"), {.queues = false}, soon()));
+  CHECK(std::holds_alternative<Busy>(attempt));
+  CHECK(line.length() == 1);
+  line.go();
+  ScriptStore other(
+      std::make_unique<record::RecordHost>(backend_on(line.nodes()), the_clock, std::make_unique<SystemRng>()),
+      the_clock);
+  const auto granted = must(other.acquire(request, Owner::of("b"), {.queues = false}, soon()));
+  CHECK(std::holds_alternative<Granted>(granted));
+}
+
+TEST_CASE("zookeeper line: those who listen are told when a contender is gone, also after a lost connection")
+{
+  const Line line;
+  const auto backend = backend_on(line.nodes());
+  auto* const nodes = backend->native_lines().front();
+  line.come();
+  const std::string own = "channel";
+  const record::NativeLine::News news{.channel = own, .text = "look 0"};
+  const auto view = must(nodes->look(request.name, "", soon()));
+  REQUIRE(view.first);
+  CHECK(view.first->name == native);
+  CHECK(view.first->is_lock);
+  CHECK_FALSE(nodes->tell_when_gone(request.name, native, 0, news, soon()));
+  const std::vector<LockChannel> channels{{"k", own}};
+  const auto source = must(backend->listen(channels, soon()));
+  CHECK(nodes->tell_when_gone(request.name, native, 0, news, soon()));
+  bool drops = false;
+  SUBCASE("told") {}
+  SUBCASE("told after a lost connection") { drops = true; }
+  if (drops) {
+    backend->drop_connection();
+  }
+  line.go();
+  const auto message = must(source->next(soon()));
+  REQUIRE(message);
+  CHECK(message->channel == own);
+  CHECK(message->text == "look 0");
+}

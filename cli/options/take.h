@@ -38,9 +38,9 @@ Result<Done> read_signal(const Given& given, int& target);  // the number of a s
 Result<Done> read_notify(const Given& given, TakeRequest& request);
 
 inline constexpr const char* notify_help =
-    "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, lost, "
-    "forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS and RLOCK_MESSAGE; it has 30s "
-    "and changes no exit code";
+    "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, "
+    "cancelled, lost, forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS, "
+    "RLOCK_MESSAGE and others (rlock-run(1)); it has 30s and changes no exit code";
 
 // `number`: where the caller finds the number of the lock that was taken.
 constexpr OptionRow<RawTake> shards_row(const char* number, const Others& needs = {})

@@ -188,7 +188,8 @@ constexpr Fields<PastRun, 7> run_fields{{
     {{"exit_code", "integer or null", "exit code of rlock; 128 + n: signal n killed the job"},
      [](const PastRun& run) { return run.exit_code ? Json(*run.exit_code) : Json(); }},
     {{"outcome", "string or null",
-      "succeeded, failed, lost, forced, timed_out or skipped; null: the lock was released without a word about a job; "
+      "succeeded, failed, cancelled, lost, forced, timed_out or skipped; null: the lock was released without a word "
+      "about a job; "
       "without a duration: it was handed over to a waiter that has not confirmed that"},
      [](const PastRun& run) { return run.outcome ? Json(name_of(*run.outcome)) : Json(); }},
     {{"fence", "integer or null", "fencing number of the run"},

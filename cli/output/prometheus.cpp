@@ -135,6 +135,7 @@ constexpr Family families[] = {
     {"rlock_recent_acquired", "How many of these runs had the lock.", recently_acquired},
     {"rlock_recent_succeeded", "How many of these runs succeeded.", recent<Outcome::succeeded>},
     {"rlock_recent_failed", "How many failed.", recent<Outcome::failed>},
+    {"rlock_recent_cancelled", "How many a signal from outside ended.", recent<Outcome::cancelled>},
     {"rlock_recent_lost", "How many lost the lock.", recent<Outcome::lost>},
     {"rlock_recent_forced", "How many were stopped by force-unlock.", recent<Outcome::forced>},
     {"rlock_recent_timed_out", "How many were stopped because their time was over.", recent<Outcome::timed_out>},

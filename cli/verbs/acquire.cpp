@@ -166,7 +166,7 @@ constexpr std::array keeper_rows{
     OptionRow<RawAcquire>{{.names = "--notify",
                            .value = "CMD",
                            .help = "with --pid: run CMD by /bin/sh when the lock is no longer held; RLOCK_OUTCOME is "
-                                   "succeeded, lost or forced",
+                                   "succeeded, failed, cancelled, lost or forced",
                            .needs = keeper_tells},
                           [](const Given& given, RawAcquire& raw) { return read_notify(given, raw.request); }},
     OptionRow<RawAcquire>{

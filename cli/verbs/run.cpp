@@ -44,6 +44,13 @@ constexpr std::array which_run_rows{
          .excludes = {"--no-wait,--shards"}},
         set<&RunRequest::latest>},
     OptionRow<RunRequest>{
+        {.names = "--replaced-exit-code",
+         .value = "N",
+         .help = {"exit code when a newer run with --latest has taken the place of this one", ExitCode::busy},
+         .range = Numbers{0, 255, "0"},
+         .needs = {"--latest", " (try --latest --replaced-exit-code 0)"}},
+        set<&RunRequest::replaced_code>},
+    OptionRow<RunRequest>{
         {.names = "--cancel-in-progress",
          .help =
              "ask the holder to stop its job, as force-unlock does, and then run; with --latest: only the newest run",

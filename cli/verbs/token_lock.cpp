@@ -169,7 +169,8 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
   if (!spec) {
     return spec.error();
   }
-  const Result<Release> released = opened->store->release(*spec, token_lock.hold, {}, opened->limit());
+  const Result<Release> released =
+      opened->store->release(*spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened->limit());
   if (!released) {
     return released.error();
   }
@@ -178,6 +179,9 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
   }
   if (std::holds_alternative<Dequeued>(*released)) {
     return report_not_held(token_lock, "its owner was still waiting for it", raw);
+  }
+  if (raw.exit_code) {
+    announce_exit_code(announced, *raw.exit_code);
   }
   return ended(ExitCode::ok);
 }
@@ -333,8 +337,9 @@ const Verb renew_verb{
 
 namespace {
 
-constexpr std::array<std::string_view, 2> release_examples{
+constexpr std::array<std::string_view, 3> release_examples{
     "rlock release",
+    "rlock release --exit-code $?",
     "rlock release -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
 };
 
@@ -352,6 +357,19 @@ Result<RunEnd> execute_release(const RawTokenLock& raw, const Call& call)
   return release_token_lock(*token_lock, raw, call);
 }
 
+constexpr OptionRow<RawTokenLock> exit_code_row{
+    {.names = "--exit-code",
+     .value = "N",
+     .help = "how the work under the lock ended, for rlock history; 0: it succeeded",
+     .range = Numbers{0, 255, "$?"}},
+    set<&RawTokenLock::exit_code>};
+
+void add_release_options(OptionTable& options, RawTokenLock& raw)
+{
+  add_token_lock_options(options, raw);
+  options.add(exit_code_row, raw);
+}
+
 }  // namespace
 
 const Verb release_verb{
@@ -362,7 +380,7 @@ const Verb release_verb{
     .own_exits = release_exits,
     .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = bound<RawTokenLock, add_token_lock_options, execute_release>,
+    .add_options = bound<RawTokenLock, add_release_options, execute_release>,
 };
 
 }  // namespace rlock::cli

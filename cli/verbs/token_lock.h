@@ -18,6 +18,7 @@ struct RawTokenLock {
   OptionText token;
   bool json = false;
   bool quiet = false;
+  std::optional<int> exit_code = std::nullopt;  // of release
 };
 
 void add_token_lock_options(OptionTable& options, RawTokenLock& raw);

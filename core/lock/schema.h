@@ -50,7 +50,7 @@ enum class EventKind { acquired, confirmed, released, forced, lost, renewed_late
 inline constexpr std::array<SchemaRow<EventKind>, 10> event_kinds{{
     {EventKind::acquired, "acquired"},          // info [wish] [waited] [claim]
     {EventKind::confirmed, "confirmed"},        // the owner has taken a lock that was handed over
-    {EventKind::released, "released"},          // of a hold instead of an owner: owner [exit] [outcome] [fence] [left]
+    {EventKind::released, "released"},          // of a hold, not of an owner: owner [a result, past_run.cpp] [left]
     {EventKind::forced, "forced"},              // by
     {EventKind::lost, "lost"},                  // what by holder [info] [exit] [outcome] [fence]
     {EventKind::renewed_late, "renewed_late"},  // left
@@ -89,13 +89,15 @@ inline constexpr std::array<SchemaRow<Loss>, 4> losses{{
     {Loss::released, "released"},  // this hold; its owner has another
 }};
 
-// How a run ended. lost: another client may have had the lock before the job was over, or the rlock of the run was killed.
-// unused: no job has begun under the lock, so it was no run.
-enum class Outcome { succeeded, failed, lost, forced, timed_out, skipped, unused };
+// How a run ended. cancelled: a signal from outside asked the job to end, and the job did not succeed. lost: another client may have
+// had the lock before the job was over, or the rlock of the run was killed. unused: no job has begun under the lock, so it was no
+// run.
+enum class Outcome { succeeded, failed, cancelled, lost, forced, timed_out, skipped, unused };
 
-inline constexpr std::array<SchemaRow<Outcome>, 7> endings{{
+inline constexpr std::array<SchemaRow<Outcome>, 8> endings{{
     {Outcome::succeeded, "succeeded"},
     {Outcome::failed, "failed"},
+    {Outcome::cancelled, "cancelled"},
     {Outcome::lost, "lost"},
     {Outcome::forced, "forced"},
     {Outcome::timed_out, "timed_out"},

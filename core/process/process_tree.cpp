@@ -525,6 +525,14 @@ std::optional<Process> read_process(pid_t pid)
   return line ? parse_stat(*line) : std::nullopt;
 }
 
+std::optional<int> zombie_wait_status(pid_t pid)
+{
+  const std::string line = read_file("/proc/" + std::to_string(pid) + "/stat").value_or("");
+  const auto process = parse_stat(line);
+  const std::vector<int> last = parse_numbers(std::string_view(line).substr(line.find_last_of(' ') + 1));
+  return process && process->is_zombie() && !last.empty() ? std::optional(last.front()) : std::nullopt;
+}
+
 std::vector<int> numbers_in(const char* directory)
 {
   struct Close {

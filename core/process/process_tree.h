@@ -38,6 +38,9 @@ std::optional<Process> parse_stat(std::string_view line);
 // Reads /proc/PID/stat; nullopt: the process does not exist, or /proc does not show the process (hidepid in proc(5)).
 std::optional<Process> read_process(pid_t pid);
 
+// How a process ended, as waitpid(2) tells its parent, while the parent has not asked; nullopt: unknown.
+std::optional<int> zombie_wait_status(pid_t pid);
+
 // The arguments of a process; empty: they cannot be read.
 std::vector<std::string> command_of(pid_t pid);
 

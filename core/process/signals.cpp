@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/signals.h"
 
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -10,9 +11,11 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <string>
 #include <system_error>
 #include "base/stop.h"
+#include "process/process_tree.h"
 
 namespace rlock {
 namespace {
@@ -161,6 +164,23 @@ namespace {
 // System calls by number, because glibc has functions for them since 2.36 only.
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
+// struct pidfd_info of linux/pidfd.h, which older headers do not have.
+struct PidFdInfo {
+  std::uint64_t mask;
+  std::uint64_t cgroup;
+  std::array<std::uint32_t, 11> ids;
+  std::int32_t wait_status;
+};
+constexpr std::uint64_t asks_for_exit = 1U << 3;  // PIDFD_INFO_EXIT
+
+// Linux 6.15 keeps the end of a process for its descriptors, from when the parent has asked about it.
+std::optional<int> kept_wait_status(int pidfd)
+{
+  PidFdInfo info{.mask = asks_for_exit, .cgroup = 0, .ids = {}, .wait_status = 0};
+  const bool told = ::ioctl(pidfd, _IOWR(0xFF, 11, PidFdInfo), &info) == 0 && (info.mask & asks_for_exit) != 0;
+  return told ? std::optional<int>(info.wait_status) : std::nullopt;
+}
+
 bool send(int pidfd, int number) { return ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0) == 0; }
 
 Error not_held(pid_t pid, int error)
@@ -183,7 +203,7 @@ Result<PidFd> PidFd::open(pid_t pid)
   if (!fd) {
     return not_held(pid, errno);
   }
-  PidFd held(std::move(fd));
+  PidFd held(std::move(fd), pid);
   if (held.has_ended()) {  // not reaped yet
     return not_held(pid, ESRCH);
   }
@@ -191,6 +211,17 @@ Result<PidFd> PidFd::open(pid_t pid)
 }
 
 bool PidFd::has_ended() const { return StopToken(fd()).requested(); }
+
+// What /proc tells counts if the process is still there afterwards, because else another one may have had its number.
+std::optional<int> PidFd::wait_status() const
+{
+  if (!has_ended()) {
+    return std::nullopt;
+  }
+  const auto status = zombie_wait_status(m_pid);
+  const bool is_there = send(fd(), 0) || errno != ESRCH;
+  return status && is_there ? status : kept_wait_status(fd());
+}
 
 bool PidFd::may_be_signalled() const { return send(fd(), 0); }
 

@@ -65,13 +65,17 @@ class PidFd {
 
   [[nodiscard]] int fd() const { return m_fd.get(); }  // readable when the process has ended, reaped or not
   [[nodiscard]] bool has_ended() const;
+  // How the process ended, as waitpid(2) tells its parent. nullopt: it has not ended, or the kernel does not tell: before Linux
+  // 6.15 the kernel forgets that when the parent has asked.
+  [[nodiscard]] std::optional<int> wait_status() const;
 
   [[nodiscard]] bool may_be_signalled() const;
   void signal(int number) const;  // no effect on a process that has ended
 
  private:
-  explicit PidFd(Fd fd) : m_fd(std::move(fd)) {}
+  PidFd(Fd fd, pid_t pid) : m_fd(std::move(fd)), m_pid(pid) {}
   Fd m_fd;
+  pid_t m_pid;
 };
 
 }  // namespace rlock

@@ -291,12 +291,6 @@ void write_terminal_line(const std::string& text)
   write_stderr_at_once("\r\x1b[K" + text);  // what a stopped terminal does not take is replaced by the next line
 }
 
-// The newer run that took the place; empty: unknown.
-std::string newer_run(const Replaced& replaced)
-{
-  return replaced.by ? describe({.owner = Owner::of(""), .count = 1, .info = replaced.by}) : "";
-}
-
 }  // namespace
 
 WaitMessage::WaitMessage(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first)
@@ -407,6 +401,11 @@ std::string busy_text(const std::string& lock, Millis waited, const std::optiona
 {
   return lock + " is busy" + (waited > Millis{0} ? " after " + show(waited) : "") +
          (holder ? ", held by " + describe(*holder) : "");
+}
+
+std::string newer_run(const Replaced& replaced)
+{
+  return replaced.by ? describe({.owner = Owner::of(""), .count = 1, .info = replaced.by}) : "";
 }
 
 std::string replaced_text(const std::string& lock, const Replaced& replaced)

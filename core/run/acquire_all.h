@@ -101,6 +101,9 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
 // "stock is busy after 10s, held by alice@web1 (pid 71)". `waited`: zero: the caller did not wait.
 std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder);
 
+// The newer run that took the place, "alice@web2 (pid 9)"; empty: unknown.
+std::string newer_run(const Replaced& replaced);
+
 // "stock: a newer run has taken the place of this one: alice@web2 (pid 9)".
 std::string replaced_text(const std::string& lock, const Replaced& replaced);
 

@@ -179,6 +179,8 @@ class KeeperLoop {
     if (!m_task.notify.empty() && !m_news.outcome.empty()) {
       m_watchdog.stop();
       m_task.store.stop_threads();
+      m_news.command = m_task.spec.who.command;
+      m_news.label = m_task.spec.who.label;
       m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_task.taken.grant.lease.from);
       notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
              write_to_syslog);
@@ -269,6 +271,7 @@ class KeeperLoop {
       is_told = is_told || signal->number == SIGTERM || signal->number == SIGINT;
     }
     if (is_told && m_task.on_lost == OnLost::stop) {
+      m_was_cancelled = true;
       signal_watched();
       return false;
     }
@@ -279,12 +282,13 @@ class KeeperLoop {
   {
     m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Outcome::succeeded);
     switch (reason) {
-      case Reason::process_ended:
+      case Reason::process_ended: return release_with(result_of_watched());
       case Reason::told_to_end: return release();
       case Reason::caller_gone: return release({.outcome = Outcome::unused});
       case Reason::release_announced:
         await_end_of(m_releaser.get(), far_future);
-        return release();  // in case `rlock release` was killed before it could
+        return release_with(
+            {.exit_code = announced_exit_code()});  // in case `rlock release` was killed before it could
       case Reason::release_requested:
         signal_watched();
         release_if_ended_in_time();
@@ -301,6 +305,29 @@ class KeeperLoop {
         release_if_ended_in_time();
         return report_loss(Outcome::lost);
     }
+  }
+
+  [[nodiscard]] RunResult result_of_watched() const
+  {
+    const auto status = m_task.watched.wait_status();
+    const auto code = status ? std::optional(exit_code_by(*status)) : std::nullopt;
+    const bool was_cancelled = m_was_cancelled && code.value_or(0) != 0;
+    return {.exit_code = code, .outcome = was_cancelled ? std::optional(Outcome::cancelled) : outcome_by(code)};
+  }
+
+  // The code that `rlock release` has sent after the release; nullopt: none.
+  [[nodiscard]] std::optional<int> announced_exit_code() const
+  {
+    unsigned char code = 0;
+    return ::recv(m_releaser.get(), &code, 1, MSG_DONTWAIT) == 1 ? std::optional<int>(code) : std::nullopt;
+  }
+
+  // A release without a code counts as a success for --notify.
+  void release_with(const RunResult& result)
+  {
+    m_news.exit_code = result.exit_code;
+    m_news.outcome = name_of(result.outcome.value_or(outcome_by(result.exit_code).value_or(Outcome::succeeded)));
+    release(result);
   }
 
   void signal_watched() { m_task.watched.signal(m_task.lost_signal); }
@@ -396,7 +423,8 @@ class KeeperLoop {
   LeaseBudget m_lease;  // the watchdog's until it is stopped, as is the alarm
   Alarm m_alarm;
   Watchdog m_watchdog;
-  RunNews m_news;  // why the keeper ends
+  bool m_was_cancelled = false;  // the keeper has passed on a signal
+  RunNews m_news;                // why the keeper ends
 };
 
 }  // namespace
@@ -482,6 +510,12 @@ std::optional<Fd> ReleaseSocket::accept() const
       return connection;
     }
   }
+}
+
+void announce_exit_code(const Fd& announced, int code)
+{
+  const auto byte = static_cast<unsigned char>(code);
+  [[maybe_unused]] const auto sent = ::send(announced.get(), &byte, 1, MSG_NOSIGNAL);
 }
 
 Fd announce_release(const Hold& hold)

@@ -92,6 +92,10 @@ class ReleaseSocket {
 // descriptor: this host has no such keeper.
 Fd announce_release(const Hold& hold);
 
+// Tells the keeper the exit code of the run, 0 to 255. Call this when the server has answered the release. `announced`: of
+// announce_release.
+void announce_exit_code(const Fd& announced, int code);
+
 // The messages of a keeper.
 
 // Logs an error of a keeper, which has no stderr, by syslog(3). Ignores an empty line. May wait for the syslog daemon, so call

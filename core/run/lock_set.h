@@ -149,6 +149,7 @@ struct LockSet {
   [[nodiscard]] const LockSession& first_to_expire() const;
 
   std::vector<LockSession> sessions;  // in the order of acquisition
+  int attempt = 1;                    // the number of this run of the job
   PreparedJob prepared_job;
 };
 

@@ -101,14 +101,15 @@ RunOutcome not_stopped(const JobOutcome& job)
                        " was over: a process of the job still runs");
 }
 
-RunOutcome as_job_ended(int wait_status, Compatibility compatibility)
+RunOutcome as_job_ended(int wait_status, const JobOutcome& job)
 {
-  const Outcome ending = wait_status == 0 ? Outcome::succeeded : Outcome::failed;
+  const Outcome unsuccessful = job.was_cancelled ? Outcome::cancelled : Outcome::failed;
+  const Outcome ending = wait_status == 0 ? Outcome::succeeded : unsuccessful;
   if (!WIFSIGNALED(wait_status)) {
     return {.end = ExitWith{WEXITSTATUS(wait_status)}, .ending = ending};
   }
   const int signal = WTERMSIG(wait_status);
-  const bool as_flock = compatibility == Compatibility::flock;
+  const bool as_flock = job.compatibility == Compatibility::flock;
   return {.end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .ending = ending};
 }
 
@@ -124,6 +125,13 @@ int exit_code_of(const RunEnd& end)
   const auto* death = std::get_if<DieOf>(&end);
   return death != nullptr ? 128 + death->signal : std::get<ExitWith>(end).code;
 }
+
+int exit_code_by(int wait_status)
+{
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+bool is_cancelled_by(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
 bool succeeded(const JobEnd& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
@@ -174,7 +182,7 @@ RunOutcome run_outcome(const JobOutcome& job)
     return with_code(ExitCode::time_over, Outcome::timed_out, "time_over",
                      "the job was stopped: its --max-runtime was over");
   }
-  return as_job_ended(job.job->wait_status, job.compatibility);
+  return as_job_ended(job.job->wait_status, job);
 }
 
 namespace {
@@ -395,6 +403,12 @@ void notify(const std::string& command, std::vector<std::string> environment, co
   set_variable(environment, "RLOCK_EXIT_CODE", news.exit_code ? std::to_string(*news.exit_code) : "");
   set_variable(environment, "RLOCK_DURATION_MS", std::to_string(news.duration.count()));
   set_variable(environment, "RLOCK_MESSAGE", without_controls(message));
+  set_variable(environment, "RLOCK_STARTED", iso_utc(wall_clock_ms() - news.duration.count()).value_or(""));
+  set_variable(environment, "RLOCK_ATTEMPT", std::to_string(news.attempt));
+  set_variable(environment, "RLOCK_HOST", without_controls(host_name()));
+  set_variable(environment, "RLOCK_HOLDER", without_controls(news.holder));
+  set_variable(environment, "RLOCK_COMMAND", without_controls(news.command));
+  set_variable(environment, "RLOCK_LABEL", without_controls(news.label));
   const ShellEnd end = run_in_shell({.line = command, .environment = std::move(environment), .time_limit = time_limit},
                                     clock, inherited, heeded);
   if (end.how != ShellEnd::How::exited || end.number != 0) {
@@ -417,7 +431,11 @@ void notify_of(const RunRequest& request, const RunContext& context, const LockS
          {.outcome = report.outcome,
           .exit_code = exit_code_of(report.end),
           .duration = duration,
-          .message = report.message},
+          .message = report.message,
+          .holder = report.holder,
+          .command = shown_command(request.argv),
+          .label = request.label,
+          .attempt = held != nullptr ? held->attempt : 1},
          context.clock, context.signals, heeded, failed);
 }
 

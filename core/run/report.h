@@ -32,7 +32,8 @@ struct JobOutcome {
   std::vector<LockOutcome> locks;  // at least one
   bool automatic = true;           // RunRequest::automatic
   Compatibility compatibility = Compatibility::own;
-  bool still_runs = false;  // at the end of a fixed lease, KILL has not ended some processes of the job
+  bool still_runs = false;     // at the end of a fixed lease, KILL has not ended some processes of the job
+  bool was_cancelled = false;  // a signal from outside asked the job to end (is_cancelled_by)
 };
 
 struct RunOutcome {
@@ -48,6 +49,11 @@ RunResult result_of(const RunOutcome& outcome);
 
 // The exit code as a shell sees it: 128 + n when rlock dies of signal n.
 int exit_code_of(const RunEnd& end);
+// The same of a status of waitpid(2).
+int exit_code_by(int wait_status);
+
+// Whether a signal to rlock cancels the run: TERM, INT and HUP.
+bool is_cancelled_by(int signal);
 
 // Whether the job ended by itself with status 0.
 bool succeeded(const JobEnd& job);
@@ -100,10 +106,14 @@ std::vector<std::string> notify_environment(const std::vector<std::string>& inhe
                                             const JobServer& server);
 
 struct RunNews {
-  std::string outcome;           // succeeded failed lost forced timed_out busy replaced unreachable
+  std::string outcome;           // succeeded failed cancelled lost forced timed_out busy replaced unreachable
   std::optional<int> exit_code;  // nullopt: unknown; the variable is empty then
-  Millis duration{0};
-  std::string message;  // empty: made of the other members
+  Millis duration{0};            // until now; so the run began before that time
+  std::string message;           // empty: made of the other members
+  std::string holder = {};       // RunReport::holder
+  std::string command = {};      // without secrets
+  std::string label = {};
+  int attempt = 1;
 };
 
 // Runs `command` by /bin/sh, for the time limit of notify.cpp at most. Calls `failed` with a line when the command fails.

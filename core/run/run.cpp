@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run.h"
 
+#include <algorithm>
 #include <memory>
+#include <utility>
+#include <variant>
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/wait_until_free.h"
 #include "process/launch.h"
 #include "run/acquire_all.h"
 #include "run/environment.h"
+#include "run/release.h"
 #include "run/report.h"
 #include "run/supervision.h"
 
@@ -34,17 +38,22 @@ RunReport busy(const RunRequest& request, const RunContext& context, const LockB
 {
   const bool is_own = request.compatibility == Compatibility::own && request.shards.empty() &&
                       waits_for_itself(request.kind, lock.last);
+  const int code = lock.last.replaced ? request.replaced_code.value_or(request.busy_code) : request.busy_code;
   const RunEnd end = report_busy({.lock = lock.display_name,
                                   .wait = request.wait,
                                   .last = lock.last,
                                   .waits_for_itself = is_own,
-                                  .exit_code = request.busy_code},
+                                  .exit_code = code},
                                  context.log);
   if (lock.last.replaced) {
-    return {.end = end, .outcome = "replaced", .message = replaced_text(lock.display_name, *lock.last.replaced)};
+    return {.end = end,
+            .outcome = "replaced",
+            .holder = newer_run(*lock.last.replaced),
+            .message = replaced_text(lock.display_name, *lock.last.replaced)};
   }
   return {.end = end,
           .outcome = "busy",
+          .holder = lock.last.holder ? describe(*lock.last.holder) : "",
           .message = busy_text(lock.display_name, request.wait.value_or(Millis{0}), lock.last.holder)};
 }
 

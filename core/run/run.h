@@ -36,6 +36,7 @@ using RunEnd = std::variant<ExitWith, DieOf>;
 struct RunReport {
   RunEnd end;
   std::string outcome = {};  // RLOCK_OUTCOME; empty: there was no run to tell about
+  std::string holder = {};   // RLOCK_HOLDER: who has the lock, or the newer run; empty: unknown
   std::string message = {};  // why rlock ends with a code that is not the job's; empty: the code is the job's
 };
 
@@ -67,13 +68,14 @@ struct TakeRequest {
 };
 
 struct RunRequest : TakeRequest {
-  std::set<LockName> names;         // acquired in this order by all callers, so that no cycle of waiters arises
-  bool automatic = true;            // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
-  std::optional<Millis> once;       // rlock once: skip the job if it succeeded within that time
-  bool again = false;               // rlock once: run the job anyway
-  Millis min_hold{0};               // the lock stays taken at least this long
-  bool cancel_in_progress = false;  // the holder is asked to stop
-  bool latest = false;              // of the runs that wait so only the newest stays in line
+  std::set<LockName> names;          // acquired in this order by all callers, so that no cycle of waiters arises
+  bool automatic = true;             // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
+  std::optional<Millis> once;        // rlock once: skip the job if it succeeded within that time
+  bool again = false;                // rlock once: run the job anyway
+  Millis min_hold{0};                // the lock stays taken at least this long
+  bool cancel_in_progress = false;   // the holder is asked to stop
+  std::optional<int> replaced_code;  // exit code when a newer run has taken the place of this one; nullopt: busy_code
+  bool latest = false;               // of the runs that wait so only the newest stays in line
   OnLost on_lost = OnLost::stop;
   Compatibility compatibility = Compatibility::own;
 

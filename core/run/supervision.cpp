@@ -113,7 +113,8 @@ class Supervision {
                         .locks = lock_outcomes(m_lock_set.sessions, findings),
                         .automatic = m_request.automatic,
                         .compatibility = m_request.compatibility,
-                        .still_runs = m_still_runs});
+                        .still_runs = m_still_runs,
+                        .was_cancelled = m_was_cancelled});
   }
 
   // The end of the run, as far as it is known before the release.
@@ -378,6 +379,7 @@ class Supervision {
   void forward_signals(Job& job)
   {
     while (const auto signal = m_context.signals.take()) {
+      m_was_cancelled = m_was_cancelled || (!m_ended && is_cancelled_by(signal->number));
       const bool job_has_it = signal->from_terminal && job.shares_group();
       if (m_is_still_killing) {
         report_signal_while_killing(m_context, signal->number);
@@ -446,6 +448,7 @@ class Supervision {
   std::optional<RunReport> m_never_ran;  // why, and how rlock ends; nullopt: the job runs
   bool m_lost = false;                   // one of the locks
   std::int64_t m_lost_at_ms = 0;         // by the wall clock; 0: no loss was seen before the release
+  bool m_was_cancelled = false;          // a signal has asked the job to end
   std::optional<int> m_killed_after;     // the signal of the user from which --kill-after counts
   bool m_has_message = false;            // for a watchdog without a thread
   bool m_is_hurried = false;             // the lock was lost after ReleaseRequested, before the job had stopped

@@ -3,6 +3,7 @@
 #include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"
+#include "support/script.h"
 
 using namespace rlock::test;
 using nlohmann::json;
@@ -55,7 +56,7 @@ TEST_CASE("history: a fixed lease that its rlock called lost, because it was sto
   REQUIRE(holder.wait() == Exit{121});
   next.signal(SIGTERM);
   next.wait();
-  CHECK(outcomes(history_of(server)) == "failed 143, lost");
+  CHECK(outcomes(history_of(server)) == "cancelled 143, lost");
   CHECK(history_of(server)[1].at("duration_ms") == 1000);
 }
 
@@ -104,13 +105,13 @@ TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
   holder.signal(SIGTERM);
   holder.wait();
   wait_until([&] { return as_int(fixture.server.command({"EXISTS", "k"})) == 0; }, "its claim is over");
-  CHECK(outcomes(history_of(fixture.server)) == "?, failed 143");
+  CHECK(outcomes(history_of(fixture.server)) == "?, cancelled 143");
   REQUIRE(rlock_on(fixture.server, {"run", "-k", "k", "--", "true"}).code == 0);
-  CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, ?, failed 143");
+  CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, ?, cancelled 143");
   CHECK(has(rlock_on(fixture.server, {"history", "k"}).out, "  unconfirmed  -  "));
   waiter.signal(SIGCONT);
   CHECK(waiter.wait() == Exit{0});
-  CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, succeeded 0, failed 143");
+  CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, succeeded 0, cancelled 143");
 }
 
 TEST_CASE("history: the first of many readers that get the lock at once confirms it")
@@ -159,4 +160,43 @@ TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is u
   REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "its lease is over");
   CHECK(outcomes(history_of(server)) == "timed_out, lost");
+}
+
+TEST_CASE("history: a script tells its exit code when it releases")
+{
+  const RedisServer server;
+  const auto released_with = [&](const Words& options) {
+    const Finished taken = rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"});
+    REQUIRE(taken.code == 0);
+    const std::string token = taken.out.substr(0, taken.out.size() - 1);
+    CHECK(rlock_on(server, joined({"release", "-k", "k", "--token", token}, options)).code == 0);
+    return outcomes({history_of(server).at(0)});
+  };
+  CHECK(released_with({"--exit-code", "3"}) == "failed 3");
+  CHECK(released_with({"--exit-code", "0"}) == "succeeded 0");
+  CHECK(released_with({}) == "?");
+  const Finished wrong = rlock_on(server, {"release", "-k", "k", "--token", "x", "--exit-code", "256"});
+  CHECK(wrong.code == 64);
+  CHECK(has(wrong.err, "--exit-code"));
+}
+
+TEST_CASE("history: how the process of a keeper ended, as far as the kernel tells")
+{
+  const RedisServer server;
+  const std::filesystem::path dir = make_temp_dir("keeper-code");
+  const auto ended = [&](const std::string& end) {
+    std::filesystem::remove(dir / "told");
+    const std::string rlock = rlock_program().string();
+    std::ofstream(dir / "script") << rlock + " acquire -S " + server.url() + " -k k --pid $$ --export" +
+                                         " --notify 'echo $RLOCK_OUTCOME $RLOCK_EXIT_CODE >>" +
+                                         (dir / "told").string() + "' >lock; . ./lock; " + end + "\n";
+    // Nobody asks for the end of the script until the keeper has seen it.
+    Process parent({"sh", "-c", "sh ./script & exec sleep 60"}, {.env = {}, .cwd = dir, .input = {}});
+    wait_until([&] { return !text_of(dir / "told").empty(); }, "the keeper has told", 30s);
+    return text_of(dir / "told") + outcomes({history_of(server).at(0)});
+  };
+  CHECK(ended("exit 3") == "failed 3\nfailed 3");
+  CHECK(ended("exit 0") == "succeeded 0\nsucceeded 0");
+  CHECK(ended("kill -KILL $$") == "failed 137\nfailed 137");
+  CHECK(ended(rlock_program().string() + " release --exit-code 4; exit 0") == "failed 4\nfailed 4");
 }

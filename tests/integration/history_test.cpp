@@ -51,7 +51,7 @@ TEST_CASE("history: a run that was busy is told with the one that held the lock"
   holder.signal(SIGTERM);
   holder.wait();
   const auto runs = history_of(server);
-  REQUIRE(outcomes(runs) == "skipped, skipped, failed 143");
+  REQUIRE(outcomes(runs) == "skipped, skipped, cancelled 143");
   CHECK(runs[0].at("label") == "later");
   CHECK(runs[0].at("duration_ms") >= 100);
   CHECK(runs[0].at("fence").is_null());

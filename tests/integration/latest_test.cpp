@@ -72,6 +72,24 @@ TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and th
   CHECK(first.out() + second.out() + third.out() == "third\n");
 }
 
+TEST_CASE("latest: a run that was replaced ends with the code of its own, and a busy one with the other")
+{
+  const LatestFixture lock;
+  Process holder = lock.hold();
+  const std::string tell = R"(echo "$RLOCK_OUTCOME $RLOCK_EXIT_CODE by $RLOCK_HOLDER" >&2)";
+  Process first = lock.wait_in_line("first", {"--replaced-exit-code", "0", "--notify", tell});
+  Process second = lock.wait_in_line("second", {"--replaced-exit-code", "0", "-E", "9", "-w", "1s"});
+  CHECK(first.wait(30s) == success);
+  CHECK(has(first.err(), "replaced 0 by "));
+  CHECK(has(first.err(), ", running echo second [second]\n"));
+  CHECK(second.wait(30s) == exited(9));
+  LatestFixture::end(holder);
+  const Finished alone = rlock_on(lock.server, {"run", "-k", "k", "--replaced-exit-code", "0", "--", "true"});
+  CHECK(alone.code == 64);
+  CHECK(has(alone.err, "--replaced-exit-code"));
+  CHECK(has(alone.err, "--latest"));
+}
+
 TEST_CASE("latest: waiters without it keep their places, and the newest has that of its own arrival")
 {
   const LatestFixture lock;

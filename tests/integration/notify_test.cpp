@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // --notify: what a command of the user learns of a run.
 #include "support/flock_fixture.h"
+#include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/script.h"
 
+#include <csignal>
+#include <filesystem>
 #include <regex>
 
 using namespace rlock::test;
@@ -221,11 +224,71 @@ TEST_CASE("notify: a keeper tells that its process has ended, or that the lock w
                               std::regex_replace(fixture.tell, std::regex("'"), R"('\'')") + "' >/dev/null || exit; ";
   Process ended = script(fixture.server, acquire);
   CHECK(ended.wait(30s) == Exit{0});
-  CHECK_MESSAGE(matches(fixture.await(), R"(k succeeded  \[k: succeeded after .*\]\n)"), fixture.told());
+  CHECK_MESSAGE(matches(fixture.await(), R"(k succeeded 0? \[k: succeeded after .*\]\n)"), fixture.told());
   std::filesystem::remove(fixture.file);
   Process loser = script(fixture.server, acquire + "while :; do sleep 0.1; done");
   fixture.await_hold();
   fixture.server.command({"DEL", "k"});
   CHECK_MESSAGE(fixture.await().starts_with("k lost  [the lock k was lost: "), fixture.told());
   CHECK(rlock_on(fixture.server, {"acquire", "-k", "k", "--lease", "3s", "--notify", "true"}).code == 64);
+}
+
+namespace {
+
+// What `notify` prints of one variable.
+std::string printing(const NotifyFixture& fixture, const std::string& variables)
+{
+  return "echo \"" + variables + "\" >>" + fixture.file.string();
+}
+
+}  // namespace
+
+TEST_CASE("notify: what ran, where, since when, and for the how many-th time")
+{
+  const NotifyFixture fixture;
+  const std::string tell = printing(fixture, "$RLOCK_LABEL|$RLOCK_COMMAND|$RLOCK_ATTEMPT|$RLOCK_HOLDER|$RLOCK_HOST");
+  CHECK(run_rlock(fixture.run({"--label", "night"}, {"true", "--password", "hidden"}, tell)).code == 0);
+  const std::string told = fixture.told();
+  CHECK_MESSAGE(told.starts_with("night|true --password "), told);
+  CHECK_FALSE(has(told, "hidden"));
+  CHECK_MESSAGE(std::regex_search(told, std::regex(R"(\|1\|\|.+\n)")), told);
+  std::filesystem::remove(fixture.file);
+  CHECK(run_rlock(fixture.run({}, {"true"}, printing(fixture, "$RLOCK_STARTED"))).code == 0);
+  CHECK_MESSAGE(matches(fixture.told(), R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ\n)"), fixture.told());
+}
+
+TEST_CASE("notify: who has the lock that was busy")
+{
+  const NotifyFixture fixture;
+  Process holder = start_on(fixture.server, {"run", "-k", "k", "--label", "first", "--", "sleep", "60"});
+  fixture.await_hold();
+  CHECK(run_rlock(fixture.run({"-n"}, {"true"}, printing(fixture, "$RLOCK_HOLDER"))).code == 75);
+  CHECK_MESSAGE(matches(fixture.told(), R"(.*@.* \(pid \d+\), running sleep 60 \[first\]\n)"), fixture.told());
+}
+
+TEST_CASE("notify: a job that ended after a signal from outside was cancelled, unless it succeeded")
+{
+  const NotifyFixture fixture;
+  struct Row {
+    int signal;
+    const char* job;
+    const char* outcome;
+  };
+  const Row rows[] = {
+      {SIGTERM, "touch $0; while :; do sleep 0.01; done", "k cancelled 143 "},
+      {SIGINT, "trap 'exit 3' INT; touch $0; while :; do sleep 0.01; done", "k cancelled 3 "},
+      {SIGHUP, "trap 'exit 0' HUP; touch $0; while :; do sleep 0.01; done", "k succeeded 0 "},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.outcome);
+    const auto runs = fixture.file.parent_path() / "runs";
+    Process one = start_rlock(fixture.run({}, {"sh", "-c", row.job, runs.string()}));
+    wait_until([&] { return std::filesystem::exists(runs); }, "it runs", 30s);
+    one.signal(row.signal);
+    one.wait(30s);
+    CHECK_MESSAGE(fixture.told().starts_with(row.outcome), fixture.told());
+    std::filesystem::remove(fixture.file);
+    std::filesystem::remove(runs);
+  }
+  CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, cancelled 3, cancelled 143");
 }

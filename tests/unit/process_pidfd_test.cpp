@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/signals.h"
 #include "support/test.h"
+#include "support/wait_until.h"
 
+#include <csignal>
 #include <thread>
 
 #include <sys/syscall.h>
@@ -31,4 +33,23 @@ TEST_CASE("pidfd: a process that has ended is named, and so is a thread")
   REQUIRE_FALSE(thread);
   CHECK(thread.error().code == ErrorCode::usage);
   CHECK(thread.error().text == std::to_string(id) + " is no process of its own but a thread");
+}
+
+TEST_CASE("pidfd: how a process ended that is no child of the one who asks")
+{
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const auto held = PidFd::open(child);
+  REQUIRE(held);
+  CHECK_FALSE(held->wait_status());
+  held->signal(SIGKILL);
+  wait_until([&] { return held->has_ended(); }, "it has ended");
+  CHECK(held->wait_status() == SIGKILL);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  const auto after = held->wait_status();
+  CHECK((!after || after == status));  // since Linux 6.15 the kernel keeps it
 }

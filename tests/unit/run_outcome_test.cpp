@@ -140,3 +140,20 @@ TEST_CASE("outcome: names the lost one of several locks, the surest first")
     CHECK(has(end.line, row.says));
   }
 }
+
+TEST_CASE("outcome: a job that did not succeed after a signal from outside was cancelled")
+{
+  const auto cancelled = [](int status) {
+    JobOutcome outcome = after(job(status));
+    outcome.was_cancelled = true;
+    const RunOutcome run = run_outcome(outcome);
+    return std::string(name_of(run.ending)) + " " + shown(run.end);
+  };
+  CHECK(cancelled(SIGTERM) == "cancelled signal 15");
+  CHECK(cancelled(exited(3)) == "cancelled 3");
+  CHECK(cancelled(exited(0)) == "succeeded 0");
+  CHECK(is_cancelled_by(SIGTERM));
+  CHECK(is_cancelled_by(SIGINT));
+  CHECK(is_cancelled_by(SIGHUP));
+  CHECK_FALSE(is_cancelled_by(SIGUSR1));
+}

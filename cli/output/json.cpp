@@ -104,12 +104,15 @@ Json time_or_null(std::int64_t time_ms)
 }
 
 // Holders, waiters and events.
-constexpr Fields<HolderInfo, 5> process_fields{{
+constexpr Fields<HolderInfo, 6> process_fields{{
     {{"host", "string or null", "host on which rlock runs"}, [](const HolderInfo& info) { return or_null(info.host); }},
     {{"pid", "integer or null",
       "process id on that host: of rlock; for acquire of the process that it watches, or else of its caller"},
      [](const HolderInfo& info) { return or_null(info.pid); }},
     {{"user", "string or null", "user as whom rlock runs"}, [](const HolderInfo& info) { return or_null(info.user); }},
+    {{"sudo_user", "string or null",
+      "the person who acts as that user: SUDO_USER, else the login; null: the user itself"},
+     [](const HolderInfo& info) { return or_null(info.sudo_user); }},
     {{"command", "string or null", "the command, with secrets masked, cut when it is long"},
      [](const HolderInfo& info) { return or_null(info.command); }},
     {{"label", "string or null", "the text of --label"}, [](const HolderInfo& info) { return or_null(info.label); }},
@@ -180,7 +183,7 @@ constexpr Fields<OnceSuccess, 2> once_fields{{
      [](const OnceSuccess& once) -> Json { return once.remembered_for.count(); }},
 }};
 
-constexpr Fields<PastRun, 7> run_fields{{
+constexpr Fields<PastRun, 9> run_fields{{
     {{"start", "time or null", "when the run began, by the server's clock; of a skipped one, when it came"},
      [](const PastRun& run) { return time_or_null(run.start_ms); }},
     {{"duration_ms", "integer or null", "how long it held the lock; of a skipped one, how long it waited"},
@@ -199,6 +202,10 @@ constexpr Fields<PastRun, 7> run_fields{{
      [](const PastRun& run) -> Json { return run.times; }},
     {{"waited_ms", "integer", "how long it waited in the queue before it had the lock"},
      [](const PastRun& run) -> Json { return run.waited.count(); }},
+    {{"forced_by", "string or null", "the process that asked for the lock last (force-unlock)"},
+     [](const PastRun& run) { return or_null(who_and_why(run.forced_by).by); }},
+    {{"reason", "string or null", "why, as --reason says"},
+     [](const PastRun& run) { return or_null(who_and_why(run.forced_by).reason); }},
 }};
 
 // A run, and the lock under which it ran.
@@ -311,8 +318,9 @@ struct ForceOutcomeOf {
 struct ForcedLock {
   const LockName& name;
   ForceOutcome outcome;
+  std::string_view reason;
 };
-constexpr Fields<ForcedLock, 4> force_fields{{
+constexpr Fields<ForcedLock, 5> force_fields{{
     {{"key", "string", "name of the lock"}, [](const ForcedLock& lock) -> Json { return lock.name.text(); }},
     {{"broken", "boolean", "whether the lock was taken from its holder"},
      [](const ForcedLock& lock) -> Json { return lock.outcome.broken; }},
@@ -323,9 +331,10 @@ constexpr Fields<ForcedLock, 4> force_fields{{
      [](const ForcedLock& lock) { return lock.outcome.how; }},
     {{"holder", "holder or null", "the holder that lost the lock, or the one that has it; null: it was free"},
      [](const ForcedLock& lock) { return lock.outcome.holder; }},
+    {{"reason", "string or null", "the text of --reason"}, [](const ForcedLock& lock) { return or_null(lock.reason); }},
 }};
 
-constexpr Fields<ShownEvent, 11> event_fields{{
+constexpr Fields<ShownEvent, 12> event_fields{{
     {{"key", "string", "name of the lock"}, [](const ShownEvent& shown) -> Json { return shown.name.text(); }},
     {{"time", "time", "when it happened, by the server's clock"},
      [](const ShownEvent& shown) -> Json { return iso_utc(shown.event.time_ms).value_or(""); }},
@@ -338,7 +347,9 @@ constexpr Fields<ShownEvent, 11> event_fields{{
      [](const ShownEvent& shown) { return fence_or_null(shown.event.fence); }},
     {{"by", "string or null",
       "the process that asked for the lock (force-unlock); of lost, the holder since then; of skipped, the holder"},
-     [](const ShownEvent& shown) { return or_null(shown.event.by); }},
+     [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).by); }},
+    {{"reason", "string or null", "why that process asked, as --reason of force-unlock says"},
+     [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).reason); }},
     {{"from", "string or null", "handed_over: owner id of the holder before"},
      [](const ShownEvent& shown) { return or_null(shown.event.from); }},
     {{"left_ms", "integer or null", "renewed_late: how much of the lease was left"},
@@ -507,9 +518,10 @@ std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fen
   return line_of(Lease{.name = name, .hold = hold, .fence = fence, .ttl = ttl, .shard = shard}, lease_fields);
 }
 
-std::string force_json(const LockName& name, const ForceEnd& end)
+std::string force_json(const LockName& name, const ForceEnd& end, std::string_view reason)
 {
-  return line_of(ForcedLock{.name = name, .outcome = std::visit(ForceOutcomeOf{}, end)}, force_fields);
+  return line_of(ForcedLock{.name = name, .outcome = std::visit(ForceOutcomeOf{}, end), .reason = reason},
+                 force_fields);
 }
 
 std::string event_json(const ShownEvent& shown)

@@ -42,7 +42,8 @@ std::string run_json(const LockName& name, const PastRun& run);
 std::string ttl_json(const LockState& state);
 std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
                        std::optional<std::size_t> shard = std::nullopt);  // fence 0, ttl nullopt: unknown
-std::string force_json(const LockName& name, const ForceEnd& end);
+// `reason`: of the force-unlock; empty: none was given.
+std::string force_json(const LockName& name, const ForceEnd& end, std::string_view reason = {});
 std::string event_json(const ShownEvent& shown);
 std::string distribution_json(std::string_view measure, const Distribution& times);
 std::string pairs_json(double per_second, unsigned connections);

@@ -132,6 +132,12 @@ std::string show_once(const LockState& state)
                           " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
 }
 
+// " (force-unlocked by ann as root@web1 (pid 71): moving the database)"
+std::string show_forced_by(const PastRun& run)
+{
+  return run.forced_by.empty() ? "" : " (" + std::string(forced_by) + printable(run.forced_by) + ")";
+}
+
 std::string outcome_of(const PastRun& run)
 {
   const std::string_view of_no_job = run.duration ? "released" : "unconfirmed";
@@ -144,7 +150,7 @@ std::string show_run_line(const PastRun& run, std::int64_t now_ms)
 {
   const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
   return since_and_age(run.start_ms, now_ms) + duration + ", " + show_outcome(run) + ", by " +
-         describe({.owner = run.owner, .count = 1, .info = run.info});
+         describe({.owner = run.owner, .count = 1, .info = run.info}) + show_forced_by(run);
 }
 
 // The last run, and the runs that were skipped since it began.
@@ -310,7 +316,7 @@ std::string show_history(const std::vector<PastRun>& runs, const Colors& colors)
     rows.push_back({readable_utc(run.start_ms).value_or("-"), run.duration ? show_roughly(*run.duration) : "-",
                     outcome_of(run), run.exit_code ? std::to_string(*run.exit_code) : "-",
                     holder_text(run.owner, run.info), run.fence > 0 ? std::to_string(run.fence) : "-",
-                    job.empty() && label.empty() ? "-" : job + label});
+                    (job.empty() && label.empty() ? "-" : job + label) + show_forced_by(run)});
   }
   return runs.empty() ? "" : aligned(rows, colors);
 }

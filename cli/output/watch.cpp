@@ -126,7 +126,7 @@ Row row_of(const LockState& state, const Picture& picture)
     return row;
   }
   const Holder& first = state.holders.front();
-  row.holder = first.info ? printable(first.info->user + "@" + first.info->host) : printable(first.owner.text());
+  row.holder = first.info ? printable(user_text(*first.info) + "@" + first.info->host) : printable(first.owner.text());
   row.holder += state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   if (first.info) {
     row.command = printable(first.info->label.empty() ? first.info->command : first.info->label);

@@ -9,6 +9,8 @@
 #include "cli/output/show.h"
 #include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
+#include "lock/event_log.h"
+#include "lock/holder.h"
 
 #include <algorithm>
 #include <array>
@@ -16,8 +18,9 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 4> examples{
     "rlock force-unlock -k stock --yes",
+    "rlock force-unlock -k stock --yes --reason 'moving the database'",
     "rlock force-unlock -k stock --yes --older-than 2h  # spares the next holder",
     "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\"",
 };
@@ -116,7 +119,7 @@ std::string spared_text(const Holder& holder, bool proven, Millis older_than)
 void print_spared(const Holder& holder, bool proven, const ForceOptions& options)
 {
   const std::string text = spared_text(holder, proven, *options.older_than);
-  print(options.json ? force_json(options.name, ForceChanged{holder})
+  print(options.json ? force_json(options.name, ForceChanged{holder}, options.reason)
                      : printable(options.name.text()) + ": " + text + "\n");
 }
 
@@ -128,7 +131,7 @@ struct Taken {
 
 Taken note_end(const ForceEnd& end, bool proven, const ForceOptions& options)
 {
-  print(options.json ? force_json(options.name, end) : show_force(options.name, end, proven));
+  print(options.json ? force_json(options.name, end, options.reason) : show_force(options.name, end, proven));
   const ExitCode code = exit_code_of_force(end);
   return {.code = code, .any = code == ExitCode::ok};
 }
@@ -140,7 +143,7 @@ ForceUnlockRequest request_for(const Owner& owner, const LockKind& kind, const F
       .name = options.name,
       .kind = kind,
       .owner = owner,
-      .by = options.by,
+      .by = text_of({.by = options.by, .reason = options.reason}),
       .grace = options.grace,
       .server_timeout = opened.timeout,
       .revoked = [&options](const ForceHeld& held, bool listens) { print_revoked(options.name, held, listens); },
@@ -194,10 +197,11 @@ Result<Taken> take_shown(const LockState& state, const ForceOptions& options, co
 
 Result<RunEnd> execute(const RawForce& raw, const Call& call)
 {
-  const Result<ForceOptions> options = resolve_force(raw, call.operands);
+  Result<ForceOptions> options = resolve_force(raw, call.operands);
   if (!options) {
     return options.error();
   }
+  options->by = own_identity(call.environment.all());
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
@@ -209,6 +213,16 @@ Result<Done> read_token(const Given& given, RawForce& raw)
 {
   raw.token = given.value;
   return given.value.empty() ? usage("--token: the token is empty (rlock status shows it)") : Result(Done{});
+}
+
+Result<Done> read_reason(const Given& given, RawForce& raw)
+{
+  if (given.value.size() > longest_label) {
+    return usage("--reason: the text has " + std::to_string(given.value.size()) + " bytes, at most " +
+                 std::to_string(longest_label) + " (shorten it)");
+  }
+  raw.reason = given.value;
+  return Done{};
 }
 
 Result<Done> take_now(const Given&, RawForce& raw)
@@ -240,6 +254,9 @@ constexpr std::array rows{
         set<&RawForce::older_than>},
     OptionRow<RawForce>{
         {.names = "--now", .help = "delete the lock at once; the job of the holder may still be running"}, take_now},
+    OptionRow<RawForce>{
+        {.names = "--reason", .value = "TEXT", .help = "why, for the job that is stopped and for events and history"},
+        read_reason},
     OptionRow<RawForce>{{.names = "--json", .help = "one JSON object a line"}, set<&RawForce::json>},
 };
 
@@ -265,6 +282,7 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
       .grace = raw.grace,
       .older_than = raw.older_than,
       .json = raw.json,
+      .reason = raw.reason,
   };
 }
 

@@ -17,6 +17,7 @@ struct RawForce {
   bool yes = false;
   Millis grace = default_force_grace;
   std::optional<Millis> older_than;
+  std::string reason;
   bool json = false;
 };
 
@@ -29,7 +30,8 @@ struct ForceOptions {
   Millis grace;
   std::optional<Millis> older_than;  // missing: a holder of any age
   bool json;
-  std::string by = own_identity();  // the operator
+  std::string by = {};      // the operator, for people; resolve_force leaves it empty
+  std::string reason = {};  // why; empty: no reason was given
 };
 Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands);
 

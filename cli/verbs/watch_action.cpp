@@ -153,7 +153,7 @@ Result<std::unique_ptr<WatchAction>> WatchAction::start(const Question& confirme
   }
   Fd read_end(ends[0]);
   const Fd write_end(ends[1]);
-  const std::string user = own_identity();
+  const std::string user = own_identity(call.environment.all());
   const pid_t pid = ::fork();
   if (pid == 0) {
     act_in_child(confirmed, user, server, call, write_end.get());

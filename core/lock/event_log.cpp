@@ -82,6 +82,21 @@ void set_word(EventLogEntry& entry, EventWord word, std::string_view value)
 
 }  // namespace
 
+// A user's name has no colon, and a host's name no parenthesis, so the first end of a pid ends the name of the client.
+WhoAndWhy who_and_why(std::string_view text)
+{
+  const std::string_view separator = "): ";
+  const auto at = text.find(separator);
+  return at == std::string_view::npos
+             ? WhoAndWhy{.by = text, .reason = {}}
+             : WhoAndWhy{.by = text.substr(0, at + 1), .reason = text.substr(at + separator.size())};
+}
+
+std::string text_of(const WhoAndWhy& request)
+{
+  return std::string(request.by) + (request.reason.empty() ? "" : ": " + std::string(request.reason));
+}
+
 std::string_view name_of(LockEvent::What what)
 {
   constexpr std::array<std::string_view, 8> names{"acquired", "released", "handed_over", "renewed_late",

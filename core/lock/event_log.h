@@ -78,6 +78,16 @@ struct LockEvent {
   std::int64_t times = 1;             // skipped: how many such runs in a row this event stands for
 };
 
+// Who asked for a lock, and why: the two parts of a request's text, which the server stores and older clients show,
+// "ann as root@web1 (pid 71): moving the database".
+struct WhoAndWhy {
+  std::string_view by;
+  std::string_view reason;  // of --reason; empty: none was given
+};
+// `text` must outlive the result.
+WhoAndWhy who_and_why(std::string_view text);
+std::string text_of(const WhoAndWhy& request);
+
 std::string_view name_of(LockEvent::What what);  // "handed_over"
 
 // Turns the entries of one lock into events. An entry leaves out what earlier entries tell, so a reader has to read all

@@ -70,6 +70,7 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
     case HolderField::host: info.host = shown_text(value, longest_name); break;
     case HolderField::pid: info.pid = number(value); break;
     case HolderField::user: info.user = shown_text(value, longest_name); break;
+    case HolderField::sudo_user: info.sudo_user = shown_text(value, longest_name); break;
     case HolderField::command: info.command = cut_to(without_secrets(unescape(value)), longest_command); break;
     case HolderField::label: info.label = shown_text(value, longest_label); break;
     case HolderField::since: info.since_ms = number(value); break;
@@ -91,6 +92,7 @@ std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
     case HolderField::host: return escape(info.host);
     case HolderField::pid: return std::to_string(info.pid);
     case HolderField::user: return escape(info.user);
+    case HolderField::sudo_user: return !info.sudo_user.empty() ? std::optional(escape(info.sudo_user)) : std::nullopt;
     case HolderField::command: return escape(cut_to(info.command, longest_command));
     case HolderField::label: return escape(cut_to(info.label, longest_label));
     case HolderField::since: return std::to_string(info.since_ms);
@@ -136,9 +138,14 @@ std::optional<HolderInfo> decode_holder(std::string_view text)
   return valid ? std::optional{info} : std::nullopt;
 }
 
+std::string user_text(const HolderInfo& info)
+{
+  return (info.sudo_user.empty() ? "" : info.sudo_user + " as ") + info.user;
+}
+
 std::string holder_text(const Owner& owner, const std::optional<HolderInfo>& info)
 {
-  return info ? printable(info->user + "@" + info->host) + " (pid " + std::to_string(info->pid) + ")"
+  return info ? printable(user_text(*info) + "@" + info->host) + " (pid " + std::to_string(info->pid) + ")"
               : printable(owner.text());
 }
 

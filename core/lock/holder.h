@@ -20,9 +20,10 @@ struct HolderInfo {
   std::string host;
   std::int64_t pid = 0;
   std::string user;
-  std::string command;        // without secrets; cut to longest_command
-  std::string label;          // cut to longest_label
-  std::int64_t since_ms = 0;  // by the wall clock of the holder's host; for people only
+  std::string sudo_user = {};  // the person who acts as `user`; empty: the user itself
+  std::string command;         // without secrets; cut to longest_command
+  std::string label;           // cut to longest_label
+  std::int64_t since_ms = 0;   // by the wall clock of the holder's host; for people only
   Millis lease{0};
   bool automatic = false;                        // the lease is renewed until the job is over
   Millis kill_after = default_kill_after;        // the time from the stop signal to KILL
@@ -34,5 +35,8 @@ struct HolderInfo {
 std::string encode(const HolderInfo& info);
 // Reads a record, and masks secrets in the command. A missing or invalid field keeps its default; nullopt: no field is valid.
 std::optional<HolderInfo> decode_holder(std::string_view text);
+
+// "ann as root", or "root". Not printable.
+std::string user_text(const HolderInfo& info);
 
 }  // namespace rlock

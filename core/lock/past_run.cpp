@@ -49,7 +49,7 @@ class Runs {
   void read(EventKind kind, const EventLogEntry& entry)
   {
     switch (kind) {
-      case EventKind::asked: return wanted(entry.owner);
+      case EventKind::asked: return wanted(entry);
       case EventKind::confirmed: return confirm(entry.owner);
       case EventKind::unused: return forget_lost(entry.owner);
       case EventKind::skipped: return skip(entry);
@@ -62,10 +62,11 @@ class Runs {
     }
   }
 
-  void wanted(const std::string& owner)
+  void wanted(const EventLogEntry& entry)
   {
-    if (Run* const run = find(owner)) {
+    if (Run* const run = find(entry.owner)) {
       run->wanted = true;
+      run->past.forced_by = entry.by;
     }
   }
 
@@ -117,6 +118,7 @@ class Runs {
     }
     if (Run* const run = find(entry.owner)) {
       run->past.outcome = run->wanted ? Outcome::forced : outcome;
+      run->past.forced_by = entry.kind == EventKind::forced ? entry.by : run->past.forced_by;
       return end(entry.owner, entry.time_ms);
     }
     for (PastRun& past : m_over) {

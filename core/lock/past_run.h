@@ -39,8 +39,9 @@ struct PastRun {
   std::optional<Outcome> outcome = std::nullopt;
   std::uint64_t fence = 0;  // 0: unknown
   std::optional<HolderInfo> info = std::nullopt;
-  std::int64_t times = 1;  // skipped: how many such runs in a row this run stands for
-  Millis waited{0};        // the time in the queue before the grant
+  std::int64_t times = 1;      // skipped: how many such runs in a row this run stands for
+  Millis waited{0};            // the time in the queue before the grant
+  std::string forced_by = {};  // for people: the last client that asked for the lock; empty: none
 };
 
 // False: the run was skipped, or its owner has not confirmed the hand-over.

@@ -26,13 +26,28 @@ struct SchemaRow {
 // * `host` is never missing. So each later field follows a line break, by which a script finds it: @field.history@ is "^history=",
 //   @field.lease@ is "\nlease=", and there is no @field.host@.
 // * `auto` comes last, and `latest` does not: the scripts of rlock 0.1 look for them there.
-enum class HolderField { history, host, pid, user, command, label, since, lease, kill_after, latest, over, automatic };
+enum class HolderField {
+  history,
+  host,
+  pid,
+  user,
+  sudo_user,
+  command,
+  label,
+  since,
+  lease,
+  kill_after,
+  latest,
+  over,
+  automatic
+};
 
-inline constexpr std::array<SchemaRow<HolderField>, 12> holder_fields{{
+inline constexpr std::array<SchemaRow<HolderField>, 13> holder_fields{{
     {HolderField::history, "history"},        // ms for which events are kept; missing: default_history
     {HolderField::host, "host"},              // text
     {HolderField::pid, "pid"},                // number
     {HolderField::user, "user"},              // text
+    {HolderField::sudo_user, "sudo_user"},    // text; missing: the user acts in its own name
     {HolderField::command, "command"},        // text
     {HolderField::label, "label"},            // text
     {HolderField::since, "since"},            // ms since 1970, by the clock of the holder's host

@@ -64,13 +64,15 @@ Result<Fd> stop_descriptor(const Signals& signals, const std::optional<PidFd>& w
 // Operators see the watched process as the holder, or else the caller, because this process is about to end.
 LockRequest spec_of(const AcquireRequest& request, const LockName& name)
 {
+  const std::string user = user_name();
   const pid_t holder = request.watched ? request.watched->pid : ::getppid();
   return {.name = name,
           .kind = request.kind,
           .ttl = request.ttl,
           .who = {.host = host_name(),
                   .pid = holder,
-                  .user = user_name(),
+                  .user = user,
+                  .sudo_user = sudo_user(request.environment, user),
                   .command = shown_command(command_of(holder)),
                   .label = request.label,
                   .since_ms = wall_clock_ms(),

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/environment.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <string>
 #include <system_error>
 #include <variant>
 #include <vector>
+#include "base/fd.h"
 #include "base/text.h"
+#include "lock/holder.h"
 #include "lock/wait_until_free.h"
 #include "process/launch.h"
 #include "process/process_tree.h"
 
 namespace rlock {
 namespace {
+
+constexpr uid_t no_uid = static_cast<uid_t>(-1);
 
 bool is_assignment_of(std::string_view assignment, std::string_view name)
 {
@@ -158,10 +164,11 @@ std::string host_name()
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
+namespace {
+
 // A look-up in the user database costs more than everything else at the start, so root is not looked up.
-std::string user_name()
+std::string name_of_user(uid_t uid)
 {
-  const uid_t uid = ::geteuid();
   if (uid == 0) {
     return "root";
   }
@@ -172,7 +179,39 @@ std::string user_name()
   return found != nullptr ? found->pw_name : std::to_string(uid);
 }
 
-std::string own_identity() { return user_name() + "@" + host_name() + " (pid " + std::to_string(::getpid()) + ")"; }
+// The user who logged in, by loginuid in proc(5); nullopt: the process belongs to no login, as a service does.
+std::optional<uid_t> login_uid()
+{
+  const Fd file(::open("/proc/self/loginuid", O_RDONLY | O_CLOEXEC));
+  std::array<char, 16> text{};
+  const ssize_t length = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  uid_t uid = no_uid;
+  if (length > 0) {
+    std::from_chars(text.data(), text.data() + length, uid);
+  }
+  return uid != no_uid ? std::optional(uid) : std::nullopt;
+}
+
+}  // namespace
+
+std::string user_name() { return name_of_user(::geteuid()); }
+
+std::string sudo_user(const std::vector<std::string>& environment, const std::string& user)
+{
+  const std::string_view of_sudo = environment_value(environment, "SUDO_USER");
+  if (!of_sudo.empty()) {
+    return of_sudo == user ? "" : std::string(of_sudo);
+  }
+  const auto login = login_uid();
+  return login && *login != ::geteuid() ? name_of_user(*login) : "";
+}
+
+std::string own_identity(const std::vector<std::string>& environment)
+{
+  const std::string user = user_name();
+  return user_text({.user = user, .sudo_user = sudo_user(environment, user)}) + "@" + host_name() + " (pid " +
+         std::to_string(::getpid()) + ")";
+}
 
 Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
                    const Signals& signals)

@@ -82,8 +82,11 @@ constexpr std::string_view waits_for_itself_text =
 std::string host_name();
 std::string user_name();  // the name of the effective user id; the number, if the user database has no name
 
-// "alice@web1 (pid 71)"
-std::string own_identity();
+// The person who acts as `user`: SUDO_USER, else the login of the audit session. Empty: the user itself, or nothing tells.
+std::string sudo_user(const std::vector<std::string>& environment, const std::string& user);
+
+// "ann as root@web1 (pid 71)"
+std::string own_identity(const std::vector<std::string>& environment);
 
 // Replaces this process by a command that runs without a lock.
 

@@ -27,9 +27,11 @@ namespace {
 
 HolderInfo holder_info(const RunRequest& request)
 {
+  const std::string user = user_name();
   return {.host = host_name(),
           .pid = ::getpid(),
-          .user = user_name(),
+          .user = user,
+          .sudo_user = sudo_user(request.environment, user),
           .command = shown_command(request.argv),
           .label = request.label,
           .since_ms = wall_clock_ms(),

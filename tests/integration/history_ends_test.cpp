@@ -200,3 +200,51 @@ TEST_CASE("history: how the process of a keeper ended, as far as the kernel tell
   CHECK(ended("kill -KILL $$") == "failed 137\nfailed 137");
   CHECK(ended(rlock_program().string() + " release --exit-code 4; exit 0") == "failed 4\nfailed 4");
 }
+
+TEST_CASE("history: who forced a run, and why")
+{
+  const RedisServer server;
+  Process holder = held_run(server);
+  ProcessOptions as_ann;
+  as_ann.env["SUDO_USER"] = "ann";
+  const Finished forced = run_rlock(
+      {"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--json", "--reason", "moving the database: 14:05"},
+      as_ann);
+  CHECK(forced.code == 0);
+  CHECK(json::parse(forced.out).at("reason") == "moving the database: 14:05");
+  CHECK(holder.wait() == Exit{121});
+  const std::string text = holder.err();
+  CHECK_MESSAGE(has(text, "the lock k was force-unlocked by ann as "), text);
+  CHECK_MESSAGE(has(text, "): moving the database: 14:05"), text);
+  const json run = history_of(server)[0];
+  CHECK(run.at("reason") == "moving the database: 14:05");
+  CHECK(run.at("forced_by").get<std::string>().starts_with("ann as "));
+  CHECK(has(rlock_on(server, {"history", "k"}).out, "(force-unlocked by ann as "));
+  const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
+  CHECK(events.back().at("reason") == "moving the database: 14:05");
+  CHECK(rlock_on(server, {"force-unlock", "k", "--yes", "--reason", std::string(257, 'x')}).code == 64);
+}
+
+TEST_CASE("history: the person behind sudo is named with the user")
+{
+  const RedisServer server;
+  ProcessOptions as_ann;
+  as_ann.env["SUDO_USER"] = "ann";
+  const Words words{"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"};
+  Process holder = start_rlock(words, as_ann);
+  wait_until([&] { return is_held(server); }, "it is held", 30s);
+  const json held = status_of(server).at("holders").at(0);
+  CHECK(held.at("sudo_user") == "ann");
+  const std::string user = held.at("user");
+  CHECK(has(rlock_on(server, {"status", "k"}).out, "ann as " + user + "@"));
+  CHECK(has(rlock_on(server, {"list"}).out, "ann as " + user + "@"));
+  CHECK(has(rlock_on(server, {"events", "k"}).out, "ann as " + user + "@"));
+  holder.signal(SIGTERM);
+  holder.wait();
+  CHECK(history_of(server)[0].at("sudo_user") == "ann");
+  CHECK(has(rlock_on(server, {"history", "k"}).out, "ann as " + user + "@"));
+  as_ann.env["SUDO_USER"] = user;
+  Process own = start_rlock(words, as_ann);
+  wait_until([&] { return is_held(server); }, "it is held", 30s);
+  CHECK(status_of(server).at("holders").at(0).at("sudo_user").is_null());
+}

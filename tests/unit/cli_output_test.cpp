@@ -40,7 +40,7 @@ Waiter bob(const char* label)
 Waiter nameless() { return {Owner::of("uuid:2"), {}}; }
 
 constexpr const char* ours_json =
-    R"({"token":"8743c9c0:1","owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","command":"./job.sh",)"
+    R"({"token":"8743c9c0:1","owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","sudo_user":null,"command":"./job.sh",)"
     R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true})";
 
 }  // namespace
@@ -71,7 +71,7 @@ TEST_CASE("json: the names that scripts rely on")
   CHECK(status_json(foreign()) ==
         R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
         R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
-        R"("user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
+        R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
         R"("waiting":[],"last_run":null,"once":null})"
         "\n");
   CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
@@ -87,9 +87,9 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
   CHECK(status_json(state) ==
         R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[)"
-        R"({"place":1,"connected":true,"host":"web2","pid":72,"user":"bob","command":"./night.sh",)"
+        R"({"place":1,"connected":true,"host":"web2","pid":72,"user":"bob","sudo_user":null,"command":"./night.sh",)"
         R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
-        R"({"place":2,"connected":true,"host":null,"pid":null,"user":null,"command":null,)"
+        R"({"place":2,"connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
         R"("label":null,"since":null}],"last_run":null,"once":null})"
         "\n");
   state.waiting.resize(12, nameless());
@@ -129,7 +129,7 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
        ExitCode::busy},
   };
   for (const Row& row : rows) {
-    CHECK(force_json(name("stock"), row.end) == R"({"key":"stock",)" + row.json + "}\n");
+    CHECK(force_json(name("stock"), row.end) == R"({"key":"stock",)" + row.json + ",\"reason\":null}\n");
     CHECK(show_force(name("stock"), row.end).starts_with(row.begins));
     CHECK(exit_code_of_force(row.end) == row.code);
   }

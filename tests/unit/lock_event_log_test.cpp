@@ -115,3 +115,25 @@ TEST_CASE("event log: when it was is told by the fencing number, or in seconds a
   CHECK(EventLogEntry::of("1795288200284999").time_ms == 1'795'288'200'284);
   CHECK(EventLogEntry::of("1795288200.4999").time_ms == 1'795'288'200'004);
 }
+
+TEST_CASE("event log: who asked for a lock, and why")
+{
+  struct Row {
+    const char* by;
+    const char* reason;
+    const char* text;
+  };
+  const Row rows[] = {
+      {"ann as root@web1 (pid 71)", "moving the database: 14:05",
+       "ann as root@web1 (pid 71): moving the database: 14:05"},
+      {"bob@db1 (pid 9)", "", "bob@db1 (pid 9)"},
+      {"bob@db1 (pid 9), running ./deploy.sh", "", "bob@db1 (pid 9), running ./deploy.sh"},
+      {"", "", ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    CHECK(text_of({.by = row.by, .reason = row.reason}) == row.text);
+    CHECK(who_and_why(row.text).by == row.by);
+    CHECK(who_and_why(row.text).reason == row.reason);
+  }
+}

@@ -93,3 +93,16 @@ TEST_CASE("describe: in words, and safe to print")
   const Holder foreign{.owner = Owner::of("uuid:\x1b[1m"), .count = 1, .info = std::nullopt};
   CHECK(describe(foreign) == "uuid:\\x1b[1m");
 }
+
+TEST_CASE("holder info: the person behind a user is named, and an older client skips that field")
+{
+  HolderInfo info = everything;
+  CHECK(encode(info).find("sudo_user") == std::string::npos);
+  CHECK(user_text(info) == "alice");
+  info.user = "root";
+  info.sudo_user = "ann";
+  CHECK(encode(info).find("\nuser=root\nsudo_user=ann\n") != std::string::npos);
+  CHECK(decode_holder(encode(info))->sudo_user == "ann");
+  CHECK(user_text(info) == "ann as root");
+  CHECK(holder_text(Owner::of("x"), info) == "ann as root@web1 (pid 71)");
+}

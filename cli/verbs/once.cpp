@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock once, and rlock forget, which forgets the success that once remembers.
 #include "base/duration.h"
+#include "base/text.h"
 #include "cli/options/output.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
@@ -8,6 +9,7 @@
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/run.h"
 #include "lock/abilities.h"
+#include "lock/period.h"
 #include "run/run.h"
 
 #include <array>
@@ -17,8 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 4> once_examples{
-    "rlock once -k report --for 20h -- ./report.sh",
+constexpr std::array<std::string_view, 5> once_examples{
+    "rlock once -k report --per day -- ./report.sh",
+    "rlock once -k backup --per day --attempts 2 --retry-delay 5m -- ./backup.sh",
     "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
     "rlock once -k cache:front --for 30s -w 5s -- ./rebuild.sh",
     "rlock once -k migrate:v42 --for 30d --again -- ./migrate.sh",
@@ -26,8 +29,28 @@ constexpr std::array<std::string_view, 4> once_examples{
 
 constexpr std::array once_exits{
     job_exits.front(),
-    ExitLine{ExitCode::ok, "the job succeeded, now or within DUR, on this host or another"},
+    ExitLine{ExitCode::ok, "the job succeeded, now, within DUR or in this period, on this host or another"},
+    ExitLine{"that of the job elsewhere", "the job failed on another host while this call waited; 128 + n: signal n"},
 };
+
+// How much longer than usual a period may be whose clocks are set back.
+constexpr Millis clock_change = one_hour;
+
+Result<Done> read_period(const Given& given, RunRequest& request)
+{
+  const std::string_view word = given.value;
+  const std::optional<Millis> length = word == "hour"   ? one_hour
+                                       : word == "day"  ? one_day
+                                       : word == "week" ? one_week
+                                                        : parse_duration(word);
+  const bool is_week_of_days = length == one_week && word != "week";
+  if (!length || !is_period(*length) || is_week_of_days) {
+    return usage("--per: '" + printable(word) +
+                 "' is neither hour, day or week nor a part of a day such as 6h or 15m (try --per day)");
+  }
+  request.per = *length;
+  return Done{};
+}
 
 // The rows of run, and its own.
 constexpr std::array once_rows{
@@ -35,20 +58,42 @@ constexpr std::array once_rows{
         {.names = "--for",
          .value = "DUR",
          .help = "do not run CMD if it succeeded under KEY within DUR; a caller that arrives while CMD runs "
-                 "waits, and shares its success",
-         .range = Durations{1ms, longest_duration, "1h"}},
+                 "waits, and shares its result",
+         .range = Durations{1ms, longest_duration, "1h"},
+         .excludes = {"--per", " (try --per day alone)"}},
         set<&RunRequest::once>},
     OptionRow<RunRequest>{
-        {.names = "--again", .help = "run CMD even if it succeeded; the server remembers the new success"},
-        set<&RunRequest::again>},
+        {.names = "--per",
+         .value = "hour|day|week|DUR",
+         .help = "do not run CMD if a run that succeeded began in this hour, day or week, or part of the day; periods "
+                 "begin at local midnight and on Monday, by the server's clock in the time zone of this process"},
+        read_period},
+    OptionRow<RunRequest>{{.names = "--attempts",
+                           .value = "N",
+                           .help = "run CMD up to N times until it succeeds, here or on a host that waits (1)",
+                           .range = Numbers{1, 1000, "2"}},
+                          set<&RunRequest::attempts>},
+    OptionRow<RunRequest>{{.names = "--retry-delay",
+                           .value = "DUR",
+                           .help = "time before the second attempt; it doubles before each further one (10s)",
+                           .range = Durations{Millis{0}, std::chrono::hours{24}, "1m"},
+                           .needs = {"--attempts", " (try --attempts 2 --retry-delay 1m)"}},
+                          set<&RunRequest::retry_delay>},
+    OptionRow<RunRequest>{{.names = "--again",
+                           .help = "run CMD even if it succeeded, or failed while this call waited; the server "
+                                   "remembers the new success"},
+                          set<&RunRequest::again>},
 };
 
 Result<RunRequest> resolve_once(const RawRun& raw, const Call& call)
 {
-  if (!raw.request.once) {
-    return usage("--for is missing: it says how long a success counts (try --for 1h)");
+  if (!raw.request.once && !raw.request.per) {
+    return usage("--per or --for is missing: they say how long a success counts (try --per day, or --for 1h)");
   }
   auto request = resolve_run(raw, call.operands, call.environment);
+  if (request && request->per) {
+    request->once = *request->per + clock_change;
+  }
   if (request && request->names.size() > 1) {
     return usage("--key: given for " + std::to_string(request->names.size()) +
                  " locks, but a success is remembered under one (try one -k)");
@@ -76,7 +121,7 @@ void add_once_options(OptionTable& options, RawRun& raw)
 const Verb once_verb{
     .name = "once",
     .summary = "run a command unless it has succeeded lately, on any host",
-    .synopsis = "-k KEY --for DUR [OPTION...] [--] CMD [ARG...]",
+    .synopsis = "-k KEY (--per DUR | --for DUR) [OPTION...] [--] CMD [ARG...]",
     .examples = once_examples,
     .own_exits = once_exits,
     .common_exits = job_codes,

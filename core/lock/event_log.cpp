@@ -23,6 +23,11 @@ Number number(std::string_view digits)
   return value;
 }
 
+Millis time_of(std::string_view digits)
+{
+  return std::clamp(Millis{number<std::int64_t>(digits)}, Millis{0}, longest_wait);
+}
+
 std::optional<int> exit_code(std::string_view digits)
 {
   int value = 0;
@@ -63,9 +68,7 @@ void set_word(EventLogEntry& entry, EventWord word, std::string_view value)
       entry.has_mode = true;
       entry.is_shared = value != writer_mode;
       break;
-    case EventWord::waited:
-      entry.waited = std::clamp(Millis{number<std::int64_t>(value)}, Millis{0}, longest_wait);
-      break;
+    case EventWord::waited: entry.waited = time_of(value); break;
     case EventWord::claim: entry.is_claim = true; break;
     case EventWord::left: entry.left = number<std::int64_t>(value); break;
     case EventWord::exit: entry.result.exit_code = exit_code(value); break;
@@ -73,6 +76,8 @@ void set_word(EventLogEntry& entry, EventWord word, std::string_view value)
     case EventWord::fence:  // after the taker: its own, where that is not the time
       (entry.taker || entry.found_free() ? entry.fence : entry.result.fence) = number<std::uint64_t>(value);
       break;
+    case EventWord::attempt: entry.result.attempt = number<int>(value); break;
+    case EventWord::retry: entry.result.retry_in = time_of(value); break;
     case EventWord::by: entry.by = value; break;
     case EventWord::what: entry.loss = find_word(losses, value); break;
     case EventWord::holder: entry.holder = value; break;

@@ -103,6 +103,8 @@ class Runs {
       run->past.fence = result.fence > 0 ? result.fence : run->past.fence;
       run->past.exit_code = result.exit_code;
       run->past.outcome = result.outcome || !run->wanted ? result.outcome : Outcome::forced;
+      run->past.attempt = result.attempt;
+      run->past.retry_in = result.retry_in;
       result.outcome == Outcome::unused ? drop(entry.owner) : end(entry.owner, entry.time_ms);
     }
   }
@@ -257,6 +259,12 @@ std::string encode(const RunResult& result)
   }
   if (result.outcome && result.outcome != outcome_by(result.exit_code)) {
     add(EventWord::outcome, name_of(*result.outcome));
+  }
+  if (result.attempt > 0) {
+    add(EventWord::attempt, std::to_string(result.attempt));
+  }
+  if (result.retry_in > Millis{0}) {
+    add(EventWord::retry, std::to_string(result.retry_in.count()));
   }
   if (result.fence > 0) {
     add(EventWord::fence, std::to_string(result.fence));

@@ -21,6 +21,8 @@ struct EventLogEntry;
 struct RunResult {
   std::optional<int> exit_code;    // of rlock, or 128 + n when it dies of signal n; missing: unknown
   std::optional<Outcome> outcome;  // missing: as the exit code tells, or unknown
+  int attempt = 0;                 // of rlock once: its number, from 1; 0: another verb
+  Millis retry_in{0};              // when another attempt follows; 0: none follows
   std::uint64_t fence = 0;         // its fencing number, which several servers have to agree on; 0: unknown
 };
 
@@ -41,6 +43,8 @@ struct PastRun {
   std::optional<HolderInfo> info = std::nullopt;
   std::int64_t times = 1;      // skipped: how many such runs in a row this run stands for
   Millis waited{0};            // the time in the queue before the grant
+  int attempt = 0;             // RunResult::attempt
+  Millis retry_in{0};          // RunResult::retry_in
   std::string forced_by = {};  // for people: the last client that asked for the lock; empty: none
 };
 

@@ -13,6 +13,7 @@
 #include "lock/lock_kind.h"
 #include "lock/names.h"
 #include "lock/past_run.h"
+#include "lock/period.h"
 
 namespace rlock {
 
@@ -98,6 +99,9 @@ struct LockRequest {
   Sync sync = {};              // of one server, or of the one that took over for it
   bool again = false;          // with `once`: run even if a success is remembered
   NativeFormat beside = NativeFormat::none;
+  // With `once`: a success counts if it began in this period, or for a waiter, in the period in which the waiter arrived. `once`
+  // is how long the server remembers it.
+  std::optional<Period> period = std::nullopt;
 };
 
 struct AcquireOptions {
@@ -194,6 +198,7 @@ struct ReleaseOptions {
   Millis keep{0};          // --min-hold: how long the lock stays taken after its last hold has ended
   bool succeeded = false;  // the server must remember a success for LockRequest::once
   bool announced = true;   // false: the caller takes back an attempt, which is no news for other clients
+  Millis ran{0};           // since the run began, if the success counts from then (LockRequest::period)
   RunResult result = {};   // for the event log
 };
 

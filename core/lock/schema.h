@@ -75,9 +75,26 @@ inline constexpr std::array<SchemaRow<EventKind>, 10> event_kinds{{
     {EventKind::unused, "unused"},              // no job began under the hold that the owner lost
 }};
 
-enum class EventWord { to, owner, info, wish, waited, claim, left, exit, outcome, fence, by, what, holder, times };
+enum class EventWord {
+  to,
+  owner,
+  info,
+  wish,
+  waited,
+  claim,
+  left,
+  exit,
+  outcome,
+  attempt,
+  retry,
+  fence,
+  by,
+  what,
+  holder,
+  times
+};
 
-inline constexpr std::array<SchemaRow<EventWord>, 14> event_words{{
+inline constexpr std::array<SchemaRow<EventWord>, 16> event_words{{
     {EventWord::to, "to"},          // after released and forced: the owner that got the lock; then info [wish] [waited]
     {EventWord::owner, "owner"},    // of the hold
     {EventWord::info, "info"},      // a holder record
@@ -87,6 +104,8 @@ inline constexpr std::array<SchemaRow<EventWord>, 14> event_words{{
     {EventWord::left, "left"},      // released: holds; renewed_late: ms of the lease
     {EventWord::exit, "exit"},      // exit code
     {EventWord::outcome, "outcome"},  // an Outcome; missing: as the exit code tells
+    {EventWord::attempt, "attempt"},  // of a run of rlock once: its number
+    {EventWord::retry, "retry"},      // ms after which another attempt follows; missing: none follows
     {EventWord::fence, "fence"},      // of the run that is over
     {EventWord::by, "by"},            // who asked for the lock; replaced: the record of the newer waiter
     {EventWord::what, "what"},        // a Loss, or what the key holds

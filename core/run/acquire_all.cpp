@@ -127,8 +127,10 @@ class Observer final : public WaitObserver {
   {
   }
 
+  [[nodiscard]] bool was_refused() const { return m_was_refused; }
   void refused(const Busy& busy) override
   {
+    m_was_refused = true;
     m_prepared_job.request_refused();
     m_line.refused(busy);
   }
@@ -161,6 +163,7 @@ class Observer final : public WaitObserver {
   HeldLocks& m_held;
   PreparedJob& m_prepared_job;
   WaitMessage m_line;
+  bool m_was_refused = false;
 };
 
 class Acquisition {
@@ -196,6 +199,7 @@ class Acquisition {
         m_lock_set.prepared_job.prepare_for_first_request(m_lock_set.held_locks());
       }
       const auto outcome = session.acquire(m_policy, m_held.stop(), observer);
+      m_waited = m_waited || observer.was_refused();
       if (!outcome) {
         const bool server_was_there = m_held.size() > 0 && is_passing(outcome.error().code);
         return server_was_there ? Result<AcquireAllResult>(RetryNeeded{outcome.error().text}) : outcome.error();
@@ -244,7 +248,7 @@ class Acquisition {
     for (LockSession& session : m_lock_set.sessions) {
       session.stop_threads();  // the job is forked next
     }
-    return AcquireAllResult{AllAcquired{}};
+    return AcquireAllResult{AllAcquired{.waited = m_waited}};
   }
 
   // The result after an interruption: by a signal, or by the loss of a lock.
@@ -261,6 +265,7 @@ class Acquisition {
   LockSet& m_lock_set;
   HeldLocks m_held;
   const Instant m_began = m_context.clock.now();
+  bool m_waited = false;
   LockSession* m_busy = nullptr;  // the lock for which the time to wait was over
 };
 

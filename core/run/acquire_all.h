@@ -14,7 +14,9 @@
 
 namespace rlock {
 
-struct AllAcquired {};
+struct AllAcquired {
+  bool waited = false;  // another client was in the way of one of the locks
+};
 // A lock stayed busy for as long as the request allows.
 struct LockBusy {
   std::string display_name;

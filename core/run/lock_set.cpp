@@ -184,6 +184,7 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
   const Owner owner = Owner::fresh(context.rng, ::getpid());
   const HolderInfo holder = holder_info(request);
   const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
+  const auto period = request.per ? std::optional(period_at(*request.per, wall_clock_ms())) : std::nullopt;
   const auto spec_of = [&](const LockName& name) {
     return LockRequest{.name = name,
                        .kind = request.kind,
@@ -192,7 +193,8 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
                        .once = request.once,
                        .sync = sync,
                        .again = request.again,
-                       .beside = request.beside};
+                       .beside = request.beside,
+                       .period = period};
   };
   if (!request.shards.empty()) {
     std::vector<LockRequest> any_of;
@@ -348,6 +350,16 @@ bool LockSession::was_released(const CallLimits& limit)
     m_lease->discard_event();
   }
   return released;
+}
+
+Result<std::vector<PastRun>> LockSession::past_runs(const PerAnswer& limits)
+{
+  RunHistory* const history = m_store->run_history();
+  if (history == nullptr) {
+    return std::vector<PastRun>{};
+  }
+  auto runs = history->past_runs({&name(), 1}, LogPart::all, limits);
+  return runs ? Result(std::move(runs->front())) : runs.error();
 }
 
 void LockSession::note_skipped(const SkippedRun& run)

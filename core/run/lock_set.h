@@ -60,6 +60,8 @@ class LockSession {
   // Whether a lock that is lost was released by its token. True: the lease no longer has an event.
   bool was_released(const CallLimits& limit);
   void drop_connection() { m_store->drop_connection(); }
+  // The runs under the lock that are over, the last one first; empty: the store has no history.
+  Result<std::vector<PastRun>> past_runs(const PerAnswer& limits);
   // Leaves a word about this run, which did not begin, in the history of the lock, or of the first shard.
   void note_skipped(const SkippedRun& run);
 
@@ -149,7 +151,7 @@ struct LockSet {
   [[nodiscard]] const LockSession& first_to_expire() const;
 
   std::vector<LockSession> sessions;  // in the order of acquisition
-  int attempt = 1;                    // the number of this run of the job
+  int attempt = 1;                    // the number of this run of the job, of RunRequest::attempts
   PreparedJob prepared_job;
 };
 

@@ -34,8 +34,13 @@ Result<Release> release_once(const RunContext& context, LockSession& session, co
 {
   RunResult result = options.result;
   result.fence = result.outcome == Outcome::unused ? 0 : session.fence();
-  return session.release(
-      {.keep = time_to_keep(options, context.clock.now()), .succeeded = options.succeeded, .result = result}, limit);
+  const Instant now = context.clock.now();
+  const bool counts_from_start = options.succeeded && session.spec().period;
+  return session.release({.keep = time_to_keep(options, now),
+                          .succeeded = options.succeeded,
+                          .ran = counts_from_start ? std::chrono::ceil<Millis>(now - options.began) : Millis{0},
+                          .result = result},
+                         limit);
 }
 
 // The server may still hold the lock for this owner, or name the owner that has it now.

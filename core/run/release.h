@@ -18,6 +18,7 @@ namespace rlock {
 struct ReleaseAllOptions {
   Instant give_up;          // when attempts to release end; there is at least one for each lock
   Instant keep_until{};     // the ttl of the locks ends at this time (--min-hold)
+  Instant began{};          // when the job began
   bool succeeded = false;   // the job succeeded; the server remembers that if RunRequest::once asks for it
   bool lease_over = false;  // the job was stopped because a lease ended
   RunResult result = {};    // for the event log

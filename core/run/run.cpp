@@ -10,6 +10,7 @@
 #include "lock/wait_until_free.h"
 #include "process/launch.h"
 #include "run/acquire_all.h"
+#include "run/attempts.h"
 #include "run/environment.h"
 #include "run/release.h"
 #include "run/report.h"
@@ -18,6 +19,8 @@
 namespace rlock {
 namespace {
 
+constexpr Millis least_wait_to_retry{
+    2000};                          // the lock of a failed attempt may end a little later than this process wakes
 constexpr Millis retry_pause{300};  // before the next attempt to acquire all locks, at most
 
 RunReport fail(const RunRequest& request, const RunContext& context, const Error& error)
@@ -73,6 +76,9 @@ class Run {
     std::optional<RunReport> report;
     while (!report) {
       report = try_once();
+      if (report && report->retry_in) {
+        report = pause_before_retry(*report);
+      }
     }
     tell(*report);
     return report->end;
@@ -87,11 +93,12 @@ class Run {
     if (!result) {
       return failed(result.error());
     }
-    if (std::holds_alternative<AllAcquired>(*result)) {
-      return run_job(std::move(owned));
+    if (const auto* acquired = std::get_if<AllAcquired>(&*result)) {
+      auto shared = take_turn(*owned, acquired->waited);
+      return shared ? shared : run_job(std::move(owned));
     }
     if (const auto* lock_busy = std::get_if<LockBusy>(&*result)) {
-      return busy(m_request, m_context, *lock_busy);
+      return m_attempt > 0 ? RunReport{.end = m_failed} : busy(m_request, m_context, *lock_busy);
     }
     if (const auto* done = std::get_if<AlreadyDone>(&*result)) {
       m_context.log.detail(printable(m_request.names.begin()->text()) + " has succeeded " + show_roughly(done->ago) +
@@ -103,6 +110,73 @@ class Run {
       return begin_again(*retry);
     }
     return end_by_signal(m_context);
+  }
+
+  // Of rlock once: finds out which attempt it is. Returns the end of rlock when the job need not run, because its last attempt
+  // failed while this process waited; the lock is released then.
+  std::optional<RunReport> take_turn(LockSet& owned, bool waited)
+  {
+    owned.attempt = m_attempt + 1;
+    if (!m_request.once || m_request.again || !(waited || m_attempt > 0)) {
+      return std::nullopt;
+    }
+    LockSession& session = owned.sessions.front();
+    const Millis within = std::min(m_request.server.timeout, m_request.ttl / 6);
+    const auto runs =
+        session.past_runs({.clock = m_context.clock,
+                           .timeout = within,
+                           .whole = {.deadline = m_context.clock.now() + within, .stop = m_context.signals.stop()}});
+    if (!runs) {
+      m_context.log.detail(runs.error().text);
+      return std::nullopt;
+    }
+    const Turn turn = turn_of(*runs, arrival(session), m_request.attempts, m_attempt);
+    if (const auto* attempt = std::get_if<RunAttempt>(&turn)) {
+      owned.attempt = attempt->number;
+      return std::nullopt;
+    }
+    release_all(m_request, m_context, owned.sessions,
+                {.give_up = m_context.clock.now() + m_request.server.timeout, .result = {.outcome = Outcome::unused}});
+    return share(std::get<ShareFailure>(turn).run);
+  }
+
+  // By the server's clock where the fencing number is its time, else by that of this host.
+  [[nodiscard]] Arrival arrival(const LockSession& session) const
+  {
+    const auto since = std::chrono::floor<Millis>(m_context.clock.now() - m_came).count();
+    const std::int64_t here_ms = wall_clock_ms();
+    const auto granted_ms = static_cast<std::int64_t>(session.fence() / 1000);
+    return {.at_ms = (granted_ms >= here_ms / 2 ? granted_ms : here_ms) - since, .period = session.spec().period};
+  }
+
+  [[nodiscard]] RunReport share(const PastRun& run) const
+  {
+    const int code = *run.exit_code;
+    const std::string& name = m_request.names.begin()->text();
+    m_context.log.notice(shared_text(printable(name), run), {.event = "shared", .key = name, .exit_code = code});
+    return {.end = ExitWith{code}};
+  }
+
+  // Until then the server keeps the lock taken, so that no other process runs the next attempt earlier.
+  std::optional<RunReport> pause_before_retry(const RunReport& report)
+  {
+    const std::unique_ptr<const LockSet> over(std::exchange(m_connected_to_the_end, nullptr));
+    m_attempt = over->attempt;
+    m_failed = report.end;
+    const Millis delay = *report.retry_in;
+    m_context.log.notice("attempt " + std::to_string(m_attempt) + " of " + std::to_string(m_request.attempts) +
+                             " failed with exit code " + std::to_string(exit_code_of(m_failed)) +
+                             "; the next one is in " + show(delay),
+                         {.event = "retry", .exit_code = exit_code_of(m_failed)});
+    if (m_context.clock.sleep_until(m_context.clock.now() + delay, m_context.signals.stop()) == Wake::stopped) {
+      RunReport ended = end_by_signal(m_context);
+      ended.outcome = name_of(Outcome::cancelled);
+      return ended;
+    }
+    const auto wait = m_request.wait ? std::optional(std::max(*m_request.wait, least_wait_to_retry)) : std::nullopt;
+    m_policy = wait_policy(wait, m_request.server.timeout, m_context.clock, m_request.wait_server);
+    m_began = m_context.clock.now();
+    return std::nullopt;
   }
 
   // The set is never destroyed, so that its connections stay open until the process ends. A server that saw them close
@@ -170,7 +244,10 @@ class Run {
   const RunContext& m_context;
   const std::string m_path;
   Instant m_began = m_context.clock.now();  // this process; then the run
-  const WaitPolicy m_policy;
+  const Instant m_came = m_began;
+  WaitPolicy m_policy;
+  int m_attempt = 0;              // the number of the last attempt of this process; 0: none
+  RunEnd m_failed = ExitWith{0};  // how that attempt ended
   bool m_server_was_there = false;
   const LockSet* m_connected_to_the_end = nullptr;  // the locks that the run had
 };

@@ -35,8 +35,9 @@ using RunEnd = std::variant<ExitWith, DieOf>;
 // What --notify tells about a run.
 struct RunReport {
   RunEnd end;
-  std::string outcome = {};  // RLOCK_OUTCOME; empty: there was no run to tell about
-  std::string holder = {};   // RLOCK_HOLDER: who has the lock, or the newer run; empty: unknown
+  std::string outcome = {};                       // RLOCK_OUTCOME; empty: there was no run to tell about
+  std::string holder = {};                        // RLOCK_HOLDER: who has the lock, or the newer run; empty: unknown
+  std::optional<Millis> retry_in = std::nullopt;  // when the job runs again; nullopt: this run was the last attempt
   std::string message = {};  // why rlock ends with a code that is not the job's; empty: the code is the job's
 };
 
@@ -71,7 +72,10 @@ struct RunRequest : TakeRequest {
   std::set<LockName> names;          // acquired in this order by all callers, so that no cycle of waiters arises
   bool automatic = true;             // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
   std::optional<Millis> once;        // rlock once: skip the job if it succeeded within that time
+  std::optional<Millis> per;         // rlock once: skip the job if it succeeded in this period (lock/period.h)
   bool again = false;                // rlock once: run the job anyway
+  int attempts = 1;                  // rlock once: how often the job may run before its failure counts
+  Millis retry_delay{10'000};        // rlock once: before the second attempt; doubles with each
   Millis min_hold{0};                // the lock stays taken at least this long
   bool cancel_in_progress = false;   // the holder is asked to stop
   std::optional<int> replaced_code;  // exit code when a newer run has taken the place of this one; nullopt: busy_code

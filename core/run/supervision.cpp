@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "lease/lease.h"
 #include "process/process_tree.h"
+#include "run/attempts.h"
 #include "run/keeper.h"
 #include "run/release.h"
 #include "run/report.h"
@@ -62,6 +63,7 @@ class Supervision {
     if (m_role == Role::replaced) {
       report.outcome.clear();  // the keeper tells
     }
+    report.retry_in = next_attempt(result_of(outcome));
     return report;
   }
 
@@ -121,20 +123,35 @@ class Supervision {
   [[nodiscard]] RunResult result()
   {
     m_leases.stop_watchdogs();
-    return m_never_ran ? RunResult{.exit_code = exit_code_of(m_never_ran->end)}
-                       : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
+    RunResult result = m_never_ran ? RunResult{.exit_code = exit_code_of(m_never_ran->end)}
+                                   : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
+    if (m_request.once && !m_never_ran) {
+      result.attempt = m_lock_set.attempt;
+      result.retry_in = next_attempt(result).value_or(Millis{0});
+    }
+    return result;
+  }
+
+  // A job that never ran, or that still runs, is not tried again.
+  [[nodiscard]] std::optional<Millis> next_attempt(const RunResult& result) const
+  {
+    return m_never_ran || m_still_runs ? std::nullopt : next_attempt_in(m_request, m_lock_set.attempt, result);
   }
 
   ReleaseFindings release(const RunResult& result)
   {
     m_leases.stop_watchdogs();
     m_lost = m_lost || m_leases.with_event() != nullptr;
-    return release_all(m_request, m_context, m_lock_set.sessions,
-                       {.give_up = m_context.clock.now() + m_request.server.timeout,
-                        .keep_until = is_release_requested() ? Instant{} : m_began + m_request.min_hold,
-                        .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
-                        .lease_over = m_ended && m_ended->why == Stopped::lease_end,
-                        .result = result});
+    const Instant now = m_context.clock.now();
+    return release_all(
+        m_request, m_context, m_lock_set.sessions,
+        {.give_up = now + m_request.server.timeout,
+         .keep_until =
+             is_release_requested() ? Instant{} : std::max(m_began + m_request.min_hold, now + result.retry_in),
+         .began = m_began,
+         .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
+         .lease_over = m_ended && m_ended->why == Stopped::lease_end,
+         .result = result});
   }
 
   // Then --min-hold keeps none of the locks.

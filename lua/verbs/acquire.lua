@@ -10,7 +10,9 @@
 --              again   the request is for a nested hold: nothing, also if the lock is free, because an owner that lost the
 --                      lock must not get it back unnoticed
 --   ARGV[10] the ticket of an earlier reply, which puts a queue that was lost in order again; or 0
---   ARGV[11] milliseconds for which another job's success also counts for this job, which then need not run; or 0
+--   ARGV[11] milliseconds for which another job's success also counts for this job, which then need not run; or
+--            BEGIN NEXT LENGTH: the success counts if it is of the same period as this request. One period begins at BEGIN, and
+--            the next one at NEXT, in milliseconds; LENGTH is that of most periods; or 0
 --   ARGV[12] 'unchecked': the connection named no user, so the script does not check its rights
 --
 --   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
@@ -222,16 +224,36 @@ local function own_other_kind_reply()
   return is_own and {'other', kind} or nil
 end
 
+-- When the period of SUCCESS_MAX_AGE with that moment in it begins; nil: SUCCESS_MAX_AGE is a time. In microseconds.
+local function period_begin(moment)
+  local begin, next_begin, length = string.match(SUCCESS_MAX_AGE, '^(%d+) (%d+) (%d+)$')
+  if not begin then
+    return nil
+  end
+  begin, next_begin, length = begin * 1000, next_begin * 1000, length * 1000
+  if moment >= begin and moment < next_begin then
+    return begin
+  end
+  local known = moment < begin and begin or next_begin
+  return known + math.floor((moment - known) / length) * length
+end
+
 -- How long ago another job succeeded, if that success counts for this caller; else nil. A caller that waited during that job
--- shares the success, however short SUCCESS_MAX_AGE is.
+-- shares the success, however short SUCCESS_MAX_AGE is. The period of a caller that waited is that in which it came.
 local function success_age()
   local done = SUCCESS_MAX_AGE ~= '0' and tonumber(redis.call('GET', DONE))
   if not done then
     return nil
   end
-  local age = now_us() - done
-  local waited = TICKET ~= '0' and done > tonumber(TICKET)
-  return (waited or age < tonumber(SUCCESS_MAX_AGE) * 1000) and math.max(0, math.floor(age / 1000)) or nil
+  local now, arrival = now_us(), TICKET ~= '0' and tonumber(TICKET)
+  local begin = period_begin(arrival or now)
+  local counts
+  if begin then
+    counts = done >= begin
+  else
+    counts = arrival and done > arrival or now - done < tonumber(SUCCESS_MAX_AGE) * 1000
+  end
+  return counts and math.max(0, math.floor((now - done) / 1000)) or nil
 end
 
 -- The reply if the user may not publish a success, which happens while the lock is still held: such a job must not start. Else

@@ -8,6 +8,7 @@
 --   ARGV[10] how the run ended, as words for the event log, each after a NUL: exit N, outcome WORD, fence N; or ''
 --   ARGV[11] the caller's --history in milliseconds; or ''
 --   ARGV[12] info about OWNER, for people, if its run has lost the lock; or ''
+--   ARGV[13] milliseconds since the run began, if its success counts from then; or ''
 --
 --   returns  {'released', how many waiters were admitted}
 --            {'still_held', count}   another hold of the same owner is left
@@ -69,7 +70,8 @@ end
 -- Remembers and publishes the success, for as long as a waiter may have waited meanwhile at least, because waiters share the
 -- success.
 local function remember_success()
-  redis.call('SET', DONE, string.format('%.0f', now_us()), 'PX', math.max(REMEMBER_SUCCESS, QUEUE_MEMORY))
+  local since = now_us() - (tonumber(ARGV[13]) or 0) * 1000
+  redis.call('SET', DONE, string.format('%.0f', since), 'PX', math.max(REMEMBER_SUCCESS, QUEUE_MEMORY))
   if SHARDED then
     redis.call('SPUBLISH', DONE, 'done')
   else

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock once: one caller runs the command, the others wait and share its success, and nothing but a success.
+// rlock once: one caller runs the command, the others wait and share its result.
 
 #include <iterator>
 #include <regex>
 #include "support/crowd.h"
+#include "support/history_reader.h"
 #include "support/integration.h"
+#include "support/script.h"
 
 using namespace rlock::test;
 
@@ -66,19 +68,141 @@ TEST_CASE("once: 100 at a time: one run, and all of them succeed")
   CHECK_FALSE(is_held(callers.server));
 }
 
-TEST_CASE("once: a run that fails is not remembered: the next one runs" * doctest::test_suite("topology-quick"))
+TEST_CASE("once: callers that waited share a failure, and the next caller runs" * doctest::test_suite("topology-quick"))
 {
   skip_on_quorum("a quorum has no queue");
   const Callers callers;
   auto all = callers.crowd(20, "1h", callers.gate() + "test $(wc -l < $0) -gt 1");
   callers.go();
-  int failed = 0;
   for (Process& one : all) {
-    const Exit exit = one.wait(60s);
-    failed += exit == Exit{1} ? 1 : 0;
-    CHECK((exit == Exit{0} || exit == Exit{1}));
+    CHECK(one.wait(60s) == Exit{1});
+    CHECK(one.err() == "");
   }
-  CHECK(failed == 1);
+  CHECK(callers.runs() == 1);
+  CHECK(callers.call("1h", "test $(wc -l < $0) -gt 1").wait() == Exit{0});
+  CHECK(callers.runs() == 2);
+}
+
+TEST_CASE("once: who shares a failure ends with the code of the job, and one line names the host")
+{
+  skip_on_quorum("a quorum has no queue");
+  const Callers callers;
+  const std::string told = (callers.dir / "told").string();
+  const Words words{"once",
+                    "-S",
+                    callers.server.url(),
+                    "-k",
+                    "k",
+                    "--for",
+                    "1h",
+                    "--notify",
+                    "echo $RLOCK_OUTCOME $RLOCK_EXIT_CODE >>" + told,
+                    "--",
+                    "sh",
+                    "-c",
+                    "echo run >> $0; " + callers.gate() + "kill -KILL $$",
+                    callers.log()};
+  Process first = start_rlock(words);
+  wait_until([&] { return callers.runs() == 1; }, "it runs");
+  Process second = start_rlock(words);
+  Process again = start_rlock(joined({"once", "--again"}, Words(words.begin() + 1, words.end())));
+  wait_until([&] { return callers.in_line() == 2; }, "two wait");
+  callers.go();
+  CHECK(first.wait(30s) == died_of(SIGKILL));
+  CHECK(second.wait(30s) == exited(137));
+  CHECK(std::regex_match(second.err(),
+                         std::regex(R"(rlock: k failed on \S+ \(exit code 137\): this call shares that result\n)")));
+  CHECK(again.wait(30s) == died_of(SIGKILL));
+  CHECK(callers.runs() == 2);
+  CHECK(text_of(told) == "failed 137\nfailed 137\n");
+}
+
+TEST_CASE("once: as many attempts as asked for, and --notify tells of the last one" *
+          doctest::test_suite("topology-quick"))
+{
+  const Callers callers;
+  const std::string told = (callers.dir / "told").string();
+  const Words options{"--attempts", "3",        "--retry-delay",
+                      "100ms",      "--notify", "echo $RLOCK_OUTCOME $RLOCK_ATTEMPT >>" + told};
+  SUBCASE("one caller")
+  {
+    CHECK(callers.call("1h", "test $(wc -l < $0) -gt 1", options).wait(30s) == Exit{0});
+    CHECK(callers.runs() == 2);
+    CHECK(text_of(told) == "succeeded 2\n");
+    CHECK(outcomes(history_of(callers.server)) == "succeeded 0, failed 1");
+  }
+  SUBCASE("all fail")
+  {
+    CHECK(callers.call("1h", "exit 4", options).wait(30s) == Exit{4});
+    CHECK(callers.runs() == 3);
+    CHECK(text_of(told) == "failed 3\n");
+  }
+  SUBCASE("a caller that does not wait tries again as well")
+  {
+    CHECK(callers.call("1h", "test $(wc -l < $0) -gt 1", joined(options, {"-n"})).wait(30s) == Exit{0});
+    CHECK(callers.runs() == 2);
+  }
+}
+
+TEST_CASE("once: the attempts are shared by those who wait, and so is their result")
+{
+  skip_on_quorum("a quorum has no queue");
+  const Callers callers;
+  const std::string told = (callers.dir / "told").string();
+  const Words options{"--attempts", "2",        "--retry-delay",
+                      "50ms",       "--notify", "echo $RLOCK_OUTCOME $RLOCK_ATTEMPT >>" + told};
+  std::string job = callers.gate();
+  int expected = 0;
+  SUBCASE("the second succeeds") { job += "test $(wc -l < $0) -gt 1"; }
+  SUBCASE("both fail")
+  {
+    job += "exit 5";
+    expected = 5;
+  }
+  std::vector<Process> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(callers.call("1h", job, options));
+  }
+  wait_until([&] { return callers.runs() == 1 && callers.in_line() == 3; }, "one runs, the others wait", 60s);
+  callers.go();
+  for (Process& one : all) {
+    CHECK(one.wait(60s) == exited(expected));
+  }
+  CHECK(callers.runs() == 2);
+  CHECK(text_of(told) == (expected == 0 ? "succeeded 2\n" : "failed 2\n"));
+}
+
+TEST_CASE("once: one success in each period of the calendar" * doctest::test_suite("topology-quick"))
+{
+  const Callers callers;
+  const auto call = [&](const std::string& period, Words options = {}) {
+    const Words job{"sh", "-c", "echo run >> $0", callers.log()};
+    const Words words{"once", "-q", "-S", callers.server.url(), "-k", "k", "--per", period};
+    return run_rlock(joined(words, with_job(options, job))).code;
+  };
+  CHECK(call("week") == 0);
+  CHECK(call("week") == 0);
+  CHECK(callers.runs() == 1);
+  CHECK(call("week", {"--again"}) == 0);
+  CHECK(callers.runs() == 2);
+  wait_until([&] { return call("1s") == 0 && callers.runs() == 3; }, "the next second has none yet");
+  const Finished wrong = rlock_on(callers.server, {"once", "-k", "k", "--per", "7h", "--", "true"});
+  CHECK(wrong.code == 64);
+  CHECK(wrong.err ==
+        "rlock: --per: '7h' is neither hour, day or week nor a part of a day such as 6h or 15m (try --per day)\n");
+  CHECK(call("1w") == 64);
+}
+
+TEST_CASE("once: a run counts for the period in which it began")
+{
+  const Callers callers;
+  const auto call = [&](const std::string& job) {
+    return rlock_on(callers.server,
+                    {"once", "-k", "k", "--per", "1s", "--", "sh", "-c", "echo run >> $0; " + job, callers.log()})
+        .code;
+  };
+  CHECK(call("sleep 1.1") == 0);
+  CHECK(call("true") == 0);
   CHECK(callers.runs() == 2);
 }
 
@@ -159,7 +283,8 @@ TEST_CASE("once: --for is needed, and -n is busy")
   const Callers callers;
   const Finished without = rlock_on(callers.server, {"once", "-k", "k", "--", "true"});
   CHECK(without.code == 64);
-  CHECK(without.err == "rlock: --for is missing: it says how long a success counts (try --for 1h)\n");
+  CHECK(without.err ==
+        "rlock: --per or --for is missing: they say how long a success counts (try --per day, or --for 1h)\n");
   Process first = callers.call("1h", callers.gate());
   wait_until([&] { return callers.runs() == 1; }, "it runs");
   CHECK(callers.call("1h", "true", {"-n"}).wait() == Exit{75});

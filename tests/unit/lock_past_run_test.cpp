@@ -80,6 +80,8 @@ TEST_CASE("past runs: the words that a result becomes say the same again")
   const RunResult results[]{{.exit_code = 0},
                             {.exit_code = 3, .outcome = Outcome::failed},
                             {.exit_code = 124, .outcome = Outcome::timed_out},
+                            {.exit_code = 143, .outcome = Outcome::cancelled},
+                            {.exit_code = 3, .outcome = Outcome::failed, .attempt = 2, .retry_in = Millis{500}},
                             {.outcome = Outcome::lost},
                             {.exit_code = 0, .fence = 7},
                             {.outcome = Outcome::unused},
@@ -90,7 +92,9 @@ TEST_CASE("past runs: the words that a result becomes say the same again")
     std::ranges::replace(words, '\0', ' ');
     all += words + ";";
   }
-  CHECK(all == " exit 0; exit 3; exit 124 outcome timed_out; outcome lost; exit 0 fence 7; outcome unused;;");
+  CHECK(all ==
+        " exit 0; exit 3; exit 124 outcome timed_out; exit 143 outcome cancelled; exit 3 attempt 2 retry 500; outcome "
+        "lost; exit 0 fence 7; outcome unused;;");
 }
 
 TEST_CASE("past runs: a line of hand-overs, the last run first, and the present holder is no past run")

@@ -15,8 +15,17 @@ namespace {
 
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
 
-// How long the success of another caller counts for this caller.
-Millis shared_for(const LockRequest& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
+// How long, or from when, the success of another caller counts for this caller: SUCCESS_MAX_AGE of lua/verbs/acquire.lua.
+std::string shared_for(const LockRequest& spec)
+{
+  if (spec.again || !spec.once) {
+    return "0";
+  }
+  const auto& period = spec.period;
+  return period
+             ? std::to_string(period->begin_ms) + " " + std::to_string(period->next_ms) + " " + text_of(period->length)
+             : text_of(*spec.once);
+}
 
 std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at)
 {
@@ -163,7 +172,7 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
   const Instant sent_at = m_clock.now();
   const auto reply = call(script, spec.name, spec.kind, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who), wait_mode(spec, options),
-                           std::to_string(options.ticket), text_of(shared_for(spec)), rights_check()},
+                           std::to_string(options.ticket), shared_for(spec), rights_check()},
                           limit, false, spec.beside);
   if (!reply) {
     return reply.error();
@@ -197,9 +206,9 @@ Result<ReentryResult> ScriptStore::reenter(const LockRequest& spec, const Hold& 
 {
   const Script& script = scripts_of(spec.kind).acquire;
   const Instant sent_at = m_clock.now();
-  const auto reply = call(
-      script, spec.name, spec.kind, hold.owner,
-      {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec)), rights_check()}, limit);
+  const auto reply =
+      call(script, spec.name, spec.kind, hold.owner,
+           {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", shared_for(spec), rights_check()}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -306,7 +315,8 @@ Result<Release> ScriptStore::release(const LockRequest& spec, const Hold& hold, 
            {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
             text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0}), encode(result_of(options)),
             spec.who.history ? text_of(*spec.who.history) : "",
-            options.result.outcome == Outcome::lost && hold.id == hold.owner.text() ? encode(spec.who) : ""},
+            options.result.outcome == Outcome::lost && hold.id == hold.owner.text() ? encode(spec.who) : "",
+            options.ran > Millis{0} ? text_of(options.ran) : ""},
            limit);
   return release_of(reply, spec);
 }

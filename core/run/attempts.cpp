@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/attempts.h"
+
+#include <algorithm>
+#include "base/text.h"
+
+namespace rlock {
+namespace {
+
+constexpr Millis longest_delay = std::chrono::days{1};
+
+bool is_failure(std::optional<Outcome> outcome) { return outcome == Outcome::failed || outcome == Outcome::timed_out; }
+
+// Whether the caller came before the run, or the pause after it, was over; and in its period.
+bool concerns(const PastRun& run, const Arrival& arrival)
+{
+  const std::int64_t over_ms = run.start_ms + run.duration.value_or(Millis{0}).count() + run.retry_in.count();
+  const bool is_of_period = !arrival.period || run.start_ms >= period_begin(*arrival.period, arrival.at_ms);
+  return over_ms >= arrival.at_ms && is_of_period;
+}
+
+}  // namespace
+
+std::optional<Millis> next_attempt_in(const RunRequest& request, int attempt, const RunResult& result)
+{
+  const auto outcome = result.outcome ? result.outcome : outcome_by(result.exit_code);
+  if (!is_failure(outcome) || attempt >= request.attempts) {
+    return std::nullopt;
+  }
+  Millis delay = request.retry_delay;
+  for (int i = 1; i < attempt && delay < longest_delay; ++i) {
+    delay *= 2;
+  }
+  return std::min(delay, longest_delay);
+}
+
+Turn turn_of(std::span<const PastRun> runs, const Arrival& arrival, int attempts, int own)
+{
+  const auto last = std::ranges::find_if(runs, has_begun);
+  const bool counts = last != runs.end() && last->attempt > 0 && last->exit_code && is_failure(last->outcome) &&
+                      concerns(*last, arrival);
+  const int before = std::max(counts ? last->attempt : 0, own);
+  if (before < attempts) {
+    return RunAttempt{before + 1};
+  }
+  return counts ? Turn{ShareFailure{*last}} : Turn{RunAttempt{before + 1}};
+}
+
+std::string shared_text(const std::string& lock, const PastRun& run)
+{
+  const std::string host = run.info ? " on " + printable(run.info->host) : "";
+  const std::string attempt = run.attempt > 1 ? ", attempt " + std::to_string(run.attempt) : "";
+  return lock + " failed" + host + " (exit code " + std::to_string(run.exit_code.value_or(1)) + attempt +
+         "): this call shares that result";
+}
+
+}  // namespace rlock

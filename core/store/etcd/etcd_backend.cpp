@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 #include "base/text.h"
-#include "lock/schema.h"
 #include "store/etcd/etcd_checks.h"
 #include "store/etcd/etcd_listener.h"
 #include "store/etcd/etcd_native_line.h"
@@ -142,15 +141,9 @@ class EtcdBackend final : public Backend {
     if (!answer) {
       return answer.error();
     }
-    std::string fence_to_come(1, '\0');
-    fence_to_come.append(word_of(event_words, EventWord::fence)).append(1, '\0').append(record::fence_of_commit);
     std::vector<std::string> entries;
     for (const KeyValue& each : answer->keys) {
-      std::string& entry = entries.emplace_back(each.value);
-      if (entry.ends_with(fence_to_come)) {  // that of a contender which the same commit has put into its line
-        entry.replace(entry.size() - record::fence_of_commit.size(), std::string::npos,
-                      std::to_string(each.create_revision));
-      }
+      record::set_fence_of_commit(entries.emplace_back(each.value), each.mod_revision);
     }
     return entries;
   }

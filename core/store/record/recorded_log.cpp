@@ -3,8 +3,18 @@
 
 #include <algorithm>
 #include "base/defaults.h"
+#include "lock/schema.h"
 
 namespace rlock::record {
+
+void set_fence_of_commit(std::string& entry, std::int64_t order)
+{
+  std::string fence(1, '\0');
+  fence.append(word_of(event_words, EventWord::fence)).append(1, '\0').append(fence_of_commit);
+  if (entry.ends_with(fence)) {
+    entry.replace(entry.size() - fence_of_commit.size(), std::string::npos, std::to_string(order));
+  }
+}
 
 RecordedLog log_in(const LockRecord& record, const std::string& log_key, std::int64_t time_us)
 {

@@ -15,9 +15,11 @@ namespace rlock::record {
 // 250 bytes to every commit.
 inline constexpr std::size_t entries_in_record = 24;
 
-// The fencing number in an entry of which the store knows the number with the commit alone: Committed::order. Backend::events()
-// has the number itself.
+// The fencing number in an entry of which the store knows the number with the commit alone: Committed::order. It is that of a
+// contender which the same commit has put into its line.
 inline constexpr std::string_view fence_of_commit = "commit";
+// Puts the number into the entry, for Backend::events(). Another entry stays as it is.
+void set_fence_of_commit(std::string& entry, std::int64_t order);
 
 // The part of the event log that is in the record.
 struct RecordedLog {

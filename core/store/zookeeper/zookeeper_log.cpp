@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <utility>
+#include "store/record/recorded_log.h"
 
 namespace rlock::zookeeper {
 
@@ -36,7 +37,7 @@ Result<std::vector<std::string>> EventNodes::read(std::string_view name, const C
   }
   for (Answer& each : *answers) {
     if (each.is_ok()) {  // else it was deleted meanwhile
-      entries.push_back(std::move(each.data));
+      record::set_fence_of_commit(entries.emplace_back(std::move(each.data)), each.stat.mzxid);
     }
   }
   return entries;

@@ -77,6 +77,9 @@ void write(pbf_writer& out, const Compare& compare)
   }
 }
 
+// pbf_reader::get_bool (protozero 1.7) reads the byte behind a message that ends with the tag of a bool.
+bool flag_in(pbf_reader& in) { return in.get_uint64() != 0; }
+
 Header header_in(pbf_reader in)
 {
   Header header;
@@ -115,7 +118,7 @@ RangeAnswer range_in(pbf_reader in)
     switch (in.tag_and_type()) {
       case bytes(1): answer.header = header_in(in.get_message()); break;
       case bytes(2): answer.keys.push_back(key_in(in.get_message())); break;
-      case number(3): answer.has_more = in.get_bool(); break;
+      case number(3): answer.has_more = flag_in(in); break;
       default: in.skip();
     }
   }
@@ -142,7 +145,7 @@ TxnAnswer txn_in(pbf_reader in)
   while (in.next()) {
     switch (in.tag_and_type()) {
       case bytes(1): answer.header = header_in(in.get_message()); break;
-      case number(2): answer.succeeded = in.get_bool(); break;
+      case number(2): answer.succeeded = flag_in(in); break;
       case bytes(3): answer.answers.push_back(operation_in(in.get_message())); break;
       default: in.skip();
     }
@@ -184,8 +187,8 @@ WatchAnswer watch_in(pbf_reader in)
     switch (in.tag_and_type()) {
       case bytes(1): answer.header = header_in(in.get_message()); break;
       case number(2): answer.id = in.get_int64(); break;
-      case number(3): answer.is_created = in.get_bool(); break;
-      case number(4): answer.is_canceled = in.get_bool(); break;
+      case number(3): answer.is_created = flag_in(in); break;
+      case number(4): answer.is_canceled = flag_in(in); break;
       case bytes(6): answer.cancel_reason = in.get_string(); break;
       case bytes(11): answer.events.push_back(event_in(in.get_message())); break;
       default: in.skip();
@@ -204,7 +207,7 @@ StatusAnswer status_in(pbf_reader in)
       case number(3): answer.db_size = in.get_int64(); break;
       case number(4): answer.leader = in.get_uint64(); break;
       case bytes(8): answer.errors.push_back(in.get_string()); break;
-      case number(10): answer.is_learner = in.get_bool(); break;
+      case number(10): answer.is_learner = flag_in(in); break;
       default: in.skip();
     }
   }
@@ -219,7 +222,7 @@ Member member_in(pbf_reader in)
       case number(1): member.id = in.get_uint64(); break;
       case bytes(2): member.name = in.get_string(); break;
       case bytes(4): member.client_urls.push_back(in.get_string()); break;
-      case number(5): member.is_learner = in.get_bool(); break;
+      case number(5): member.is_learner = flag_in(in); break;
       default: in.skip();
     }
   }

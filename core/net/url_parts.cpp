@@ -17,6 +17,7 @@ constexpr auto npos = std::string_view::npos;
 
 constexpr std::string_view stray_at =
     "an @ stands behind the host; write / ? and @ in a user or password as %2F, %3F and %40, an @ elsewhere as %40";
+constexpr std::string_view unshowable = "it has a character that cannot be shown; write it with %";
 constexpr std::string_view bad_host =
     "a host or its port, from 1 to 65535, is invalid, or the @ between a password and the host is missing";
 
@@ -220,9 +221,17 @@ Result<ServerUrl> read_server_url(std::string_view url, std::string_view good_fo
   }
   ServerUrl found{.scheme = std::string(scheme), .user = {}, .password = {}, .parts = url_parts(text)};
   UrlParts& parts = found.parts;
-  const auto has_at = [](const std::string& each) { return !each.starts_with("password=") && has(each, '@'); };
-  if (has(parts.location, '@') || std::any_of(parts.parameters.begin(), parts.parameters.end(), has_at)) {
+  const auto any_shown = [&parts](const auto& is_wrong) {  // as the server is shown, without its passwords
+    const auto is_wrong_parameter = [&](const std::string& each) {
+      return !each.starts_with("password=") && is_wrong(each);
+    };
+    return is_wrong(parts.location) || std::ranges::any_of(parts.parameters, is_wrong_parameter);
+  };
+  if (any_shown([](const std::string& part) { return has(part, '@'); })) {
     return invalid_url(url, stray_at, good_form);
+  }
+  if (any_shown([](const std::string& part) { return without_controls(part) != part; })) {
+    return invalid_url(url, unshowable, good_form);
   }
   if (hosts_size(parts.location) < parts.location.size()) {
     return invalid_url(url, bad_host, good_form);

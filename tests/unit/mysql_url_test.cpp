@@ -79,6 +79,9 @@ TEST_CASE("mysql url: what is wrong is 64 with its reason")
       {"mysql://db", "it names no database"},
       {"mysql://db/", "it names no database"},
       {"mysql://db/a%2", "a % is not followed"},
+      {"mysql://db/a\x1b[2Jb", "it has a character that cannot be shown"},
+      {"mysql://db/app?ssl-ca=a\x92", "it has a character that cannot be shown"},
+      {"mysql://db/a\u202eb", "it has a character that cannot be shown"},
       {"mysql://a%@db/app", "a % is not followed"},
       {"mysql:///app?socket=%zz", "a % is not followed"},
       {"mysql://db:0/app", "'db:0' is no host"},
@@ -101,6 +104,12 @@ TEST_CASE("mysql url: what is wrong is 64 with its reason")
     CAPTURE(refused.error().text);
     CHECK(has(refused.error().text, row.second));
   }
+}
+
+TEST_CASE("mysql url: letters of other scripts stand in it as they are, and other bytes with %")
+{
+  CHECK(spec_of("mysql://db/größe").url == "mysql://db/größe");
+  CHECK(spec_of("mysql://db/a%1b%92").url == "mysql://db/a%1b%92");
 }
 
 TEST_CASE("mysql url: a message shows no user and no password, and the job gets the user without the password")

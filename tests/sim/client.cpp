@@ -39,7 +39,7 @@ std::string text_of(const Result<ForceEnd>& end)
 ServerSpec server_of(const Schedule& schedule, const std::filesystem::path& socket)
 {
   ServerSpec server;
-  if (schedule.on_records) {
+  if (schedule.store != StoreKind::redis) {
     Endpoint endpoint;
     endpoint.scheme = Records::scheme;
     endpoint.kind = Endpoint::Kind::other;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/injector.h"
 
+#include "sim/records.h"
+
 #include <algorithm>
 
 #include <sys/socket.h>
@@ -26,6 +28,7 @@ void Injector::begin(const Fault& fault, Client* of)
     case FaultKind::kill_runner: return kill_runner(*of);
     case FaultKind::kill_guardian: return kill_guardian_of(*of);
     case FaultKind::kill_both: kill_guardian_of(*of); return kill_runner(*of);
+    case FaultKind::step_wall_clock: return Records::current().step_wall_clock(fault.client, fault.amount);
     case FaultKind::force: return job != nullptr ? m_hooks.force(*of, *job, fault.lasts) : void();
     default: return begin_on_link(fault);
   }
@@ -53,6 +56,9 @@ void Injector::begin_on_server(const Fault& fault)
     case FaultKind::step_clock: return m_server.step_clock(fault.amount);
     case FaultKind::delete_lock: m_server.execute({"DEL", "stock"}); return;
     case FaultKind::forget_scripts: return m_server.forget_scripts();
+    case FaultKind::cut_off_member: return Records::current().members().cut_off(nanos(fault.lasts));
+    case FaultKind::stop_leader:
+      return Records::current().members().stop_leader(nanos(fault.lasts), nanos(fault.amount));
     case FaultKind::lose_all_data: m_server.forget_data(); break;
     case FaultKind::fail_over: m_server.return_to_remembered_data(); break;
     default: break;

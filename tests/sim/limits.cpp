@@ -38,6 +38,9 @@ Millis slack_of(const Schedule& schedule, bool is_mixed)
   return Millis{500} + poll + min_hold + time_of_messages(schedule);
 }
 
+// A hold and a claim end with a presence. When that is gone no message tells, and what is shown as the ttl of the hold is a bound.
+Millis look_again(const Schedule& schedule) { return schedule.store == StoreKind::sessions ? schedule.ttl : Millis{0}; }
+
 }  // namespace
 
 Nanos last_moment(const Schedule& schedule)
@@ -61,9 +64,10 @@ Nanos idle_limit(const Schedule& schedule, bool is_mixed)
   }
   const Millis missed = look_again_after + handover_confirmation + schedule.server_timeout;
   if (has_only_crashes(schedule)) {
-    return nanos(schedule.ttl + slack + (std::ssize(schedule.faults) > 4 ? killed_waiters_limit : Millis{0}));
+    return nanos(schedule.ttl + look_again(schedule) + slack +
+                 (std::ssize(schedule.faults) > 4 ? killed_waiters_limit : Millis{0}));
   }
-  return nanos(schedule.ttl + slack + missed);
+  return nanos(schedule.ttl + look_again(schedule) + slack + missed);
 }
 
 std::optional<Nanos> undisturbed_wait_limit(const Schedule& schedule, bool is_mixed)
@@ -74,7 +78,8 @@ std::optional<Nanos> undisturbed_wait_limit(const Schedule& schedule, bool is_mi
     return std::nullopt;
   }
   const Millis held_by_dead = schedule.stops_only_waiters ? Millis{0} : schedule.ttl;
-  return nanos(held_by_dead + silent_waiters_limit + slack_of(schedule, is_mixed));
+  const Millis claimed = schedule.store == StoreKind::sessions ? schedule.ttl : silent_waiters_limit;
+  return nanos(held_by_dead + claimed + look_again(schedule) + slack_of(schedule, is_mixed));
 }
 
 Nanos idle_counts_from(const Schedule& schedule)

@@ -46,6 +46,20 @@ LockState::LockState(const Schedule& schedule, Server& server)
 
 bool LockState::is_held(const LockKind& kind, const std::string& owner)
 {
+  return is_written(kind, owner) && (!m_server.has_sessions() || m_server.presence_lasts_for(owner) > 0);
+}
+
+std::optional<Nanos> LockState::hold_lasts_for(const LockKind& kind, const std::string& owner)
+{
+  if (m_server.has_sessions()) {
+    return m_server.presence_lasts_for(owner);
+  }
+  const auto ends = hold_ends(kind, owner);
+  return ends ? std::optional((*ends * 1000 - now_us()) * 1000) : std::nullopt;
+}
+
+bool LockState::is_written(const LockKind& kind, const std::string& owner)
+{
   const LockKeys& keys = keys_of(kind);
   KeySpace& redis = m_server.redis();
   if (std::holds_alternative<Plain>(kind)) {

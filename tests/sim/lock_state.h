@@ -22,8 +22,8 @@ class LockState {
   [[nodiscard]] std::int64_t now_us() { return m_server.redis().time(); }
 
   [[nodiscard]] bool is_held(const LockKind& kind, const std::string& owner);
-  // When the hold ends by the server's clock, in milliseconds. nullopt: it has no end, or there is none.
-  [[nodiscard]] std::optional<std::int64_t> hold_ends(const LockKind& kind, const std::string& owner);
+  // For how long the server keeps the hold. nullopt: it has no end, or there is none.
+  [[nodiscard]] std::optional<Nanos> hold_lasts_for(const LockKind& kind, const std::string& owner);
   [[nodiscard]] std::string exclusive_holder();         // empty: there is none, or the lock is shared
   [[nodiscard]] std::map<std::string, double> queue();  // waiters and their tickets
   [[nodiscard]] int latest_waiters();                   // those in the queue that wait with --latest
@@ -32,6 +32,9 @@ class LockState {
 
  private:
   [[nodiscard]] const LockKind& first_mode() const { return m_schedule.clients.front().kind; }
+  [[nodiscard]] bool is_written(const LockKind& kind, const std::string& owner);
+  // When the hold ends by the server's clock, in milliseconds. nullopt: it has no end, or there is none.
+  [[nodiscard]] std::optional<std::int64_t> hold_ends(const LockKind& kind, const std::string& owner);
   [[nodiscard]] std::optional<std::int64_t> key_ends(const std::string& key);
 
   const Schedule& m_schedule;

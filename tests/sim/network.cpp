@@ -51,6 +51,9 @@ void Network::start_server()
 {
   std::filesystem::remove(m_path);
   m_listener = test::unix_listener(m_path, SOCK_NONBLOCK);
+  if (on_start) {
+    on_start();
+  }
 }
 
 void Network::stop_server()

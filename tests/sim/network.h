@@ -45,6 +45,7 @@ class Network {
   // Told of what ends connections, for the connections of a store of records. The client -1: all.
   std::function<void(int client)> on_cut;
   std::function<void(const Process& process)> on_death;
+  std::function<void()> on_start;
 
   std::function<void(const Words& request)> before_request;
   std::function<void(int client, const Words& request, const Value& answer)> after_request;

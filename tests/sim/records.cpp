@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/records.h"
 
-#include "base/wait.h"
+#include "sim/presences.h"
 #include "store/open.h"
+#include "store/record/bound_owners.h"
 #include "store/record/record_codec.h"
 #include "store/record/record_host.h"
 #include "store/script/script_store.h"
 
 #include <algorithm>
-
-#include <sys/eventfd.h>
 
 namespace rlock::sim {
 
@@ -22,8 +21,6 @@ using record::Conflict;
 using record::Snapshot;
 
 Records* the_records = nullptr;
-
-Error no_answer() { return {ErrorCode::unreachable, "the simulated store did not answer"}; }
 
 Value value_of(const Reply& reply)
 {
@@ -43,8 +40,8 @@ Value value_of(const Reply& reply)
 
 }  // namespace
 
-Records::Records(World& world, Network& network, Server& server, std::uint64_t seed, RecordMistake mistake)
-    : m_world(world), m_network(network), m_server(server), m_rng(seed * 613 + 7), m_mistake(mistake)
+Records::Records(World& world, Network& network, Server& server, const Schedule& schedule, RecordMistake mistake)
+    : m_world(world), m_network(network), m_server(server), m_rng(schedule.seed * 613 + 7), m_mistake(mistake)
 {
   the_records = this;
   m_network.on_cut = [this](int client) { cut_connections(client); };
@@ -54,17 +51,46 @@ Records::Records(World& world, Network& network, Server& server, std::uint64_t s
     const auto now = listeners();
     return std::ranges::count(now, channel) > 0 || std::ranges::count(m_listened_at_read, channel) > 0 ? 1 : 0;
   };
+  if (schedule.store == StoreKind::sessions) {
+    m_members.emplace(world, schedule.seed);
+    m_network.on_start = [this] { m_members->all_started(); };
+    m_server.follow_sessions({.lasts_for = [this](const auto& id) { return m_members->lasts_for(id); },
+                              .data_lost = [this] { m_members->lose_sessions(); }});
+    for (const ClientPlan& plan : schedule.clients) {
+      step_wall_clock(plan.number, plan.wall_ahead);
+    }
+  }
 }
 
-Records::~Records() { the_records = nullptr; }
+Records::~Records()
+{
+  m_server.follow_sessions({});
+  the_records = nullptr;
+}
+
+std::int64_t Records::wall_clock_us(int client) const
+{
+  const auto number = static_cast<std::size_t>(client);
+  return (Server::epoch + m_world.now() + (number < m_wall_ahead.size() ? m_wall_ahead[number] : 0)) / 1000;
+}
+
+void Records::step_wall_clock(int client, Millis by)
+{
+  const auto number = static_cast<std::size_t>(client);
+  m_wall_ahead.resize(std::max(m_wall_ahead.size(), number + 1));
+  m_wall_ahead[number] += nanos(by);
+}
 
 Records& Records::current() { return *the_records; }
 
 Records::Connection Records::connect()
 {
   const Process& process = Fiber::running()->process;
-  auto connection = std::make_shared<RecordConnection>(RecordConnection{
-      .owner = &process, .client = process.client, .event = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))});
+  auto connection =
+      std::make_shared<RecordConnection>(RecordConnection{.owner = &process,
+                                                          .client = process.client,
+                                                          .member = m_members ? m_members->any() : 0,
+                                                          .event = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))});
   m_connections.push_back(connection);
   return connection;
 }
@@ -96,6 +122,9 @@ void Records::process_died(const Process& process)
 
 void Records::cut_connections(int client)
 {
+  if (m_members && client < 0) {
+    m_members->all_stopped();
+  }
   std::erase_if(m_connections, [&](const Connection& connection) {
     const bool ends = client < 0 || connection->client == client;
     if (ends) {
@@ -106,7 +135,15 @@ void Records::cut_connections(int client)
   });
 }
 
-void Records::send(const Connection& connection, std::function<void()> arrive)
+bool Records::reach(Connection& connection)
+{
+  if (connection == nullptr || connection->is_cut || connection->is_closed) {
+    connection = m_network.is_up() ? connect() : nullptr;
+  }
+  return connection != nullptr;
+}
+
+void Records::send(const Connection& connection, std::function<void()> arrive, ServedAt served_at)
 {
   const Nanos now = m_world.now();
   connection->requests_lost =
@@ -114,56 +151,45 @@ void Records::send(const Connection& connection, std::function<void()> arrive)
   if (connection->requests_lost) {
     return;
   }
+  if (!served_at) {
+    served_at = [this, member = connection->member] {
+      return m_members ? m_members->served_at(member) : std::optional(m_world.now());
+    };
+  }
   connection->last_arrival = std::max(connection->last_arrival + 1, now + m_network.latency(connection->client));
-  m_world.at(connection->last_arrival, [connection, arrive = std::move(arrive)] {
+  m_world.at(connection->last_arrival, [this, connection, arrive = std::move(arrive), served_at] {
     if (!connection->is_cut) {
-      arrive();
+      serve(arrive, served_at);
     }
   });
 }
 
-void Records::deliver(const Connection& connection, std::function<void()> arrive)
+// What has arrived at a member may be served after its client has given up.
+void Records::serve(const std::function<void()>& arrive, const ServedAt& served_at)
+{
+  const auto when = m_network.is_up() ? served_at() : std::nullopt;
+  if (when && *when <= m_world.now()) {
+    arrive();
+  } else if (when) {
+    m_world.at(*when, [this, arrive, served_at] { serve(arrive, served_at); });
+  }
+}
+
+void Records::deliver(const Connection& connection, std::function<void()> arrive, Nanos not_before)
 {
   const Nanos now = m_world.now();
   connection->answers_lost = connection->answers_lost || now < m_network.link(connection->client).loses_answers_until;
   if (connection->answers_lost) {
     return;
   }
-  connection->last_delivery = std::max(connection->last_delivery + 1, now + m_network.latency(connection->client));
+  connection->last_delivery =
+      std::max(connection->last_delivery + 1, std::max(now, not_before) + m_network.latency(connection->client));
   m_world.at(connection->last_delivery, [connection, arrive = std::move(arrive)] {
     if (!connection->is_cut && !connection->is_closed) {
       arrive();
       ::eventfd_write(connection->event.get(), 1);
     }
   });
-}
-
-// One request and its answer. After an error the connection is closed, as record_backend.h demands.
-template <typename Answer>
-Result<Answer> Records::ask(Connection& connection, std::function<Answer()> at_store, const Clock& clock,
-                            const CallLimits& limit)
-{
-  if (connection == nullptr || connection->is_cut || connection->is_closed) {
-    connection = m_network.is_up() ? connect() : nullptr;
-  }
-  if (connection == nullptr) {
-    return no_answer();
-  }
-  const auto answer = std::make_shared<std::optional<Answer>>();
-  send(connection, [this, connection, answer, at_store = std::move(at_store)] {
-    auto done = std::make_shared<Answer>(at_store());
-    deliver(connection, [answer, done] { *answer = std::move(*done); });
-  });
-  while (!*answer && !connection->is_cut) {
-    const Waited waited = wait_for(connection->event.get(), POLLIN, clock, limit);
-    if (waited != Waited::ready) {
-      close(connection);
-      return waited == Waited::stopped ? interrupted() : no_answer();
-    }
-    eventfd_t count = 0;
-    ::eventfd_read(connection->event.get(), &count);
-  }
-  return *answer ? Result<Answer>(std::move(**answer)) : Result<Answer>(no_answer());
 }
 
 std::vector<std::string> Records::listeners() const
@@ -180,7 +206,7 @@ Snapshot Records::state()
 {
   KeySpace& keys = m_server.redis();
   Snapshot read{.version = m_server.version(),
-                .bytes = record::encode({.keys = keys.keys(), .log_base = m_server.log().base}),
+                .bytes = record::encode(m_server.record()),
                 .time_us = keys.time(),
                 .listeners = listeners()};
   if (m_mistake == RecordMistake::time_after_state) {
@@ -189,40 +215,66 @@ Snapshot Records::state()
   return read;
 }
 
+void Records::deliver_messages(const std::vector<Message>& messages)
+{
+  for (const Message& message : messages) {
+    for (const Connection& connection : m_connections) {
+      if (std::ranges::count(connection->channels, message.channel) > 0) {
+        deliver(
+            connection, [connection, message] { connection->messages.push_back(message); },
+            m_members ? m_members->speaks_at(connection->member) : 0);
+      }
+    }
+  }
+}
+
 Commit Records::commit(const Commitment& wanted)
 {
   if (wanted.version != m_server.version() && m_mistake != RecordMistake::no_comparison) {
     ++m_conflicts;
     return Conflict{};
   }
+  const bool all_live =
+      std::ranges::all_of(wanted.needed, [this](const auto& id) { return m_members->has_session(id); });
+  if (!all_live) {
+    return record::PresenceGone{};
+  }
   auto record = record::decode(wanted.bytes);
   if (!record) {
     throw std::logic_error("a client wrote a record that cannot be read: " + record.error().text);
   }
   m_listened_at_read = wanted.read.listeners;
-  m_server.set_rule_time(wanted.read.time_us);
+  m_server.set_rule_time(m_members ? record->time_us : wanted.read.time_us);
   if (wanted.version == m_server.version()) {
     // The rules compare with the state that was read. A later read of another client may have removed a key that has expired since.
-    m_server.redis().replace(record::decode(wanted.read.bytes)->keys);
+    auto read = *record::decode(wanted.read.bytes);
+    if (m_members) {
+      record::end_gone(read, *LockName::parse("stock"), wanted.read.gone, record->time_us);
+    }
+    m_server.redis().replace(std::move(read.keys));
   }
   m_network.before_request(wanted.request);
   m_server.write_record(std::move(*record), wanted.log);
+  std::ranges::for_each(wanted.needed, [this](const auto& id) { m_members->put(id); });
   if (m_mistake == RecordMistake::version_comes_back) {
     m_server.reuse_version();
   }
   if (m_mistake != RecordMistake::loses_messages) {
-    for (const Message& message : wanted.messages) {
-      for (const Connection& connection : m_connections) {
-        if (std::ranges::count(connection->channels, message.channel) > 0) {
-          deliver(connection, [connection, message] { connection->messages.push_back(message); });
-        }
-      }
-    }
+    deliver_messages(wanted.messages);
   }
   m_network.after_request(wanted.client, wanted.request, Value::status("a commit"));
   m_server.set_rule_time(std::nullopt);
   m_listened_at_read.clear();
   return Committed{m_server.version()};
+}
+
+// A member may pass a commit on again when the leader has changed. Nobody gets the second answer.
+Commit Records::commit_maybe_twice(const Commitment& wanted)
+{
+  if (m_members && m_rng.one_in(16)) {
+    m_world.after(m_network.latency(wanted.client), [this, wanted] { commit(wanted); });
+  }
+  return commit(wanted);
 }
 
 void Records::begin_to_listen(const Connection& connection, const std::vector<std::string>& channels)
@@ -259,7 +311,7 @@ class SimulatedSource final : public MessageSource {
   {
     const auto connection = m_connection;
     if (connection->is_cut || connection->is_closed) {
-      return no_answer();
+      return Records::no_answer();
     }
     const auto heard = m_records.ask<Done>(
         m_connection,
@@ -283,7 +335,7 @@ class SimulatedSource final : public MessageSource {
         return std::optional(std::move(first));
       }
       if (m_connection->is_cut || m_connection->is_closed) {
-        return no_answer();
+        return Records::no_answer();
       }
       eventfd_t count = 0;
       ::eventfd_read(m_connection->event.get(), &count);
@@ -308,6 +360,9 @@ class SimulatedBackend final : public record::Backend {
   SimulatedBackend(Records& records, const Clock& clock)
       : m_records(records), m_clock(clock), m_client(Fiber::running()->process.client)
   {
+    if (records.has_sessions()) {
+      m_presences.emplace(records, m_connection, clock);
+    }
   }
   ~SimulatedBackend() override { drop_connection(); }
   SimulatedBackend(const SimulatedBackend&) = delete;
@@ -322,6 +377,9 @@ class SimulatedBackend final : public record::Backend {
       m_read = old;
       m_read.time_us = 0;  // the next one is read again
       return old;
+    }
+    if (m_presences) {
+      return read_with_sessions(limit);
     }
     auto state = m_records.ask<Snapshot>(
         m_connection, [&records = m_records] { return records.state(); }, m_clock, limit);
@@ -341,24 +399,31 @@ class SimulatedBackend final : public record::Backend {
                                .messages = {change.messages.begin(), change.messages.end()},
                                .read = m_read,
                                .request = request,
-                               .client = m_client};
+                               .client = m_client,
+                               .needed = {change.needed.begin(), change.needed.end()}};
     wanted.read.time_us = wanted.read.time_us == 0 ? m_records.m_server.redis().time() : wanted.read.time_us;
+    if (m_presences) {
+      wanted.read.gone = m_presences->last_gone();
+    }
+    const bool puts_late = m_records.mistake() == RecordMistake::presence_after_grant;
+    const auto needed = puts_late ? std::exchange(wanted.needed, {}) : std::vector<record::PresenceId>();
     auto committed = m_records.ask<Commit>(
-        m_connection, [&records = m_records, wanted] { return records.commit(wanted); }, m_clock, limit);
+        m_connection, [&records = m_records, wanted] { return records.commit_maybe_twice(wanted); }, m_clock, limit);
     const auto* const done = committed ? std::get_if<Committed>(&*committed) : nullptr;
     if (done == nullptr) {
       m_read = {};
-    } else {
-      m_read.version = done->version;
-      m_read.bytes = change.bytes;
+      return committed;
     }
-    return committed;
+    m_read.version = done->version;
+    m_read.bytes = change.bytes;
+    const auto put = needed.empty() ? Result(Done{}) : m_presences->put_late(needed, limit);
+    return put ? committed : put.error();
   }
 
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
     if (!m_records.m_network.is_up()) {
-      return no_answer();
+      return Records::no_answer();
     }
     std::vector<std::string> heard;
     for (const LockChannel& each : channels) {
@@ -398,13 +463,32 @@ class SimulatedBackend final : public record::Backend {
     m_connection.reset();
   }
 
+  record::Presences* presences() override { return m_presences ? &*m_presences : nullptr; }
+
   Words request;  // that the host runs
 
  private:
+  Result<Snapshot> read_with_sessions(const CallLimits& limit)
+  {
+    if (const auto ready = m_presences->before_read(limit); !ready) {
+      return ready.error();
+    }
+    const std::int64_t sent_at_us = m_records.wall_clock_us(m_client);
+    auto state = m_records.ask<Snapshot>(
+        m_connection, [&records = m_records] { return records.state(); }, m_clock, limit);
+    if (state) {
+      m_presences->after_read();
+      state->time_us = sent_at_us;
+      m_read = *state;
+    }
+    return state;
+  }
+
   Records& m_records;
   const Clock& m_clock;
   const int m_client;
   Records::Connection m_connection;
+  std::optional<SimulatedPresences> m_presences;
   Snapshot m_read;
   Instant m_read_at{};
 };
@@ -457,6 +541,13 @@ class SimulatedHost final : public ScriptHost {
     return m_engine->is_about_one_lock(refused);
   }
   void drop_connection() override { m_engine->drop_connection(); }
+  [[nodiscard]] bool may_fail_over() const override { return m_engine->may_fail_over(); }
+  [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
+  {
+    return m_engine->lease_of(owner);
+  }
+  [[nodiscard]] bool spares_connections() const override { return m_engine->spares_connections(); }
+  [[nodiscard]] bool ends_holds_with_clients() const override { return m_engine->ends_holds_with_clients(); }
 
  private:
   Result<Reply> noted(Result<Reply> reply)

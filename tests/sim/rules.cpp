@@ -77,7 +77,8 @@ void Rules::fault_began(const Fault& fault)
   }
   const Nanos until = nanos(end_of(fault)) + longest_effect + nanos(m_schedule.server_timeout);
   const bool is_outage = fault.kind == FaultKind::restart_server || fault.kind == FaultKind::lose_all_data ||
-                         fault.kind == FaultKind::fail_over;
+                         fault.kind == FaultKind::fail_over || fault.kind == FaultKind::cut_off_member ||
+                         fault.kind == FaultKind::stop_leader;
   for (std::size_t client = 0; client < m_disturbed_until.size(); ++client) {
     if (is_outage || fault.client == static_cast<int>(client)) {
       m_disturbed_until[client] = std::max(m_disturbed_until[client], until);
@@ -86,7 +87,9 @@ void Rules::fault_began(const Fault& fault)
   m_is_forced = m_is_forced || fault.kind == FaultKind::force;
   if (loses_data(fault.kind)) {
     m_lost_at = m_world.now();
-    m_clock_went_back = m_clock_went_back || (fault.kind == FaultKind::step_clock && fault.amount < Millis{0});
+    const bool has_no_clock = m_schedule.store == StoreKind::sessions && fault.kind == FaultKind::lose_all_data;
+    m_number_is_lost =
+        m_number_is_lost || has_no_clock || (fault.kind == FaultKind::step_clock && fault.amount < Millis{0});
   }
 }
 
@@ -145,8 +148,7 @@ void Rules::job_began(VirtualJob& job)
 
 void Rules::check_fence(const VirtualJob& job)
 {
-  const bool may_be_less = m_clock_went_back && m_lost_at >= 0;  // the number and the clock were lost
-  if (kind_of(mode_of(job)).is_shared || may_be_less || job.is_nested) {
+  if (kind_of(mode_of(job)).is_shared || m_number_is_lost || job.is_nested) {
     return;
   }
   if (job.fence <= m_last_fence) {
@@ -210,9 +212,8 @@ void Rules::check_hold(const VirtualJob& job)
   if (!m_state.is_held(mode_of(job), job.owner)) {
     return fail(text_of(job) + " is alive, and the server holds no lock for it");
   }
-  const auto ends = m_state.hold_ends(mode_of(job), job.owner);
   const Nanos counted_on = job.guardian->host.true_time(job.deadline->times().lease_end);
-  const Nanos left = ends ? (*ends * 1000 - m_state.now_us()) * 1000 : never - m_world.now();
+  const Nanos left = m_state.hold_lasts_for(mode_of(job), job.owner).value_or(never - m_world.now());
   if (counted_on > m_world.now() + left + nanos(Millis{1})) {  // a key exists to the end of its last millisecond
     fail(text_of(job) + " counts on its lease for " + seconds(counted_on - m_world.now() - left) + " too long");
   }

@@ -18,12 +18,13 @@ const Kinds network{FaultKind::cut_off, FaultKind::lose_requests, FaultKind::los
 const Kinds harmless{FaultKind::restart_server, FaultKind::forget_scripts};
 const Kinds losses{FaultKind::lose_all_data, FaultKind::fail_over, FaultKind::step_clock, FaultKind::delete_lock};
 
-constexpr std::array<const char*, 18> names{"stop the runner", "stop the guardian", "stop runner and guardian",
-                                            "kill the runner", "kill the guardian", "kill runner and guardian",
-                                            "cut off",         "lose requests",     "lose answers",
-                                            "slow down",       "reset connections", "restart the server",
-                                            "lose all data",   "fail over",         "step the server's clock",
-                                            "delete the lock", "forget scripts",    "force-unlock"};
+constexpr std::array<const char*, 21> names{"stop the runner",  "stop the guardian", "stop runner and guardian",
+                                            "kill the runner",  "kill the guardian", "kill runner and guardian",
+                                            "cut off",          "lose requests",     "lose answers",
+                                            "slow down",        "reset connections", "restart the server",
+                                            "lose all data",    "fail over",         "step the server's clock",
+                                            "delete the lock",  "forget scripts",    "force-unlock",
+                                            "cut off a member", "stop the leader",   "step the clock"};
 
 class Maker {
  public:
@@ -199,6 +200,59 @@ class Maker {
   SeededRng m_later;  // for what was added later, so that the seeds keep their schedules
 };
 
+// Three servers that agree lose no write, and have no clock of their own: another fault comes in the place of one that they cannot
+// have. Sessions have more faults, and the clocks of the machines are wrong.
+class SessionFaults {
+ public:
+  explicit SessionFaults(std::uint64_t seed) : m_rng(seed * 86'028'121 + 5) {}
+
+  void add_to(Schedule& schedule)
+  {
+    for (Fault& fault : schedule.faults) {
+      replace(fault, schedule);
+    }
+    for (ClientPlan& plan : schedule.clients) {
+      plan.wall_ahead = wrong_clock();
+    }
+    if (schedule.stops_only_waiters || m_rng.one_in(3)) {
+      return;
+    }
+    const Nanos count = 1 + m_rng.up_to(5);
+    for (Nanos i = 0; i < count; ++i) {
+      schedule.faults.push_back(member_fault(schedule));
+    }
+    std::ranges::stable_sort(schedule.faults, {}, &Fault::at);
+  }
+
+ private:
+  Millis up_to(Millis most) { return Millis{1 + m_rng.up_to(most.count() - 1)}; }
+  Millis wrong_clock() { return m_rng.one_in(2) ? Millis{0} : Millis{m_rng.up_to(4000) - 2000}; }
+  int any_client(const Schedule& schedule)
+  {
+    return static_cast<int>(m_rng.up_to(static_cast<Nanos>(schedule.clients.size()) - 1));
+  }
+  void replace(Fault& fault, const Schedule& schedule)
+  {
+    if (fault.kind == FaultKind::fail_over) {
+      fault.kind = m_rng.one_in(2) ? FaultKind::stop_leader : FaultKind::cut_off_member;
+    } else if (fault.kind == FaultKind::step_clock) {
+      fault.kind = FaultKind::step_wall_clock;
+      fault.client = any_client(schedule);
+    }
+  }
+  Fault member_fault(const Schedule& schedule)
+  {
+    const Millis during = std::max(Millis{2000}, schedule.ttl * 3);
+    return {.kind = m_rng.one_in(2) ? FaultKind::stop_leader : FaultKind::cut_off_member,
+            .client = -1,
+            .at = up_to(during),
+            .lasts = up_to(m_rng.one_in(2) ? schedule.ttl / 3 : schedule.ttl * 2),
+            .amount = up_to(m_rng.one_in(2) ? schedule.ttl / 10 : schedule.ttl)};
+  }
+
+  SeededRng m_rng;
+};
+
 std::string show_mode(const LockKind& kind)
 {
   constexpr std::array shown{"plain", "reader", "writer", "permits of 2", "string"};
@@ -206,6 +260,12 @@ std::string show_mode(const LockKind& kind)
 }
 
 std::string ms(Millis time) { return std::to_string(time.count()) + " ms"; }
+
+const char* show_store(StoreKind store)
+{
+  constexpr std::array shown{"", ", on records", ", on records with sessions"};
+  return shown[static_cast<std::size_t>(store)];
+}
 
 bool lasts(FaultKind kind)
 {
@@ -215,6 +275,7 @@ bool lasts(FaultKind kind)
     case FaultKind::kill_both:
     case FaultKind::reset:
     case FaultKind::step_clock:
+    case FaultKind::step_wall_clock:
     case FaultKind::delete_lock:
     case FaultKind::forget_scripts: return false;
     default: return true;
@@ -223,11 +284,23 @@ bool lasts(FaultKind kind)
 
 }  // namespace
 
-Schedule schedule_of(std::uint64_t seed) { return Maker(seed).make(); }
+Schedule schedule_of(std::uint64_t seed, StoreKind store)
+{
+  Schedule schedule = Maker(seed).make();
+  schedule.store = store;
+  if (store == StoreKind::sessions) {
+    SessionFaults(seed).add_to(schedule);
+  }
+  return schedule;
+}
 
 bool loses_data(FaultKind kind) { return std::count(losses.begin(), losses.end(), kind) > 0; }
 
-Millis end_of(const Fault& fault) { return fault.at + (lasts(fault.kind) ? fault.lasts : Millis{0}); }
+Millis end_of(const Fault& fault)
+{
+  const Millis more = fault.kind == FaultKind::stop_leader ? fault.amount : Millis{0};
+  return fault.at + (lasts(fault.kind) ? fault.lasts + more : Millis{0});
+}
 
 Millis calm_from(const Schedule& schedule)
 {
@@ -241,7 +314,7 @@ Millis calm_from(const Schedule& schedule)
 // A script on a record takes a read and a commit, and again after a conflict.
 Millis time_of_messages(const Schedule& schedule)
 {
-  return schedule.on_records ? Millis{200} + 240 * schedule.latency : 60 * schedule.latency;
+  return schedule.store == StoreKind::redis ? 60 * schedule.latency : Millis{200} + 240 * schedule.latency;
 }
 
 std::string show(const Fault& fault)
@@ -249,23 +322,25 @@ std::string show(const Fault& fault)
   std::string text = "at " + ms(fault.at) + ": " + names[static_cast<std::size_t>(fault.kind)];
   text += fault.client >= 0 ? " of client " + std::to_string(fault.client) : "";
   text += lasts(fault.kind) ? ", for " + ms(fault.lasts) : "";
-  const bool has_amount =
-      fault.kind == FaultKind::slow_down || fault.kind == FaultKind::fail_over || fault.kind == FaultKind::step_clock;
+  const bool has_amount = fault.kind == FaultKind::slow_down || fault.kind == FaultKind::fail_over ||
+                          fault.kind == FaultKind::step_clock || fault.kind == FaultKind::stop_leader ||
+                          fault.kind == FaultKind::step_wall_clock;
   return text + (has_amount ? ", by " + ms(fault.amount) : "");
 }
 
 std::string show(const Schedule& schedule)
 {
   std::string text = "seed " + std::to_string(schedule.seed) + ": ttl " + ms(schedule.ttl) + ", server timeout " +
-                     ms(schedule.server_timeout) + ", latency " + ms(schedule.latency) +
-                     (schedule.on_records ? ", on records" : "") + "\n";
+                     ms(schedule.server_timeout) + ", latency " + ms(schedule.latency) + show_store(schedule.store) +
+                     "\n";
   for (const ClientPlan& plan : schedule.clients) {
     text += "  client " + std::to_string(plan.number) + ": " + show_mode(plan.kind) + ", " + std::to_string(plan.runs) +
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
             (plan.automatic ? "" : ", fixed lease") + (plan.nests ? ", nested rlock" : "") +
             (plan.latest ? ", latest" : "") + (plan.cancels ? ", cancels" : "") +
-            (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") + ", clock rate " +
+            (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") +
+            (plan.wall_ahead != Millis{0} ? ", clock ahead by " + ms(plan.wall_ahead) : "") + ", clock rate " +
             std::to_string(plan.clock_rate) + "\n";
   }
   for (const Fault& fault : schedule.faults) {

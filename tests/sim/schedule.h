@@ -29,6 +29,7 @@ struct ClientPlan {
   bool nests;            // its job runs rlock for the same lock
   bool latest = false;   // --latest
   bool cancels = false;  // --cancel-in-progress
+  Millis wall_ahead{0};  // how wrong the clock of the machine is, where the store has none
 };
 
 enum class FaultKind {
@@ -50,6 +51,16 @@ enum class FaultKind {
   delete_lock,     // by another program
   forget_scripts,
   force,  // an operator forces the client's lock, with a grace of `lasts`
+  // of a store with sessions
+  cut_off_member,
+  stop_leader,      // another one is elected, of which it learns `amount` after it goes on
+  step_wall_clock,  // of a client's machine, by `amount`
+};
+
+enum class StoreKind {
+  redis,     // a Redis server runs the scripts
+  records,   // the clients run the scripts on the record of a store
+  sessions,  // the same, and holds end with the sessions of their owners, which three servers keep
 };
 
 struct Fault {
@@ -67,11 +78,11 @@ struct Schedule {
   Millis latency;  // of a message, mostly at most
   std::vector<ClientPlan> clients;
   std::vector<Fault> faults;
-  bool on_records = false;  // the clients run the scripts on the record of a store; else a Redis server runs them
+  StoreKind store = StoreKind::redis;
   bool stops_only_waiters = false;  // no fault ends or delays a release
 };
 
-Schedule schedule_of(std::uint64_t seed);
+Schedule schedule_of(std::uint64_t seed, StoreKind store = StoreKind::redis);
 
 [[nodiscard]] bool loses_data(FaultKind kind);  // or ends leases early: two holders may overlap for a moment
 [[nodiscard]] Millis end_of(const Fault& fault);

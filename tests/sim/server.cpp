@@ -10,8 +10,6 @@
 namespace rlock::sim {
 namespace {
 
-constexpr Nanos epoch = 1'700'000'000'000'000'000;  // the wall clock at the start of a schedule
-
 const Script* with_source(const std::string& source)
 {
   const auto* const found = std::find_if(std::begin(scripts::all), std::end(scripts::all),
@@ -42,6 +40,11 @@ void Server::forget_data()
 {
   m_redis.replace({});
   m_log = {};
+  m_bindings.clear();
+  m_record_time = 0;
+  if (m_sessions.data_lost) {
+    m_sessions.data_lost();
+  }
   change_version();
 }
 
@@ -62,6 +65,8 @@ void Server::write_record(record::LockRecord record, const record::LogChange& ch
 {
   m_redis.replace(std::move(record.keys));
   m_log.base = record.log_base;
+  m_record_time = record.time_us;
+  m_bindings = std::move(record.bindings);
   if (change.first_kept) {
     m_log.entries.erase(m_log.entries.begin(), m_log.entries.lower_bound(*change.first_kept));
   }
@@ -72,6 +77,22 @@ void Server::write_record(record::LockRecord record, const record::LogChange& ch
     m_log.entries[event.id] = event.entry;
   }
   change_version();
+}
+
+record::LockRecord Server::record()
+{
+  return {.keys = redis().keys(), .log_base = m_log.base, .time_us = m_record_time, .bindings = m_bindings};
+}
+
+Nanos Server::presence_lasts_for(const std::string& owner) const
+{
+  const auto bound = m_bindings.find(owner);
+  Nanos longest = 0;
+  for (const record::BoundPresence& each :
+       bound == m_bindings.end() ? std::vector<record::BoundPresence>() : bound->second) {
+    longest = std::max(longest, m_sessions.lasts_for(each.id));
+  }
+  return longest;
 }
 
 void Server::break_scripts(const std::vector<Replacement>& replacements)
@@ -104,7 +125,8 @@ const std::string& Server::source_of(const std::string& sha1)
 
 void Server::set_time()
 {
-  m_redis.set_time(m_rule_time.value_or((epoch + World::current().now() + m_clock_offset) / 1000));
+  const std::int64_t now = has_sessions() ? m_record_time : (epoch + World::current().now() + m_clock_offset) / 1000;
+  m_redis.set_time(m_rule_time.value_or(now));
 }
 
 KeySpace& Server::redis()

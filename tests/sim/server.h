@@ -26,6 +26,8 @@ class Server {
  public:
   Server() : m_lua(m_redis) {}
 
+  static constexpr Nanos epoch = 1'700'000'000'000'000'000;  // the wall clock at the start of a schedule
+
   void begin_again();  // as new, for another schedule
   // From now on the scripts are changed so. Throws std::logic_error if no script has a part.
   void break_scripts(const std::vector<Replacement>& replacements);
@@ -49,6 +51,16 @@ class Server {
   void change_version() { m_version = ++m_last_version; }
   void reuse_version() { m_version = 1 + m_last_version % 3; }  // a mistake
   void write_record(record::LockRecord record, const record::LogChange& change);
+  [[nodiscard]] record::LockRecord record();
+  // With sessions the time is that of the last script on the record, and holds end with presences.
+  struct Sessions {
+    std::function<Nanos(const record::PresenceId&)> lasts_for = nullptr;  // 0: it is gone
+    std::function<void()> data_lost = nullptr;
+  };
+  void follow_sessions(Sessions sessions) { m_sessions = std::move(sessions); }
+  [[nodiscard]] bool has_sessions() const { return m_sessions.lasts_for != nullptr; }
+  // For how long the presences last to which the record binds this owner; 0: it has none.
+  [[nodiscard]] Nanos presence_lasts_for(const std::string& owner) const;
   // The time at which the rules look at the keys; nullopt: now.
   void set_rule_time(std::optional<std::int64_t> micros) { m_rule_time = micros; }
 
@@ -68,6 +80,9 @@ class Server {
   std::uint64_t m_version = 0;
   std::uint64_t m_last_version = 0;  // never begins again
   std::optional<std::int64_t> m_rule_time;
+  Sessions m_sessions;
+  std::int64_t m_record_time = 0;  // as LockRecord has it, like the bindings
+  record::Bindings m_bindings;
 };
 
 // "plain_acquire"; empty: the request runs no script.

@@ -58,9 +58,9 @@ class Simulation {
                    {.runner_killed = [this](Client& of) { runner_killed(of); },
                     .force = [this](const Client& of, const VirtualJob& job, Millis grace) { force(of, job, grace); }})
   {
-    if (schedule.on_records) {
+    if (schedule.store != StoreKind::redis) {
       Records::add_engine();
-      m_records.emplace(m_world, m_network, the_server(), schedule.seed, mistake);
+      m_records.emplace(m_world, m_network, the_server(), schedule, mistake);
     }
     m_network.longest_latency = nanos(schedule.latency);
     m_network.before_request = [this](const Words& request) { m_rules.before_request(request); };

@@ -39,13 +39,12 @@ struct Tally {
 
 // Runs one schedule after the other until a rule is broken, or for so many steps.
 std::optional<Found> search(std::uint64_t seed, std::uint64_t steps, Tally& tally,
-                            const std::vector<Replacement>& changed = {}, bool on_records = false,
+                            const std::vector<Replacement>& changed = {}, StoreKind store = StoreKind::redis,
                             RecordMistake mistake = RecordMistake::none)
 {
   const auto directory = test::make_temp_dir("sim");
   for (; tally.steps < steps; ++seed) {
-    Schedule schedule = schedule_of(seed);
-    schedule.on_records = on_records;
+    const Schedule schedule = schedule_of(seed, store);
     const SimulationResult result = simulate(schedule, directory, changed, mistake);
     ++tally.schedules;
     tally.steps += result.steps;
@@ -137,58 +136,73 @@ const std::vector<BrokenScripts> mistakes{
      {{"if found_free then\n    publish_taken()", "if false then"}}},
 };
 
-}  // namespace
-
-TEST_CASE("sim: no schedule of faults breaks a promise")
+// `name`: of the test case.
+Tally check_promises(StoreKind store, const std::string& name)
 {
   Tally tally;
-  const auto found = search(test::seed(), wanted_steps(), tally);
-  MESSAGE(tally.schedules << " schedules, " << tally.steps << " steps, " << tally.jobs << " jobs, " << tally.faults
-                          << " faults");
-  if (found) {
-    tell_shortest(found->schedule);
-    FAIL("seed " << found->schedule.seed << ": " << found->broken << "; repeat: RLOCK_TEST_SEED="
-                 << found->schedule.seed << " RLOCK_TEST_SIM_STEPS=1 rlock_sim -tc='sim: no schedule*'");
-  }
-}
-
-TEST_CASE("sim: no schedule of faults breaks a promise on records")
-{
-  Tally tally;
-  const auto found = search(test::seed(), wanted_steps(), tally, {}, true);
+  const auto found = search(test::seed(), wanted_steps(), tally, {}, store);
   MESSAGE(tally.schedules << " schedules, " << tally.steps << " steps, " << tally.jobs << " jobs, " << tally.faults
                           << " faults, " << tally.conflicts << " conflicts");
   if (found) {
     tell_shortest(found->schedule);
     FAIL("seed " << found->schedule.seed << ": " << found->broken << "; repeat: RLOCK_TEST_SEED="
-                 << found->schedule.seed << " RLOCK_TEST_SIM_STEPS=1 rlock_sim -tc='sim: no schedule*on records'");
+                 << found->schedule.seed << " RLOCK_TEST_SIM_STEPS=1 rlock_sim -tc='" << name << "'");
   }
-  CHECK(tally.conflicts > 0);
+  return tally;
 }
 
-TEST_CASE("sim: the rules notice mistakes of a store of records and of its engine")
-{
-  struct Made {
-    std::uint64_t from;  // the seed to begin with, which saves time
-    std::string what;
-    RecordMistake mistake;
-  };
-  const std::vector<Made> made{
-      {1, "the time of a read is later than its state", RecordMistake::time_after_state},
-      {1, "a commit replaces any version", RecordMistake::no_comparison},
-      {1, "a version comes back", RecordMistake::version_comes_back},
-      {1, "a decision is made on a remembered state", RecordMistake::remembered_decision},
+struct MadeMistake {
+  std::uint64_t from;  // the seed to begin with, which saves time
+  std::string what;
+  RecordMistake mistake;
+};
 
-      {1, "a commit delivers no message", RecordMistake::loses_messages},
-  };
-  for (const Made& each : made) {
+void check_found(const std::vector<MadeMistake>& made, StoreKind store)
+{
+  for (const MadeMistake& each : made) {
     Tally tally;
-    const auto found = search(each.from, longest_search, tally, {}, true, each.mistake);
+    const auto found = search(each.from, longest_search, tally, {}, store, each.mistake);
     CAPTURE(each.what);
     REQUIRE(found);
     CHECK_FALSE(simulate(found->schedule, test::make_temp_dir("sim")).broken);  // without the mistake
     MESSAGE(each.what << ": seed " << found->schedule.seed << ", after " << tally.steps << " steps: " << found->broken);
   }
+}
+
+}  // namespace
+
+TEST_CASE("sim: no schedule of faults breaks a promise")
+{
+  check_promises(StoreKind::redis, "sim: no schedule*promise");
+}
+
+TEST_CASE("sim: no schedule of faults breaks a promise on records")
+{
+  CHECK(check_promises(StoreKind::records, "sim: no schedule*on records").conflicts > 0);
+}
+
+TEST_CASE("sim: no schedule of faults breaks a promise on records with sessions")
+{
+  CHECK(check_promises(StoreKind::sessions, "sim: no schedule*with sessions").conflicts > 0);
+}
+
+TEST_CASE("sim: the rules notice mistakes of a store of records and of its engine")
+{
+  check_found({{1, "the time of a read is later than its state", RecordMistake::time_after_state},
+               {1, "a commit replaces any version", RecordMistake::no_comparison},
+               {1, "a version comes back", RecordMistake::version_comes_back},
+               {1, "a decision is made on a remembered state", RecordMistake::remembered_decision},
+               {1, "a commit delivers no message", RecordMistake::loses_messages}},
+              StoreKind::records);
+}
+
+TEST_CASE("sim: the rules notice mistakes of a store with sessions and of its engine")
+{
+  check_found({{2, "an answer to a keep-alive counts as a renewal", RecordMistake::keep_alive_is_proof},
+               {107, "a renewal is proven by another leader", RecordMistake::any_leader_proves},
+               {12, "presences are asked for before the record", RecordMistake::presences_before_record},
+               {63, "a grant does not need the presence of its owner", RecordMistake::presence_after_grant}},
+              StoreKind::sessions);
 }
 
 TEST_CASE("sim: the rules notice broken scripts")

@@ -473,7 +473,9 @@ std::vector<Result<std::vector<std::string>>> RecordHost::logs(std::span<const L
 Result<std::unique_ptr<MessageSource>> RecordHost::subscribe(std::span<const LockChannel> channels,
                                                              const CallLimits& limit)
 {
-  m_remembered.reset();  // the version changes
+  // The version changes, also for an owner that is in no queue and only looks at the lock: a commit that was decided before would
+  // send it no message, and what it asks after this (is_queued, inspect) writes nothing that could refuse that commit.
+  m_remembered.reset();
   return m_backend->listen(channels, limit);
 }
 

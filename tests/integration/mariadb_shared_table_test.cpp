@@ -81,7 +81,9 @@ TEST_CASE("mariadb shared table: without rlock's columns it is 78, and what acl 
   CHECK_MESSAGE(has(listed.err, "run what rlock acl prints"), listed.err);
   CHECK(column_count(shared.server) == "4\n");
   shared.add_columns();
-  shared.add_columns();
+  if (!MariadbServer::is_mysql()) {  // which has no IF NOT EXISTS for a column; it is the last statement
+    shared.add_columns();
+  }
   CHECK(shared.run(try_lock("k")).code == 0);
   const Finished doctor = shared.run({"doctor"});
   CHECK_MESSAGE(doctor.code == 0, doctor.out);

@@ -302,8 +302,23 @@ class Scanner {
   void mask_value()
   {
     const std::size_t start = m_at;
+    if (is_masked()) {
+      return copy(masked.size());
+    }
     m_at = m_quote != '\0' ? quote_end(m_quote) : word_end();
     m_out.append(m_at > start ? masked : "");
+  }
+
+  // Whether the value is a mask in a quoted script: then the script goes on behind the mask.
+  [[nodiscard]] bool is_masked() const
+  {
+    constexpr std::string_view ends = " \t\r\n'\"";
+    if (m_quote == '\0' || !rest().starts_with(masked)) {
+      return false;
+    }
+    const std::string_view behind = rest().substr(masked.size());
+    const auto end = behind.find_first_not_of(";|&)");
+    return end != npos && ends.find(behind[end]) != npos;
   }
 
   // The offset of the closing quote.
@@ -385,6 +400,21 @@ std::string without_secrets(std::string_view text)
   return shown;
 }
 
+namespace {
+
+// As a word of a shell, quoted only where that is needed. The mask of a secret needs no quotes.
+std::string shown_word(const std::string& word)
+{
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  std::string rest = word;
+  for (auto at = rest.find(masked); at != npos; at = rest.find(masked)) {
+    rest.erase(at, masked.size());
+  }
+  return !word.empty() && rest.find_first_not_of(plain) == npos ? word : shell_quoted(word);
+}
+
+}  // namespace
+
 std::string shown_command(std::span<const std::string> words)
 {
   std::string shown;
@@ -392,9 +422,9 @@ std::string shown_command(std::span<const std::string> words)
     const std::string_view before = i > 0 ? std::string_view(words[i - 1]) : "";
     const bool is_value = is_secret_option(before) && before.find('=') == npos;
     shown += i > 0 ? " " : "";
-    shown += is_value                   ? std::string(masked)
-             : announces_script(before) ? without_secrets(words[i])
-                                        : masked_word(words[i]);
+    shown += shown_word(is_value                   ? std::string(masked)
+                        : announces_script(before) ? without_secrets(words[i])
+                                                   : masked_word(words[i]));
   }
   return shown;
 }

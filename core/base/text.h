@@ -54,8 +54,8 @@ inline constexpr std::string_view masked = "***";
 // The text as one word of a POSIX shell: "'it'\''s'".
 std::string shell_quoted(std::string_view text);
 
-// The words of a command joined by blanks, each secret replaced by `masked`. The word after -c is read as a shell reads
-// it.
+// The words of a command as a shell would read them, each secret replaced by `masked`: joined by blanks, and quoted where
+// that is needed. The word after -c is read as a shell reads it.
 std::string shown_command(std::span<const std::string> words);
 
 // The same for a command line whose word boundaries are lost, and for the text of a script: words end at blanks outside

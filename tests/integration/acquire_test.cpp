@@ -76,7 +76,7 @@ TEST_CASE("acquire: the holder is shown as the script, not as the rlock that has
   keeper_of(server, holder);
   const json who = json::parse(rlock_on(server, {"status", "x", "--json"}).out).at("holders").at(0);
   CHECK(who.at("pid") == holder.pid());
-  CHECK(who.at("command").get<std::string>().starts_with("bash -c rlock acquire"));
+  CHECK(who.at("command").get<std::string>().starts_with("bash -c 'rlock acquire"));
   CHECK(who.at("label") == "nightly");
   CHECK(who.at("auto") == true);
 }

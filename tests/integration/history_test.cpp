@@ -20,7 +20,7 @@ TEST_CASE("history: a free lock shows its last run")
   const auto runs = history_of(server);
   REQUIRE(outcomes(runs) == "failed 3, succeeded 0");
   CHECK(runs[0].at("key") == "k");
-  CHECK(runs[0].at("command") == "sh -c exit 3");
+  CHECK(runs[0].at("command") == "sh -c 'exit 3'");
   CHECK(runs[0].at("label") == "nightly");
   CHECK(runs[0].at("host").is_string());
   CHECK(runs[0].at("user").is_string());
@@ -32,7 +32,7 @@ TEST_CASE("history: a free lock shows its last run")
   const Finished text = rlock_on(server, {"status", "k"});
   CHECK(text.out.starts_with("k: free\n  last run "));
   CHECK(has(text.out, ", failed (exit 3), by "));
-  CHECK(has(text.out, ", running sh -c exit 3 [nightly]\n"));
+  CHECK(has(text.out, ", running sh -c 'exit 3' [nightly]\n"));
   const std::string table = rlock_on(server, {"history", "-k", "k"}).out;
   CHECK(table.starts_with("START "));
   CHECK(has(table, "  failed     3     "));

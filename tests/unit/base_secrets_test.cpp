@@ -29,7 +29,7 @@ TEST_CASE("secrets: the value of a secret option or assignment is masked, whatev
   CHECK(shown({"job", "--password", "S3 cret", "-v"}) == "job --password *** -v");
   CHECK(shown({"env", "PGPASSWORD=S3 cret", "job"}) == "env PGPASSWORD=*** job");
   CHECK(shown({"docker", "run", "--env=DB_TOKEN=a b", "image"}) == "docker run --env=DB_TOKEN=*** image");
-  CHECK(shown({"curl", "https://h/?x=1&api_key=a&b"}) == "curl https://h/?x=1&api_key=***");
+  CHECK(shown({"curl", "https://h/?x=1&api_key=a&b"}) == "curl 'https://h/?x=1&api_key=***'");
   for (const char* name :
        {"passwd", "PASSWD", "Secret", "auth-token", "api-key", "API_KEY", "apikey", "clientSecret"}) {
     CAPTURE(name);
@@ -47,7 +47,7 @@ TEST_CASE("secrets: the value of a secret option or assignment is masked, whatev
 
 TEST_CASE("secrets: what a shell will read is masked, and the rest of it is left")
 {
-  const auto script = [](const std::string& text) { return shown({"sh", "-c", text}).substr(6); };
+  const auto script = [](const std::string& text) { return without_secrets(text); };
   CHECK(script("PGPASSWORD=S3cret psql -h db") == "PGPASSWORD=*** psql -h db");
   CHECK(script("TOKEN='a b' job; echo done") == "TOKEN=*** job; echo done");
   CHECK(script("TOKEN=\"a \\\" b\"c job") == "TOKEN=*** job");
@@ -59,8 +59,27 @@ TEST_CASE("secrets: what a shell will read is masked, and the rest of it is left
   CHECK(script("sh -c \"job --token x\"") == "sh -c \"job --token ***\"");
   CHECK(script("job --token; next") == "job --token; next");
   CHECK(script("make && make install") == "make && make install");
-  CHECK(shown({"bash", "-lc", "TOKEN=x job"}) == "bash -lc TOKEN=*** job");
-  CHECK(shown({"ssh", "h", "mysql --password=S3cret -e x"}) == "ssh h mysql --password=*** -e x");
+  CHECK(shown({"bash", "-lc", "TOKEN=x job"}) == "bash -lc 'TOKEN=*** job'");
+  CHECK(shown({"ssh", "h", "mysql --password=S3cret -e x"}) == "ssh h 'mysql --password=*** -e x'");
+}
+
+TEST_CASE("secrets: a command is quoted so that a shell reads the same words")
+{
+  CHECK(shown({"sh", "-c", "echo \"a  b\" >it's"}) == "sh -c 'echo \"a  b\" >it'\\''s'");
+  CHECK(shown({"./job.sh", "", "a b", "x*", "--day=2026-11-23", "a/b:c@d"}) ==
+        "./job.sh '' 'a b' 'x*' --day=2026-11-23 a/b:c@d");
+}
+
+TEST_CASE("secrets: the words of a quoted script outlast a second masking")
+{
+  for (const char* script :
+       {"TOKEN=x job --all", "TOKEN='a b' job; echo done", "job --token x; next", "job --password x | tee log",
+        "curl -d 'token=a b' http://h", "sh -c \"job --token x\" and more", "(job --token x) && next"}) {
+    const std::string once = shown({"sh", "-c", script});
+    CAPTURE(once);
+    CHECK(without_secrets(once) == once);
+    CHECK(once.find("TOKEN=x") == std::string::npos);
+  }
 }
 
 TEST_CASE("secrets: masking twice changes nothing")

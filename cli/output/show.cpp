@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/output/output.h"
 
+#include "run/report.h"
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -286,7 +287,7 @@ std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
 
 std::string show_outcome(const PastRun& run)
 {
-  return outcome_of(run) + (run.exit_code ? " (exit " + std::to_string(*run.exit_code) + ")" : "");
+  return outcome_of(run) + (run.exit_code ? " (exit " + shown_exit_code(*run.exit_code) + ")" : "");
 }
 
 std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors)
@@ -344,7 +345,7 @@ std::string show_event(const ShownEvent& shown)
                      describe({.owner = event.owner, .count = 1, .info = event.info});
   text += event.from.empty() ? "" : ", from " + holder_text(Owner::of(event.from), event.from_info);
   text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
-  text += event.exit_code ? ", exit " + std::to_string(*event.exit_code) : "";
+  text += event.exit_code ? ", exit " + shown_exit_code(*event.exit_code) : "";
   text += event.times > 1 ? ", " + std::to_string(event.times) + " times" : "";
   text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
   text += event.by.empty() ? "" : relation_of(event) + printable(event.by);

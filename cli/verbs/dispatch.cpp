@@ -7,7 +7,9 @@
 #include "cli/options/config.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
+#include "cli/options/server.h"
 #include "cli/output/output.h"
+#include "run/report.h"
 
 #include <array>
 #include <optional>
@@ -82,7 +84,12 @@ Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable
     return usage("unexpected '" + shown_word(words.operands.front()) + "' (rlock help " + std::string(verb.name) +
                  " shows the usage)");
   }
-  return action({words.operands, environment, signals});
+  Result<RunEnd> end = action({words.operands, environment, signals, given});
+  if (end || end.error().code != ErrorCode::unreachable || words.has("--server")) {
+    return end;
+  }
+  const auto server = resolve_endpoints({}, environment);
+  return with_private_server(end.error(), server ? server->named_by : "");
 }
 
 Result<RunEnd> act_with(const ConfigFile& config, const Verb& verb, const VerbAction& action, const OptionTable& known,

@@ -264,11 +264,10 @@ Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after
     case ETIMEDOUT: return no_answer_in_time(text + "no answer within " + after);
     case ENOENT:
     case ECONNREFUSED:
-      return {ErrorCode::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +
-                                          (endpoint.scheme == Endpoint().scheme
-                                               ? " (is redis-server running? -S names another server, -S local: "
-                                                 "starts a private one)"
-                                               : " (is it running? -S names another server)")};
+      return {ErrorCode::unreachable,
+              text + (error == ENOENT ? "no such socket" : "connection refused") +
+                  (endpoint.scheme == Endpoint().scheme ? " (is redis-server running? -S names another server)"
+                                                        : " (is it running? -S names another server)")};
     case EACCES: return {ErrorCode::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
     default: return {ErrorCode::unreachable, text + os_text(error) + " (-S names another server)"};
   }

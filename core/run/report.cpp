@@ -134,6 +134,13 @@ int exit_code_by(int wait_status)
 bool is_cancelled_by(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
 bool succeeded(const JobEnd& job) { return job.why == Stopped::none && job.wait_status == 0; }
+std::string shown_exit_code(int code)
+{
+  const std::string number = std::to_string(code - 128);
+  const std::string name = signal_name(code - 128);  // the number, where it has no name
+  return std::to_string(code) + (name == number ? "" : " " + name);
+}
+
 
 std::string loss_text(const LeaseEvent& event, const std::string& lock)
 {
@@ -148,6 +155,16 @@ std::string loss_text(const LeaseEvent& event, const std::string& lock)
 }
 
 ExitWith failure(ErrorCode error, Compatibility compatibility)
+Error with_private_server(Error error, std::string_view named_by)
+{
+  constexpr std::string_view other_server = "-S names another server)";
+  const std::size_t end = error.text.rfind(other_server);
+  if (named_by == "default" && end != std::string::npos) {
+    error.text.insert(end + other_server.size() - 1, ", -S local: starts a private one");
+  }
+  return error;
+}
+
 {
   const bool no_command = error == ErrorCode::not_found || error == ErrorCode::not_executable;
   const ExitCode code =
@@ -180,7 +197,8 @@ RunOutcome run_outcome(const JobOutcome& job)
   }
   if (job.job->why == Stopped::max_runtime) {
     return with_code(ExitCode::time_over, Outcome::timed_out, "time_over",
-                     "the job was stopped: its --max-runtime was over");
+                     "the job of " + names_of(job.locks) + " was stopped: its --max-runtime" +
+                         (job.max_runtime ? " of " + show(*job.max_runtime) : "") + " was over");
   }
   return as_job_ended(job.job->wait_status, job);
 }

@@ -32,8 +32,9 @@ struct JobOutcome {
   std::vector<LockOutcome> locks;  // at least one
   bool automatic = true;           // RunRequest::automatic
   Compatibility compatibility = Compatibility::own;
-  bool still_runs = false;     // at the end of a fixed lease, KILL has not ended some processes of the job
-  bool was_cancelled = false;  // a signal from outside asked the job to end (is_cancelled_by)
+  std::optional<Millis> max_runtime = {};  // RunRequest::max_runtime
+  bool still_runs = false;                 // at the end of a fixed lease, KILL has not ended some processes of the job
+  bool was_cancelled = false;              // a signal from outside asked the job to end (is_cancelled_by)
 };
 
 struct RunOutcome {
@@ -54,12 +55,17 @@ int exit_code_by(int wait_status);
 
 // Whether a signal to rlock cancels the run: TERM, INT and HUP.
 bool is_cancelled_by(int signal);
+// For people: "3"; "137 KILL", where the code is 128 and the number of a signal.
+std::string shown_exit_code(int code);
 
 // Whether the job ended by itself with status 0.
 bool succeeded(const JobEnd& job);
 
 // "the lock stock was lost: expired or deleted"
 std::string loss_text(const LeaseEvent& event, const std::string& lock);
+
+// The error; where the caller named no server (ServerSpec::named_by is "default"), with the advice to start a private one.
+Error with_private_server(Error error, std::string_view named_by);
 
 // The exit code when the job did not run.
 ExitWith failure(ErrorCode error, Compatibility compatibility);

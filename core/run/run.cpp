@@ -23,8 +23,9 @@ constexpr Millis least_wait_to_retry{
     2000};                          // the lock of a failed attempt may end a little later than this process wakes
 constexpr Millis retry_pause{300};  // before the next attempt to acquire all locks, at most
 
-RunReport fail(const RunRequest& request, const RunContext& context, const Error& error)
+RunReport fail(const RunRequest& request, const RunContext& context, const Error& found)
 {
+  const Error error = with_private_server(found, request.server.named_by);
   const ExitWith end = failure(error.code, request.compatibility);
   context.log.error(error.text, {.event = "failed", .exit_code = end.code});
   const bool is_unreachable = exit_code_of(error.code) == ExitCode::unavailable;

@@ -115,6 +115,7 @@ class Supervision {
                         .locks = lock_outcomes(m_lock_set.sessions, findings),
                         .automatic = m_request.automatic,
                         .compatibility = m_request.compatibility,
+                        .max_runtime = m_request.max_runtime,
                         .still_runs = m_still_runs,
                         .was_cancelled = m_was_cancelled});
   }

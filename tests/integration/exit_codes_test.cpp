@@ -99,7 +99,7 @@ TEST_CASE("exit codes: 75 or the one asked for when it is busy")
   CHECK(as_int(server.command({"HLEN", "k"})) == 1);
 }
 
-TEST_CASE("exit codes: 69 when there is no server, with a line that mentions local:")
+TEST_CASE("exit codes: 69 when there is no server, with a line that tells how to name another")
 {
   const std::filesystem::path nowhere = make_temp_dir("nowhere") / "redis.sock";
   for (const std::string& url : {std::string("redis://127.0.0.1:1"), "unix://" + nowhere.string()}) {
@@ -108,7 +108,8 @@ TEST_CASE("exit codes: 69 when there is no server, with a line that mentions loc
     CHECK(end.code == 69);
     CHECK(end.out == "");
     CHECK(one_line(end.err));
-    CHECK(has(end.err, "local:"));
+    CHECK(has(end.err, "-S names another server"));
+    CHECK_FALSE(has(end.err, "local:"));  // not for a caller that has named a server
     CHECK(has(end.err, url));
   }
 }

@@ -121,7 +121,7 @@ TEST_CASE("notify: stopped, forced and lost")
 {
   const NotifyFixture fixture;
   CHECK(run_rlock(fixture.run({"--max-runtime", "50ms"}, {"sleep", "60"})).code == 124);
-  CHECK(fixture.told() == "k timed_out 124 [the job was stopped: its --max-runtime was over]\n");
+  CHECK(fixture.told() == "k timed_out 124 [the job of k was stopped: its --max-runtime of 50ms was over]\n");
   std::filesystem::remove(fixture.file);
 
   Process forced = start_rlock(fixture.run({}, {"sleep", "60"}));

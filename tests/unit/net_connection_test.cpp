@@ -245,7 +245,7 @@ TEST_CASE("connection: no server there, and what to do about it")
   CHECK(connection.error().text ==
         "cannot reach unix:///tmp/rlock-wire-no-such-directory/s: no such socket (is redis-server "
         "running? "
-        "-S names another server, -S local: starts a private one)");
+        "-S names another server)");
 }
 
 TEST_CASE("connection: local: is not a place to connect to")

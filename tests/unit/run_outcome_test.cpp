@@ -157,3 +157,22 @@ TEST_CASE("outcome: a job that did not succeed after a signal from outside was c
   CHECK(is_cancelled_by(SIGHUP));
   CHECK_FALSE(is_cancelled_by(SIGUSR1));
 }
+
+TEST_CASE("outcome: --max-runtime is named with its length and the lock")
+{
+  JobOutcome outcome = after(job(SIGTERM, Stopped::max_runtime));
+  outcome.max_runtime = 90min;
+  CHECK(run_outcome(outcome).line == "the job of stock was stopped: its --max-runtime of 1h30m was over");
+}
+
+TEST_CASE("outcome: only a caller that named no server is told how to start a private one")
+{
+  const Error away{ErrorCode::unreachable,
+                   "cannot reach redis://127.0.0.1:6379: connection refused (is redis-server running? -S names another "
+                   "server)"};
+  CHECK(with_private_server(away, "RLOCK_SERVER").text == away.text);
+  CHECK(with_private_server(away, "default").text ==
+        "cannot reach redis://127.0.0.1:6379: connection refused (is redis-server running? -S names another server, -S "
+        "local: starts a private one)");
+  CHECK(with_private_server({ErrorCode::unreachable, "no answer"}, "default").text == "no answer");
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard output, for the verbs that print.
 // Colors of text for people: SGR sequences of ECMA-48, which every terminal that has colors understands.
-// Text in columns. Every character counts as one column wide, also East Asian characters.
+// Text in columns, as a terminal shows it: East Asian characters and emoji take two columns, combining marks none.
 #pragma once
 
 #include "base/result.h"
@@ -34,7 +34,8 @@ class Colors {
   bool m_on;
 };
 
-// The number of characters, not bytes.
+// The number of columns, by wcwidth(3) of the C library, character by character as most terminals count. Where the system has no
+// locale C.UTF-8, each character counts as one column.
 std::size_t width(std::string_view text);
 
 // Exactly `columns` wide: filled with blanks, or cut, with … as the last character.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/output.h"
 
+#include "base/shown_time.h"
 #include "lock/lock_kind.h"
 
 #include <unistd.h>
@@ -55,6 +56,19 @@ void add_output_format_options(OptionTable& options, RawOutputFormat& raw)
   options.add(output_format_rows, raw);
   options.add(former_row, raw, "");
 }
+
+namespace {
+
+constexpr OptionRow<ShownZone> utc_row{
+    {.names = "--utc", .help = "times in UTC; else they are local, with the offset of the zone"},
+    [](const Given&, ShownZone& zone) {
+      zone = ShownZone::utc;
+      return Result(Done{});
+    }};
+
+}  // namespace
+
+void add_utc_option(OptionTable& options) { options.add(utc_row, shown_zone()); }
 
 Colors resolve_colors(ColorWhen when, const Environment& environment)
 {

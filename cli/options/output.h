@@ -31,6 +31,9 @@ inline constexpr OptionRow<SortBy> sort_row{
      .help = "first the oldest, the next to expire, by name, or the longest queue (key)"},
     choose<SortBy::age, SortBy::ttl, SortBy::key, SortBy::waiting>};
 
+// --utc, for verbs that print times for people; sets shown_zone().
+void add_utc_option(OptionTable& options);
+
 enum class ColorWhen { automatic, always, never };
 inline constexpr OptionRow<ColorWhen> color_row{
     {.names = "--color",

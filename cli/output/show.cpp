@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/shown_time.h"
 #include "base/text.h"
 #include "cli/output/output.h"
 
@@ -88,7 +89,7 @@ std::string show_holder(const Holder& holder, bool proven, std::int64_t now_ms)
          line("token", printable(holder.owner.text()));
 }
 
-// "bob@web2 (pid 72), since 2026-11-21 12:00:00 UTC (8s ago), running ./job.sh [nightly]"
+// "bob@web2 (pid 72), since 2026-11-21 13:00:00 +01:00 (8s ago), running ./job.sh [nightly]"
 std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
 {
   const HolderInfo info = waiter.info.value_or(HolderInfo{});
@@ -129,7 +130,7 @@ std::string show_once(const LockState& state)
     return "";
   }
   const OnceSuccess& once = *state.once;
-  return line("once", "succeeded " + readable_utc(once.at_ms).value_or("") + " (" + show_roughly(once.ago) +
+  return line("once", "succeeded " + shown_time(once.at_ms).value_or("") + " (" + show_roughly(once.ago) +
                           " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
 }
 
@@ -146,7 +147,7 @@ std::string outcome_of(const PastRun& run)
          (run.times > 1 ? " " + std::to_string(run.times) + " times" : "");
 }
 
-// "2026-11-23 03:15:00 UTC (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
+// "2026-11-23 03:15:00 +01:00 (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
 std::string show_run_line(const PastRun& run, std::int64_t now_ms)
 {
   const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
@@ -275,7 +276,7 @@ std::string show_hold(const LockState& state, const Colors& colors)
 
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
 {
-  std::string moment = readable_utc(since_ms).value_or("");
+  std::string moment = shown_time(since_ms).value_or("");
   if (moment.empty()) {
     return "";
   }
@@ -314,8 +315,8 @@ std::string show_history(const std::vector<PastRun>& runs, const Colors& colors)
   for (const PastRun& run : runs) {
     const std::string job = run.info ? printable(run.info->command) : "";
     const std::string label = run.info && !run.info->label.empty() ? " [" + printable(run.info->label) + "]" : "";
-    rows.push_back({readable_utc(run.start_ms).value_or("-"), run.duration ? show_roughly(*run.duration) : "-",
-                    outcome_of(run), run.exit_code ? std::to_string(*run.exit_code) : "-",
+    rows.push_back({shown_time(run.start_ms).value_or("-"), run.duration ? show_roughly(*run.duration) : "-",
+                    outcome_of(run), run.exit_code ? shown_exit_code(*run.exit_code) : "-",
                     holder_text(run.owner, run.info), run.fence > 0 ? std::to_string(run.fence) : "-",
                     (job.empty() && label.empty() ? "-" : job + label) + show_forced_by(run)});
   }
@@ -340,7 +341,7 @@ std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms,
 std::string show_event(const ShownEvent& shown)
 {
   const LockEvent& event = shown.event;
-  std::string text = iso_utc(event.time_ms).value_or("-") + "  " + printable(shown.name.text()) + "  " +
+  std::string text = shown_time(event.time_ms).value_or("-") + "  " + printable(shown.name.text()) + "  " +
                      std::string(name_of(event.what)) + "  " +
                      describe({.owner = event.owner, .count = 1, .info = event.info});
   text += event.from.empty() ? "" : ", from " + holder_text(Owner::of(event.from), event.from_info);

@@ -26,7 +26,7 @@ bool comes_before(const LockState& one, const LockState& other, SortBy sort, std
 // Equal ones by key.
 void sort_locks(std::vector<LockState>& states, SortBy sort, std::int64_t wall_ms);
 
-// "2026-11-21 12:00:00 UTC (5m 3s ago)"; no age when the clock of the holder's host is ahead.
+// "2026-11-21 13:00:00 +01:00 (5m 3s ago)"; no age when the clock of the holder's host is ahead.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 
 // A paragraph: "stock: held" with its holders, or "stock: free"; and the first ten waiters.

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/shown_time.h"
 #include "base/text.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
@@ -218,10 +219,10 @@ std::string heading(const Picture& picture, std::size_t columns)
     held += state.held() ? 1 : 0;
     waiting += state.waiting.size();
   }
-  const std::string moment = iso_utc(picture.wall_ms).value_or("");
+  const std::string moment = shown_time(picture.wall_ms).value_or("");
   const std::string left = "rlock watch  " + printable(picture.server);
   const std::string right = std::to_string(held) + " held, " + std::to_string(waiting) + " waiting  " +
-                            (moment.size() > 19 ? moment.substr(11, 8) + " UTC" : "");
+                            (moment.size() > 11 ? moment.substr(11) : "");  // without the date
   const std::size_t room = columns > width(right) + 1 ? columns - width(right) - 1 : 0;
   return attributes.paint(Style::bold, clipped(fitted(left, room) + " " + right, columns));
 }

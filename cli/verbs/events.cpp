@@ -243,6 +243,7 @@ void add_events_options(OptionTable& options, RawEvents& raw)
   add_prefix_option(options, raw.keys);
   options.add(follow_row, raw);
   options.add(json_lines_row, raw.json);
+  add_utc_option(options);
   add_single_server_options(options, raw.server);
 }
 
@@ -311,6 +312,7 @@ void add_history_options(OptionTable& options, RawHistory& raw)
   add_key_options(options, raw.lock.keys);
   options.add(json_lines_row, raw.json);
   options.add(color_row, raw.color);
+  add_utc_option(options);
   add_server_options(options, raw.lock.server);
 }
 

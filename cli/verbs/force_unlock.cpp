@@ -4,6 +4,7 @@
 #include "base/defaults.h"
 #include "base/duration.h"
 #include "base/log.h"
+#include "cli/options/output.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
@@ -266,6 +267,7 @@ void add_force_options(OptionTable& options, RawForce& raw)
 {
   add_key_options(options, raw.keys);
   options.add(rows, raw);
+  add_utc_option(options);
   add_server_options(options, raw.server);
 }
 

@@ -130,6 +130,7 @@ void add_list_options(OptionTable& options, RawList& raw)
   options.add(sort_row, raw.sort);
   add_output_format_options(options, raw.output_format);
   options.add(color_row, raw.color);
+  add_utc_option(options);
   add_server_options(options, raw.server);
 }
 
@@ -267,6 +268,7 @@ void add_status_options(OptionTable& options, RawStatus& raw)
   add_key_options(options, raw.keys);
   add_output_format_options(options, raw.output_format);
   options.add(color_row, raw.color);
+  add_utc_option(options);
   add_server_options(options, raw.server);
 }
 

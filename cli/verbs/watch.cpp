@@ -505,3 +505,4 @@ const Verb watch_verb{
 };
 
 }  // namespace rlock::cli
+  add_utc_option(options);

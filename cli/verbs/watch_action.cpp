@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/shown_time.h"
 #include "base/text.h"
 #include "cli/output/output.h"
 #include "cli/verbs/force_unlock.h"
@@ -65,7 +66,7 @@ Result<RunEnd> freeze(const LockState& about, const std::string& user, const Raw
   SystemRng rng;
   const Log log(Verbosity::quiet);
   return acquire(request, {clock, rng, call.signals, log}, [&](const HeldLock&, const Granted&) {
-    print(key + " is frozen until " + readable_utc(wall_clock_ms() + freeze_time.count()).value_or("") +
+    print(key + " is frozen until " + shown_time(wall_clock_ms() + freeze_time.count()).value_or("") +
           "; z thaws it\n");
     return finish_output();
   });

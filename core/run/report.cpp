@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/result.h"
+#include "base/shown_time.h"
 #include "base/text.h"
 #include "lock/lease_budget.h"
 #include "lock/wait_until_free.h"
@@ -133,7 +134,6 @@ int exit_code_by(int wait_status)
 
 bool is_cancelled_by(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
-bool succeeded(const JobEnd& job) { return job.why == Stopped::none && job.wait_status == 0; }
 std::string shown_exit_code(int code)
 {
   const std::string number = std::to_string(code - 128);
@@ -141,6 +141,7 @@ std::string shown_exit_code(int code)
   return std::to_string(code) + (name == number ? "" : " " + name);
 }
 
+bool succeeded(const JobEnd& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
 std::string loss_text(const LeaseEvent& event, const std::string& lock)
 {
@@ -154,7 +155,6 @@ std::string loss_text(const LeaseEvent& event, const std::string& lock)
   return "the lock " + lock + " was lost: " + (why.empty() ? "it could not be renewed in time" : why);
 }
 
-ExitWith failure(ErrorCode error, Compatibility compatibility)
 Error with_private_server(Error error, std::string_view named_by)
 {
   constexpr std::string_view other_server = "-S names another server)";
@@ -165,6 +165,7 @@ Error with_private_server(Error error, std::string_view named_by)
   return error;
 }
 
+ExitWith failure(ErrorCode error, Compatibility compatibility)
 {
   const bool no_command = error == ErrorCode::not_found || error == ErrorCode::not_executable;
   const ExitCode code =
@@ -234,10 +235,10 @@ RunReport logged(const RunContext& context, RunReport report, const LogFields& f
   return report;
 }
 
-// "; noticed at 2026-11-21 12:00:00 UTC"
+// "; noticed at 2026-11-21 13:00:00 +01:00"
 std::string noticed_at(std::int64_t lost_at_ms)
 {
-  const auto timestamp = readable_utc(lost_at_ms == 0 ? wall_clock_ms() : lost_at_ms);
+  const auto timestamp = shown_time(lost_at_ms == 0 ? wall_clock_ms() : lost_at_ms);
   return timestamp ? "; noticed at " + *timestamp : "";
 }
 

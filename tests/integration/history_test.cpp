@@ -5,8 +5,31 @@
 #include "support/integration.h"
 #include "support/queue_fixture.h"
 
+#include <regex>
+
 using namespace rlock::test;
 using nlohmann::json;
+
+TEST_CASE("history: times are local with their distance from UTC, with --utc in UTC, and in JSON always")
+{
+  const RedisServer server;
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  ProcessOptions ahead;
+  ahead.env["TZ"] = "XYZ-1:30";
+  const std::regex local("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} \\+01:30");
+  const std::regex utc("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} UTC");
+  const std::regex of_json("T[0-9:]{8}\\.[0-9]{3}Z\"");
+  for (const std::vector<std::string>& verb : {std::vector<std::string>{"history", "k"}, {"events"}, {"status", "k"}}) {
+    CAPTURE(verb.front());
+    std::vector<std::string> words = verb;
+    words.insert(words.end(), {"-S", server.url()});
+    CHECK(std::regex_search(run_rlock(words, ahead).out, local));
+    words.emplace_back("--utc");
+    CHECK(std::regex_search(run_rlock(words, ahead).out, utc));
+    words.back() = "--json";
+    CHECK(std::regex_search(run_rlock(words, ahead).out, of_json));
+  }
+}
 
 TEST_SUITE_BEGIN("topology-quick");
 

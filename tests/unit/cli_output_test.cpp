@@ -3,6 +3,7 @@
 #include "cli/output/json.h"
 #include "cli/output/show.h"
 #include "cli/verbs/force_unlock.h"
+#include "support/shown_zone.h"
 
 #include <doctest/doctest.h>
 
@@ -53,9 +54,67 @@ TEST_CASE("time: in UTC, to the millisecond, and nothing for what is no time")
   CHECK_FALSE(iso_utc(253'402'300'800'000));
   CHECK_FALSE(iso_utc(0));
   CHECK_FALSE(iso_utc(-1));
+  const test::InUtc in_utc;
   CHECK(since_and_age(noon, noon + 303'000) == "2026-11-21 12:00:00 UTC (5m 3s ago)");
   CHECK(since_and_age(noon, noon - 1) == "2026-11-21 12:00:00 UTC");
   CHECK(since_and_age(0, noon).empty());
+}
+
+TEST_CASE("time: for people it is that of their zone, with the distance from UTC")
+{
+  {
+    const test::InZone ahead("XYZ-1:30");
+    CHECK(shown_time(noon) == "2026-11-21 13:30:00 +01:30");
+    CHECK_FALSE(shown_time(0));
+    const test::InUtc in_utc;
+    CHECK(shown_time(noon) == "2026-11-21 12:00:00 UTC");
+  }
+  const test::InZone behind("XYZ9");
+  CHECK(shown_time(noon) == "2026-11-21 03:00:00 -09:00");
+  const test::InZone greenwich("UTC0");
+  CHECK(shown_time(noon) == "2026-11-21 12:00:00 +00:00");
+}
+
+TEST_CASE("time: every verb that shows times has one way to write them")
+{
+  const test::InZone ahead("XYZ-1:30");
+  const std::string moment = "2026-11-21 13:30:00 +01:30";
+  const auto has_moment = [&](const std::string& text) { return text.find(moment) != std::string::npos; };
+  const PastRun run{.owner = Owner::of("o:1"), .start_ms = noon, .duration = Millis{5}};
+  LockState state = held();
+  CHECK(has_moment(show_status(state, noon)));
+  CHECK(has_moment(show_history({run})));
+  CHECK(has_moment(
+      show_event({name("stock"), {.what = LockEvent::What::acquired, .time_ms = noon, .owner = Owner::of("o:1")}})));
+  state.once = OnceSuccess{.at_ms = noon, .remembered_for = Millis{5000}, .ago = Millis{1000}};
+  CHECK(show_status(state, noon).find("succeeded " + moment) != std::string::npos);
+  CHECK(status_json(state).find("\"2026-11-21T12:00:00.123Z\"") != std::string::npos);
+}
+
+TEST_CASE("an exit code names the signal that it tells of")
+{
+  const auto outcome = [](int code) {
+    return show_outcome({.owner = Owner::of("o:1"), .exit_code = code, .outcome = Outcome::failed});
+  };
+  CHECK(outcome(3) == "failed (exit 3)");
+  CHECK(outcome(128) == "failed (exit 128)");
+  CHECK(outcome(137) == "failed (exit 137 KILL)");
+  CHECK(outcome(143) == "failed (exit 143 TERM)");
+  CHECK(outcome(255) == "failed (exit 255)");
+}
+
+TEST_CASE("text takes the columns that a terminal gives it")
+{
+  CHECK(width("abc") == 3);
+  CHECK(width("é") == 1);
+  CHECK(width("e\xcc\x81") == 1);  // with a combining accent
+  CHECK(width("日本") == 4);
+  CHECK(width("🚀 x") == 4);
+  CHECK(fitted("日本", 6) == "日本  ");
+  CHECK(clipped("日本語", 5) == "日本…");
+  CHECK(clipped("日本語", 4) == "日…");  // the other column stays empty
+  CHECK(fitted("日本語", 4) == "日… ");
+  CHECK(clipped("e\xcc\x81x", 2) == "e\xcc\x81x");
 }
 
 TEST_CASE("json: the names that scripts rely on")
@@ -152,6 +211,7 @@ TEST_CASE("force-unlock: how it ended for a key that may hold the data of anothe
 
 TEST_CASE("status: in words")
 {
+  const test::InUtc in_utc;
   CHECK(show_status(held(), noon + 303'000) ==
         "stock: held\n"
         "  holder   alice@web1 (pid 71)\n"
@@ -202,6 +262,7 @@ TEST_CASE("status: it advises an age that the present holder has, and a new one 
 
 TEST_CASE("status: the queue in words, ten at most")
 {
+  const test::InUtc in_utc;
   LockState state = vacant();
   state.waiting = {bob(""), nameless()};
   CHECK(show_status(state, noon + 9000) ==

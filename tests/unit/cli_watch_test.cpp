@@ -2,6 +2,7 @@
 #include "cli/output/output.h"
 #include "cli/output/watch.h"
 #include "cli/verbs/watch_action.h"
+#include "support/shown_zone.h"
 #include "support/test.h"
 
 #include <regex>
@@ -83,6 +84,7 @@ TEST_CASE("watch: the ttl of another client may be zero for a moment")
 
 TEST_CASE("watch: shows each holder, and the time left")
 {
+  const InUtc in_utc;
   View view;
   const auto lines = drawn(three, view, {.rows = 24, .columns = 80});
   CHECK(has(bare(lines.front()), "3 held, 8 waiting"));

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of the wall clock as people read them: by the clock on their wall, with its distance from UTC, or in UTC.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rlock {
+
+enum class ShownZone { local, utc };
+
+// The zone of this process; the default is local: that of TZ, or else of /etc/localtime. Change it while there is one thread.
+ShownZone& shown_zone();
+
+// "2026-11-21 13:00:00 +01:00", or "2026-11-21 12:00:00 UTC". nullopt: as readable_utc.
+std::optional<std::string> shown_time(std::int64_t wall_ms);
+
+}  // namespace rlock

@@ -3,6 +3,7 @@
 
 #include "base/duration.h"
 #include "cli/verbs/dispatch.h"
+#include "doctor/eviction.h"
 
 #include <array>
 
@@ -121,7 +122,8 @@ constexpr std::array verbosity_rows{
                         .help = "print only why rlock ends with an exit code of its own",
                         .excludes = {"--verbose"}},
                        set<&RawTake::quiet>},
-    OptionRow<RawTake>{{.names = "-v,--verbose", .help = "print each step"}, set<&RawTake::verbose>},
+    OptionRow<RawTake>{{.names = "-v,--verbose", .help = "print each step, and whether the server may evict locks"},
+                       set<&RawTake::verbose>},
 };
 
 Result<Done> resolve_shards_of(const RawTake& take, RunRequest& request)
@@ -220,6 +222,11 @@ Result<RunEnd> run_request(const RawRun& raw, const Call& call, const Result<Run
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbosity());
+  if (raw.take.verbose) {
+    if (const auto warning = eviction_warning(request->server, clock)) {
+      log.detail(*warning, {.event = "server"});
+    }
+  }
   return run(*request, {clock, rng, call.signals, log});
 }
 

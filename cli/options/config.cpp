@@ -299,9 +299,12 @@ class SettingsReader {
   {
     const std::string where = m_file.path + ":" + std::to_string(entry.line);
     const std::string option = "--" + entry.key;
+    if (entry.table == servers_table) {
+      return take_server(entry, where);
+    }
     if (!entry.table.empty() && std::ranges::find(m_verbs, entry.table, &Verb::name) == m_verbs.end()) {
       return wrong(m_file.path + ":" + std::to_string(entry.table_line),
-                   "[" + shown_name(entry.table) + "] is no verb (try [run], or no table at all)");
+                   "[" + shown_name(entry.table) + "] is no verb (try [run], [servers], or no table at all)");
     }
     if (!is_about(entry, m_known)) {
       return Done{};
@@ -320,6 +323,23 @@ class SettingsReader {
                .option = option, .values = is_flag ? std::vector<std::string>{} : entry.value.texts, .where = where}});
     }
     return fits;
+  }
+
+  // A name for -S @NAME.
+  Result<Done> take_server(const TomlEntry& entry, const std::string& where)
+  {
+    if (shown_name(entry.key) != entry.key) {
+      return wrong(where, "the name of a server has letters, digits, - and _ (try prod = \"redis://host\")");
+    }
+    if (entry.value.kind == TomlValue::Kind::boolean || entry.value.texts.empty()) {
+      return wrong(where, entry.key + " takes a URL, or several in brackets");
+    }
+    const Result<Done> is_secret = check_secret(entry, where);
+    if (is_secret) {
+      m_found.push_back(
+          {.rank = 1, .setting = {.option = "@" + entry.key, .values = entry.value.texts, .where = where}});
+    }
+    return is_secret;
   }
 
   // For an option that this verb does not have: an error, unless it stands above all tables and another verb has it.
@@ -346,11 +366,15 @@ class SettingsReader {
     if (entry.value.kind == TomlValue::Kind::array && !option.repeats) {
       return wrong(where, entry.key + " takes one value, not several");
     }
-    if (entry.key == "server" && m_file.is_public && std::ranges::any_of(entry.value.texts, may_have_password)) {
-      return wrong(
-          where, "every user may read this password (try chmod o-r " + m_file.path + ", or password-file = \"FILE\")");
-    }
-    return Done{};
+    return entry.key == "server" ? check_secret(entry, where) : Result(Done{});
+  }
+
+  [[nodiscard]] Result<Done> check_secret(const TomlEntry& entry, const std::string& where) const
+  {
+    return m_file.is_public && std::ranges::any_of(entry.value.texts, may_have_password)
+               ? wrong(where, "every user may read this password (try chmod o-r " + m_file.path +
+                                  ", or password-file = \"FILE\")")
+               : Result(Done{});
   }
 
   const ConfigFile& m_file;
@@ -376,6 +400,9 @@ std::vector<Given> settings_beside(std::span<const Given> words, const std::vect
   std::vector<Given> beside;
   for (const Setting& setting : settings) {
     const Option* const option = known.find(setting.option);
+    if (option == nullptr) {
+      continue;  // a server of [servers]
+    }
     const std::vector<std::string> values = setting.values.empty() ? std::vector<std::string>{""} : setting.values;
     const auto settles = [&](const Given& other) {
       return other.option == option || are_exclusive(other, {.option = option, .value = values.front()});

@@ -43,6 +43,8 @@ struct TomlEntry {
   std::size_t table_line = 0;  // of [table]
 };
 
+inline constexpr std::string_view servers_table = "servers";  // its entries name servers, for -S @NAME
+
 // The name of a setting or table as errors quote it; "..." for a name that no option or verb can have, because it may be a URL with
 // a password.
 std::string shown_name(std::string_view name);
@@ -50,8 +52,8 @@ std::string shown_name(std::string_view name);
 // In the order of the file. ErrorCode::config, "LINE: what is wrong". The text quotes no value, which may be a secret.
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
-// The settings for the verb whose options are `known`: those of the table [VERB] before those above all
-// tables.
+// The settings for the verb whose options are `known`: those of the table [VERB] before those above all tables. Each entry of
+// [servers] is a setting "@NAME".
 // ErrorCode::config, "FILE:LINE: why": the file is no valid TOML, names an option that none of `verbs` has, or has a password that
 // every user may read.
 Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known, Verbs verbs);

@@ -19,12 +19,13 @@ namespace {
 
 // Where URLs come from, and the kind of error that a bad one is.
 struct Source {
-  std::string name;
-  ErrorCode code;
-  std::string_view setting = {};  // of the file
+  Origin origin;
+  std::string setting = {};  // of the file
   [[nodiscard]] Error error(const std::string& text) const
   {
-    return {code, name + (setting.empty() ? ": " : ": " + std::string(setting) + ": ") + text};
+    constexpr std::array codes{ErrorCode::usage, ErrorCode::config, ErrorCode::config, ErrorCode::internal};
+    return {codes[static_cast<std::size_t>(origin.kind)],
+            origin.name + (setting.empty() ? ": " : ": " + setting + ": ") + text};
   }
 };
 
@@ -54,9 +55,26 @@ Result<Done> check_quorum(const std::vector<Endpoint>& endpoints, const Source& 
   return Done{};
 }
 
-Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& urls, const Source& source)
+bool is_name_of_server(std::string_view word) { return word.starts_with('@'); }
+
+Error unknown_name(const std::string& word, const Source& source, const Environment& environment)
 {
-  std::vector<Endpoint> endpoints;
+  std::vector<std::string> names;
+  for (const Setting& setting : environment.settings()) {
+    if (is_name_of_server(setting.option)) {
+      names.push_back(setting.option);
+    }
+  }
+  const std::string otherwise =
+      names.empty() ? " (write [servers] and " + shown_word(word.substr(1)) + " = \"redis://host\" in rlock.toml)"
+                    : " (rlock config lists them)";
+  return {
+      ErrorCode::config,
+      source.error("the config file names no server " + shown_word(word) + did_you_mean(word, names, otherwise)).text};
+}
+
+Result<Done> parse_urls(const std::vector<std::string>& urls, const Source& source, std::vector<Endpoint>& endpoints)
+{
   for (const std::string& url : urls) {
     auto endpoint = parse_server(url);
     if (!endpoint) {
@@ -64,9 +82,32 @@ Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& urls, const 
     }
     endpoints.push_back(*std::move(endpoint));
   }
-  const auto checked = check_quorum(endpoints, source);
-  return checked ? Result(NamedEndpoints{.endpoints = std::move(endpoints), .named_by = source.name})
-                 : Result<NamedEndpoints>(checked.error());
+  return Done{};
+}
+
+// `words`: URLs and @NAMEs.
+Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& words, const Source& source,
+                                    const Environment& environment)
+{
+  NamedEndpoints named{
+      .endpoints = {}, .origin = source.origin, .url_origin = source.origin, .named_by = source.origin.name};
+  for (const std::string& word : words) {
+    Result<Done> parsed = Done{};
+    if (!is_name_of_server(word)) {
+      parsed = parse_urls({word}, source, named.endpoints);
+    } else if (const Setting* const known = environment.setting(word)) {
+      named.url_origin = {Origin::Kind::file, known->where};
+      parsed = parse_urls(known->values, {named.url_origin, word}, named.endpoints);
+      named.named_by += " " + word + ", " + known->where;
+    } else {
+      parsed = unknown_name(word, source, environment);
+    }
+    if (!parsed) {
+      return parsed.error();
+    }
+  }
+  const auto checked = check_quorum(named.endpoints, source);
+  return checked ? Result(std::move(named)) : Result<NamedEndpoints>(checked.error());
 }
 
 // A blank in a user or password ends the URL before it.
@@ -76,13 +117,14 @@ bool has_cut_credentials(const std::vector<std::string>& urls)
                      [&](const std::string& url) { return &url != &urls.front() && url.find('@') < url.find("://"); });
 }
 
-Result<NamedEndpoints> endpoints_in(const std::vector<std::string>& urls, const char* variable)
+Result<NamedEndpoints> endpoints_in(const std::vector<std::string>& urls, const char* variable,
+                                    const Environment& environment)
 {
-  const Source source{variable, ErrorCode::config};
+  const Source source{{Origin::Kind::variable, variable}};
   if (has_cut_credentials(urls)) {
     return source.error("a blank separates servers (write a blank in a user or password as %20)");
   }
-  return endpoints_of(urls, source);
+  return endpoints_of(urls, source, environment);
 }
 
 }  // namespace
@@ -103,18 +145,18 @@ std::vector<std::string> urls_in(std::string_view text)
 Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment)
 {
   if (!urls.empty()) {
-    return endpoints_of(urls, {"--server", ErrorCode::usage});
+    return endpoints_of(urls, {{Origin::Kind::option, "--server"}}, environment);
   }
   if (const auto own = urls_in(environment.value("RLOCK_SERVER")); !own.empty()) {
-    return endpoints_in(own, "RLOCK_SERVER");
+    return endpoints_in(own, "RLOCK_SERVER", environment);
   }
   if (const Setting* configured = environment.setting("--server")) {
-    return endpoints_of(configured->values, {configured->where, ErrorCode::config, "server"});
+    return endpoints_of(configured->values, {{Origin::Kind::file, configured->where}, "server"}, environment);
   }
   if (const auto of_application = urls_in(environment.value("REDIS_URL")); !of_application.empty()) {
-    return endpoints_in(of_application, "REDIS_URL");
+    return endpoints_in(of_application, "REDIS_URL", environment);
   }
-  return endpoints_of({std::string(default_url)}, {"default", ErrorCode::internal});
+  return endpoints_of({std::string(default_url)}, {{Origin::Kind::fallback, "default"}}, environment);
 }
 
 namespace {
@@ -123,6 +165,7 @@ namespace {
 struct PasswordFile {
   std::string path;
   std::string_view named_by;
+  Origin origin;
 };
 
 // The password that the own tools of such a server read; empty: none. It is meant for no other kind of server.
@@ -137,17 +180,19 @@ std::optional<PasswordFile> password_file_of(const RawServer& raw, const Environ
                                              const Endpoint& endpoint)
 {
   if (raw.password_file) {
-    return PasswordFile{*raw.password_file, "--password-file"};
+    return PasswordFile{*raw.password_file, "--password-file", {Origin::Kind::option, "--password-file"}};
   }
   if (!environment.value(password_variable).empty()) {
     return std::nullopt;
   }
   if (const auto inherited = environment.value(password_file_variable); !inherited.empty()) {
-    return PasswordFile{std::string(inherited), password_file_variable};
+    const std::string variable(password_file_variable);
+    return PasswordFile{std::string(inherited), password_file_variable, {Origin::Kind::variable, variable}};
   }
   const Setting* configured = environment.setting("--password-file");
   return configured != nullptr && password_of_tools(environment, endpoint).empty()
-             ? std::optional(PasswordFile{configured->values.front(), "--password-file"})
+             ? std::optional(
+                   PasswordFile{configured->values.front(), "--password-file", {Origin::Kind::file, configured->where}})
              : std::nullopt;
 }
 
@@ -171,31 +216,49 @@ std::string path_for_job(const std::string& path)
   return path.starts_with("/dev/") || path.starts_with("/proc/") ? "" : path;
 }
 
-// The URLs for which the environment or the config file may know passwords. RLOCK_SERVER of a job or a script has none.
-std::vector<std::string> known_urls(const Environment& environment)
+// A URL for which the environment or the config file may know a password. RLOCK_SERVER of a job or a script has none.
+struct KnownUrl {
+  std::string url;
+  Origin origin;
+};
+std::vector<KnownUrl> known_urls(const Environment& environment)
 {
-  std::vector<std::string> urls = urls_in(environment.value("REDIS_URL"));
-  if (const Setting* configured = environment.setting("--server")) {
-    urls.insert(urls.end(), configured->values.begin(), configured->values.end());
+  std::vector<KnownUrl> known;
+  for (std::string& url : urls_in(environment.value("REDIS_URL"))) {
+    known.push_back({std::move(url), {Origin::Kind::variable, "REDIS_URL"}});
   }
-  return urls;
+  for (const Setting& setting : environment.settings()) {
+    if (setting.option == "--server" || is_name_of_server(setting.option)) {
+      for (const std::string& url : setting.values) {
+        known.push_back({url, {Origin::Kind::file, setting.where}});
+      }
+    }
+  }
+  return known;
 }
 
-// From the last of `urls` that has a secret for the same server, and for the same user where `endpoint` names one.
-std::optional<Endpoint> find_same(const Endpoint& endpoint, const std::vector<std::string>& urls,
-                                  bool (*has_secret)(const Endpoint&))
+struct KnownServer {
+  Endpoint endpoint;
+  Origin origin;
+};
+
+// From the last of the known URLs that has a secret for the same server, and for the same user where `endpoint` names one.
+std::optional<KnownServer> find_same(const Endpoint& endpoint, const Environment& environment,
+                                     bool (*has_secret)(const Endpoint&))
 {
-  std::optional<Endpoint> found;
-  for (const std::string& url : urls) {
-    Result<Endpoint> known = parse_server(url);
+  std::optional<KnownServer> found;
+  for (const KnownUrl& each : known_urls(environment)) {
+    Result<Endpoint> known = parse_server(each.url);
     const bool is_same =
         known && known->shown() == endpoint.shown() && (endpoint.user.empty() || endpoint.user == known->user);
     if (is_same && has_secret(*known)) {
-      found = *std::move(known);
+      found = KnownServer{*std::move(known), each.origin};
     }
   }
   return found;
 }
+
+bool has_password(const Endpoint& endpoint) { return !endpoint.password.empty(); }
 
 Result<Done> apply_password(const std::optional<PasswordFile>& file, const Environment& environment, Endpoint& endpoint)
 {
@@ -211,13 +274,37 @@ Result<Done> apply_password(const std::optional<PasswordFile>& file, const Envir
   if (!endpoint.password.empty()) {
     return Done{};
   }
-  if (const auto same =
-          find_same(endpoint, known_urls(environment), [](const Endpoint& known) { return !known.password.empty(); })) {
-    endpoint.password = same->password;
-    endpoint.user = same->user;
+  if (const auto same = find_same(endpoint, environment, has_password)) {
+    endpoint.password = same->endpoint.password;
+    endpoint.user = same->endpoint.user;
   }
   return Done{};
 }
+
+}  // namespace
+
+std::optional<Origin> origin_of_password(const RawServer& raw, const Environment& environment, const Endpoint& endpoint,
+                                         const Origin& url_origin)
+{
+  if (endpoint.is_private()) {
+    return std::nullopt;
+  }
+  if (!endpoint.password.empty()) {
+    return url_origin;
+  }
+  if (const auto file = password_file_of(raw, environment, endpoint)) {
+    return file->origin;
+  }
+  for (const std::string_view variable : {password_variable, engine_of(endpoint).password_variable}) {
+    if (!variable.empty() && !environment.value(variable).empty()) {
+      return Origin{Origin::Kind::variable, std::string(variable)};
+    }
+  }
+  const auto same = find_same(endpoint, environment, has_password);
+  return same ? std::optional(same->origin) : std::nullopt;
+}
+
+namespace {
 
 // The option, else the variable, else the config file.
 std::string value_of(const OptionText& raw, const Environment& environment, std::string_view variable,
@@ -265,10 +352,10 @@ Result<Done> apply_sentinel_passwords(const RawServer&, const Environment& envir
     if (!sentinels.password.empty()) {
       continue;
     }
-    if (const auto same = find_same(endpoint, known_urls(environment),
-                                    [](const Endpoint& known) { return !known.sentinels.password.empty(); })) {
-      sentinels.user = same->sentinels.user;
-      sentinels.password = same->sentinels.password;
+    if (const auto same =
+            find_same(endpoint, environment, [](const Endpoint& known) { return !known.sentinels.password.empty(); })) {
+      sentinels.user = same->endpoint.sentinels.user;
+      sentinels.password = same->endpoint.sentinels.password;
     }
   }
   return Done{};
@@ -279,11 +366,11 @@ Result<Done> apply_sentinel_passwords(const RawServer&, const Environment& envir
 Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
   // The config file's key belongs to the config file's certificate.
-  const std::string_view key_option = environment.value("RLOCK_CERT").empty() ? "--tls-key" : "";
+  const std::string_view key_option = environment.value(cert_variable).empty() ? "--tls-key" : "";
   const TlsFiles files{
-      .authorities = value_of(raw.cacert, environment, "RLOCK_CACERT", "--cacert"),
-      .certificate = value_of(raw.cert, environment, "RLOCK_CERT", "--cert"),
-      .key = raw.cert ? raw.tls_key.value_or("") : value_of({}, environment, "RLOCK_TLS_KEY", key_option)};
+      .authorities = value_of(raw.cacert, environment, cacert_variable, "--cacert"),
+      .certificate = value_of(raw.cert, environment, cert_variable, "--cert"),
+      .key = raw.cert ? raw.tls_key.value_or("") : value_of({}, environment, tls_key_variable, key_option)};
   bool used = false;
   for (Endpoint& endpoint : server.endpoints) {
     for (std::optional<TlsFiles>* const tls : {&endpoint.tls, &endpoint.sentinels.tls}) {
@@ -303,13 +390,14 @@ Result<Done> apply_tls(const RawServer& raw, const Environment& environment, Ser
 
 std::string url_help()
 {
-  return "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, the config file, REDIS_URL, " +
+  return "where the locks are kept, such as redis://host:6379, or @prod for the URL that the table [servers] of the "
+         "config file has under prod (else RLOCK_SERVER, the config file, REDIS_URL, " +
          std::string(default_url) + ")";
 }
 
 constexpr OptionRow<RawServer> server_row(const HelpText& help)
 {
-  return {{.names = "-S,--server", .value = "URL", .help = help, .repeats = true, .has_variable = true},
+  return {{.names = "-S,--server", .value = "URL|@NAME", .help = help, .repeats = true, .has_variable = true},
           set<&RawServer::urls>};
 }
 

@@ -45,13 +45,26 @@ std::vector<std::string> urls_in(std::string_view text);
 
 struct NamedEndpoints {
   std::vector<Endpoint> endpoints;  // at least one; several form a quorum
-  std::string named_by;             // "--server", "RLOCK_SERVER", "/etc/rlock.toml:3", "REDIS_URL" or "default"
+  Origin origin;                    // --server, RLOCK_SERVER, the line of the file, REDIS_URL, or the default
+  Origin url_origin;                // where the last URL stands: for an @NAME, the line of [servers]
+  std::string named_by;             // the name of the origin; "--server @prod, /etc/rlock.toml:9"
 };
 
 // The endpoints of `urls`, the values of --server; when it is empty those of RLOCK_SERVER, the config file, REDIS_URL, or the
 // default server, whichever is set first. REDIS_URL comes behind the file, because it is often the server of an application,
-// such as a cache. The error names the source of a bad URL: ErrorCode::usage for an option, else ErrorCode::config.
+// such as a cache. @NAME stands for the URLs that the file's table [servers] has under NAME.
+// The error names the source of a bad URL: ErrorCode::usage for an option, else ErrorCode::config. ErrorCode::config: the file
+// has no such NAME.
 Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment);
+
+// Where the password of the endpoint comes from; nullopt: it has none. `endpoint`, `url_origin`: of NamedEndpoints.
+std::optional<Origin> origin_of_password(const RawServer& raw, const Environment& environment, const Endpoint& endpoint,
+                                         const Origin& url_origin);
+
+// The variables in which a caller names the files for TLS.
+inline constexpr std::string_view cacert_variable = "RLOCK_CACERT";
+inline constexpr std::string_view cert_variable = "RLOCK_CERT";
+inline constexpr std::string_view tls_key_variable = "RLOCK_TLS_KEY";
 
 // Writes '*' over user and password of every URL in argv, in place, because ps(1) reads that memory. Copy the words before,
 // also those of the job, which needs them unchanged.

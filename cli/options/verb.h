@@ -5,6 +5,7 @@
 #include "base/exit_code.h"
 #include "base/result.h"
 #include "cli/options/environment.h"
+#include "cli/options/option_table.h"
 #include "run/run.h"
 
 #include <array>
@@ -21,8 +22,6 @@ class Signals;
 }
 
 namespace rlock::cli {
-
-class OptionTable;
 
 // The words that are not options.
 enum class Operands {
@@ -49,6 +48,7 @@ struct Call {
   std::vector<std::string> operands;
   const Environment& environment;
   Signals& signals;
+  std::span<const Given> options = {};  // that have had their effects: of the command line, then of the config file
 };
 
 // Runs the verb; called after the options have been parsed. Prints on stdout; the caller prints the Error.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -456,6 +457,31 @@ constexpr Fields<ShownSql, 2> sql_fields{{
      [](const ShownSql& shown) -> Json { return shown.sql; }},
 }};
 
+// The file and the line of "/etc/rlock.toml:9".
+std::pair<std::string_view, std::string_view> file_and_line(std::string_view place)
+{
+  const std::size_t colon = std::min(place.rfind(':'), place.size());
+  return {place.substr(0, colon), place.substr(std::min(colon + 1, place.size()))};
+}
+
+constexpr Fields<ShownSetting, 6> setting_fields{{
+    {{"name", "string",
+      "long option without --, after its verb where the config file has it in [VERB]; or another name"},
+     [](const ShownSetting& setting) -> Json { return setting.name; }},
+    {{"value", "string or null", "value with secrets masked; null: none"},
+     [](const ShownSetting& setting) { return setting.value ? Json(*setting.value) : Json(); }},
+    {{"origin", "string", "option, variable, file or default"},
+     [](const ShownSetting& setting) -> Json { return setting.origin; }},
+    {{"variable", "string or null", "name of the variable of the environment"},
+     [](const ShownSetting& setting) { return or_null(setting.variable); }},
+    {{"file", "string or null", "config file that has the value, also where an option names it by @NAME"},
+     [](const ShownSetting& setting) { return or_null(file_and_line(setting.place).first); }},
+    {{"line", "integer or null", "line of that file"},
+     [](const ShownSetting& setting) {
+       return or_null(std::atoll(std::string(file_and_line(setting.place).second).c_str()));
+     }},
+}};
+
 constexpr Fields<std::string_view, 1> version_fields{{
     {{"version", "string", "version of rlock"}, [](const std::string_view& version) -> Json { return version; }},
 }};
@@ -497,6 +523,7 @@ const std::vector<JsonObject>& json_objects()
       {"pairs", "how many locks a second the server can do", {"bench"}, documented(pairs_fields)},
       {"rules", "what a user of the server may do", {"acl"}, documented(acl_fields)},
       {"rights", "what a user of a database may do", {"acl"}, documented(sql_fields)},
+      {"setting", "one setting, and where it comes from", {"config"}, documented(setting_fields)},
       {"version", "this program", {"version"}, documented(version_fields)},
       {"log line",
        "a line on stderr, with --log-format json",
@@ -560,6 +587,8 @@ std::string rights_json(std::string_view user, std::string_view sql)
 {
   return line_of(ShownSql{.user = user, .sql = sql}, sql_fields);
 }
+
+std::string setting_json(const ShownSetting& setting) { return line_of(setting, setting_fields); }
 
 std::string version_json(std::string_view version) { return line_of(version, version_fields); }
 

@@ -53,6 +53,7 @@ std::string acl_json(std::string_view user, const AclRules& rights, std::string_
 // The SQL that gives a user of a database what rlock needs.
 std::string rights_json(std::string_view user, std::string_view sql);
 std::string forget_json(const LockName& name, bool forgotten);
+std::string setting_json(const ShownSetting& setting);
 std::string version_json(std::string_view version);
 
 }  // namespace rlock::cli

@@ -6,8 +6,8 @@
 #include "base/shown_time.h"
 #include "base/text.h"
 #include "cli/output/output.h"
-
 #include "run/report.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -321,6 +321,15 @@ std::string show_history(const std::vector<PastRun>& runs, const Colors& colors)
                     (job.empty() && label.empty() ? "-" : job + label) + show_forced_by(run)});
   }
   return runs.empty() ? "" : aligned(rows, colors);
+}
+
+std::string show_settings(const std::vector<ShownSetting>& settings, const Colors& colors)
+{
+  std::vector<Cells<3>> rows{{"SETTING", "VALUE", "FROM"}};
+  for (const ShownSetting& setting : settings) {
+    rows.push_back({printable(setting.name), printable(setting.value.value_or("-")), printable(setting.from)});
+  }
+  return aligned(rows, colors);
 }
 
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which locks are shown: `--sort`, and the keys of `rlock watch`.
-// Locks as text for operators. Text from the server is made safe to print.
+// Locks, and the settings of rlock, as text for operators. Text from the server is made safe to print.
 #pragma once
 
 #include "cli/output/output.h"
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rlock::cli {
@@ -49,5 +50,18 @@ struct ShownEvent {
 
 // A line: the time, the lock, the event and its details.
 std::string show_event(const ShownEvent& shown);
+
+// A setting, and where it comes from.
+struct ShownSetting {
+  std::string name;                  // "server", "run.wait"
+  std::optional<std::string> value;  // without secrets; nullopt: none
+  std::string_view origin;           // "option", "variable", "file" or "default"
+  std::string variable{};            // its name
+  std::string from;                  // the origin for people: "--server @prod, /etc/rlock.toml:9"
+  std::string place{};               // "/etc/rlock.toml:9": the line with the value; empty: in no file
+};
+
+// A table.
+std::string show_settings(const std::vector<ShownSetting>& settings, const Colors& colors);
 
 }  // namespace rlock::cli

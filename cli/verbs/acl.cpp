@@ -142,7 +142,7 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take", "GLOB");
 constexpr OptionRow<RawAcl> server_row{
     {.names = "-S,--server",
-     .value = "URL",
+     .value = "URL|@NAME",
      .help = "the server, which is not asked; for all but Redis the rights are for all locks without GLOB; "
              "for etcd it adds what --format etcd needs",
      .repeats = true,

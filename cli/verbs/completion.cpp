@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/help/help.h"
+#include "cli/options/config.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
 #include "cli/output/output.h"
@@ -61,6 +62,30 @@ std::vector<Candidate> options_of(const OptionTable& table)
     }
   }
   return candidates;
+}
+
+// The servers that the config file names.
+std::vector<Candidate> named_servers(const Environment& environment)
+{
+  std::vector<Candidate> candidates;
+  for (const Setting& setting : environment.settings()) {
+    if (setting.option.starts_with('@')) {
+      candidates.push_back({setting.option, without_secrets(setting.values.front())});
+    }
+  }
+  return candidates;
+}
+
+// The environment with the settings of the config file for this verb, as far as the file is valid.
+Environment configured(const Environment& environment, const Verb& verb)
+{
+  OptionTable known(verb.name);
+  const VerbAction action = add_verb_options(verb, known);
+  const auto file = find_config(environment);
+  const auto settings = file && *file ? read_settings(**file, known, all_verbs()) : Result(std::vector<Setting>());
+  Environment with_settings = environment;
+  with_settings.configure(settings ? *settings : std::vector<Setting>{});
+  return with_settings;
 }
 
 // The names, after the prefix, of the locks on the server that `options` name.
@@ -211,6 +236,9 @@ class CommandLine {
     if (word == "URL") {
       return plain(urls);
     }
+    if (word == "@NAME") {
+      return named_servers(m_environment);
+    }
     const bool is_literal = !word.empty() && word.front() >= 'a' && word.front() <= 'z';
     return is_literal ? std::vector<Candidate>{{word, {}}} : std::vector<Candidate>{};
   }
@@ -228,8 +256,11 @@ Completion all(std::span<const std::string> words, const Environment& environmen
     return {.candidates = verbs()};
   }
   const auto verb = find_verb(words.front());
-  return verb ? CommandLine(**verb, words.subspan(1, words.size() - 2), words.back(), environment).next()
-              : Completion{};
+  if (!verb) {
+    return {};
+  }
+  const Environment with_settings = configured(environment, **verb);
+  return CommandLine(**verb, words.subspan(1, words.size() - 2), words.back(), with_settings).next();
 }
 
 }  // namespace

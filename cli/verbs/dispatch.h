@@ -27,6 +27,7 @@ extern const Verb watch_verb;
 extern const Verb wait_verb;
 extern const Verb force_unlock_verb;
 extern const Verb events_verb;
+extern const Verb config_verb;
 extern const Verb doctor_verb;
 extern const Verb bench_verb;
 extern const Verb acl_verb;

@@ -3,6 +3,9 @@
 #include "support/integration.h"
 #include "support/paths.h"
 
+#include <regex>
+#include <sstream>
+
 using namespace rlock::test;
 
 namespace {
@@ -20,7 +23,9 @@ class Config {
     options.env["RLOCK_CONFIG"] = m_path;
   }
   [[nodiscard]] Finished rlock(std::vector<std::string> args) const { return run_rlock(std::move(args), options); }
-  [[nodiscard]] std::string line(int number) const { return m_path.string() + ":" + std::to_string(number) + ": "; }
+  [[nodiscard]] std::string file() const { return m_path.string(); }
+  [[nodiscard]] std::string place(int number) const { return file() + ":" + std::to_string(number); }
+  [[nodiscard]] std::string line(int number) const { return place(number) + ": "; }
 
   ProcessOptions options;
 
@@ -113,6 +118,149 @@ TEST_CASE("config: -v names the server and where it was named, without the passw
   const auto json = [&](const Finished& end) { return end.err.substr(0, end.err.find('\n')); };
   const std::string first = json(config.rlock({"run", "-v", "--log-format", "json", "-k", "k", "--", "true"}));
   CHECK_MESSAGE(has(first, "\"event\":\"server\""), first);
+}
+
+TEST_CASE("config: [servers] names servers for -S @NAME, RLOCK_SERVER and the file itself")
+{
+  const RedisServer prod;
+  const RedisServer other;
+  Config config("[servers]\nprod = \"" + prod.url() + "\"\nother = [\"" + other.url() + "\"]\n");
+  const auto where = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), "run");
+    options.insert(options.end(), {"-k", "k", "--", "sh", "-c", "echo \"$RLOCK_SERVER\""});
+    return config.rlock(options);
+  };
+  CHECK(where({"-S", "@prod"}).out == prod.url() + "\n");
+  CHECK(where({"-S", "@other"}).out == other.url() + "\n");
+  CHECK(has(where({"-v", "-S", "@prod"}).err, "server " + prod.url() + " (--server @prod, " + config.place(2) + ")\n"));
+  config.options.env["RLOCK_SERVER"] = "@other";
+  CHECK(where({}).out == other.url() + "\n");
+  const Finished unknown = where({"-S", "@porod"});
+  CHECK(unknown.code == 78);
+  CHECK(unknown.err == "rlock: --server: the config file names no server @porod (did you mean '@prod'?)\n");
+
+  const Config in_file("server = \"@prod\"\n\n[servers]\nprod = \"" + prod.url() + "\"\n");
+  CHECK(in_file.rlock({"run", "-k", "k", "--", "sh", "-c", "echo $RLOCK_SERVER"}).out == prod.url() + "\n");
+}
+
+TEST_CASE("config: an invalid name of a server is 78, with the line")
+{
+  struct Row {
+    const char* text;
+    const char* why;
+  };
+  for (const Row& row : {Row{"[servers]\n\"a b\" = \"redis://h\"\n", "the name of a server has letters"},
+                         Row{"[servers]\nprod = true\n", "prod takes a URL, or several in brackets"},
+                         Row{"[servers]\nprod = []\n", "prod takes a URL, or several in brackets"}}) {
+    CAPTURE(row.text);
+    const Config config(row.text);
+    const Finished list = config.rlock({"list", "-S", "redis://127.0.0.1:1"});
+    CHECK(list.code == 78);
+    CHECK(has(list.err, config.line(2) + row.why));
+  }
+  const Config open("[servers]\nprod = \"redis://:hush@h\"\n", fs::perms::owner_read | fs::perms::others_read);
+  const Finished list = open.rlock({"list", "-S", "redis://127.0.0.1:1"});
+  CHECK(list.code == 78);
+  CHECK(has(list.err, open.line(2) + "every user may read this password"));
+  CHECK_FALSE(has(list.err, "hush"));
+}
+
+TEST_CASE("config: rlock config says where each setting comes from, and no secret")
+{
+  Config config(
+      "prefix = \"p:\"\nserver-timeout = \"7s\"\nwait = \"9m\"\n\n[run]\nnotify = \"mail --token abc\"\n\n[servers]\n"
+      "prod = \"redis://ann:hush@db1:6380\"\n");
+  const auto row = [&](std::vector<std::string> args, const std::string& name) {
+    args.insert(args.begin(), "config");
+    const Finished shown = config.rlock(args);
+    CHECK(shown.code == 0);
+    CHECK(shown.err.empty());
+    for (const char* secret : {"hush", "abc"}) {
+      CHECK_FALSE(has(shown.out, secret));
+    }
+    std::istringstream lines(shown.out);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(name + " ")) {
+        return std::regex_replace(line, std::regex(" +"), " ");
+      }
+    }
+    return "no " + name + " in\n" + shown.out;
+  };
+  CHECK(row({}, "server") == "server redis://127.0.0.1:6379 default");
+  CHECK(row({}, "password") == "password - default");
+  CHECK(row({}, "server-timeout") == "server-timeout 7s " + config.place(2));
+  CHECK(row({"--server-timeout", "1s"}, "server-timeout") == "server-timeout 1s --server-timeout");
+  CHECK(row({}, "prefix") == "prefix p: " + config.place(1));
+  CHECK(row({}, "wait") == "wait 9m " + config.place(3));
+  CHECK(row({}, "run.notify") == "run.notify mail --token *** " + config.place(6));
+  CHECK(row({}, "servers.prod") == "servers.prod redis://***@db1:6380 " + config.place(9));
+  CHECK(row({}, "quorum") == "quorum majority default");
+  CHECK(has(row({}, "config-file"), " RLOCK_CONFIG"));
+  CHECK(row({"-S", "@prod"}, "server") == "server redis://db1:6380 --server @prod, " + config.place(9));
+  CHECK(row({"-S", "@prod"}, "user") == "user ann " + config.place(9));
+  CHECK(row({"-S", "@prod"}, "password") == "password *** " + config.place(9));
+  config.options.env["RLOCK_SERVER"] = "redis://two";
+  config.options.env["RLOCK_PASSWORD"] = "hush";
+  config.options.env["RLOCK_CACERT"] = "/ca.pem";
+  CHECK(row({}, "server") == "server redis://two:6379 RLOCK_SERVER");
+  CHECK(row({}, "password") == "password *** RLOCK_PASSWORD");
+  CHECK(row({}, "cacert") == "cacert /ca.pem RLOCK_CACERT");
+  CHECK(has(
+      config.rlock({"config", "--json"}).out,
+      R"({"name":"server","value":"redis://two:6379","origin":"variable","variable":"RLOCK_SERVER","file":null,"line":null})"));
+  CHECK(has(
+      config.rlock({"config", "--json"}).out,
+      R"({"name":"prefix","value":"p:","origin":"file","variable":null,"file":")" + config.file() + R"(","line":1})"));
+  CHECK(config.rlock({"config", "-S", "redis://h:x"}).code == 64);
+  CHECK(config.rlock({"config", "-S", "@none"}).code == 78);
+  CHECK(config.rlock({"config", "server"}).code == 64);
+}
+
+TEST_CASE("config: completion knows the names of servers, and the server of the file")
+{
+  const RedisServer server;
+  const Config config(server_line(server) + "[servers]\nprod = \"redis://:hush@db1\"\nproof = \"redis://db2\"\n");
+  const auto next = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"completion", "--next", "--"});
+    return config.rlock(words).out;
+  };
+  CHECK(next({"run", "-S", "@"}) == "words\n@prod\tredis://***@db1\n@proof\tredis://db2\n");
+  CHECK(next({"run", "--server=@pro"}) == "words\n--server=@prod\tredis://***@db1\n--server=@proof\tredis://db2\n");
+  CHECK(next({"config", "-S", "@proo"}) == "words\n@proof\tredis://db2\n");
+  const Process holder = start_rlock({"run", "-k", "stock", "--", "sleep", "100"}, config.options);
+  wait_until([&] { return as_int(server.command({"EXISTS", "stock"})) == 1; }, "the lock is held");
+  CHECK(next({"status", "sto"}) == "words\nstock\t\n");
+}
+
+TEST_CASE("config: -v warns of a server that may evict locks, and of no other")
+{
+  const auto warning = [](const std::vector<std::string>& args) {
+    const RedisServer server({.args = args});
+    const Finished quiet = run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"});
+    CHECK(quiet.err.empty());
+    const Finished run = run_rlock({"run", "-v", "-S", server.url(), "-k", "k", "--", "true"});
+    CHECK(run.code == 0);
+    return has(run.err, server.url() +
+                            " may forget locks: allkeys-lru: locks are among the first keys that it evicts "
+                            "(set maxmemory-policy noeviction");
+  };
+  CHECK(warning({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}));
+  CHECK_FALSE(warning({"--maxmemory", "100mb", "--maxmemory-policy", "noeviction"}));
+  CHECK_FALSE(warning({"--maxmemory-policy", "allkeys-lru"}));  // without a limit it evicts nothing
+  CHECK(run_rlock({"run", "-v", "-S", "redis://127.0.0.1:1", "-k", "k", "--", "true"}).code == 69);
+}
+
+TEST_CASE("config: a server that was named gets no advice to start a private one")
+{
+  ProcessOptions nothing;
+  nothing.env["RLOCK_CONFIG"] = "/dev/null";
+  nothing.env["RLOCK_SERVER"] = std::nullopt;
+  nothing.env["REDIS_URL"] = std::nullopt;
+  const auto err = [&](const std::vector<std::string>& args) { return run_rlock(args, nothing).err; };
+  CHECK(has(err({"run", "-S", "redis://127.0.0.1:1", "-k", "k", "--", "true"}), "-S names another server)"));
+  CHECK(has(err({"status", "-S", "redis://127.0.0.1:1", "k"}), "-S names another server)"));
+  nothing.env["RLOCK_SERVER"] = "redis://127.0.0.1:1";
+  CHECK(has(err({"run", "-k", "k", "--", "true"}), "-S names another server)"));
 }
 
 TEST_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOME, ~/.config")

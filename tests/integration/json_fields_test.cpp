@@ -131,6 +131,7 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
   comparison.compare_lines(rlock_on(server, {"forget", "migrate", "--json"}).out, "forgotten success");
 
   comparison.compare_lines(rlock_on(server, {"doctor", "--json"}).out, "finding");
+  comparison.compare_lines(rlock_on(server, {"config", "--json"}).out, "setting");
   comparison.compare_lines(run_rlock({"acl", "-k", "app:*", "--json"}).out, "rules");
   comparison.compare_lines(run_rlock({"acl", "-S", "postgresql:///app", "--user", "shop", "--json"}).out, "rights");
   comparison.compare_lines(run_rlock({"version", "--json"}).out, "version");

@@ -59,7 +59,7 @@ TEST_CASE("help: the options of run are those of the contract")
            "\n  --label TEXT ",
            "\n  -q, --quiet ",
            "\n  -v, --verbose ",
-           "\nServer (described by rlock help servers):\n  -S, --server URL; --server-timeout DUR; ",
+           "\nServer (described by rlock help servers):\n  -S, --server URL|@NAME; --server-timeout DUR; ",
            "--password-file FILE; ",
        }) {
     CHECK_MESSAGE(has(text, option), option << " in\n" << text);
@@ -107,7 +107,7 @@ TEST_CASE("help: -h names the options, on fewer lines than --help describes them
 TEST_CASE("help: the options of the server are described once, under servers")
 {
   const std::string servers = help_of_servers();
-  for (const char* part : {"\n  -S, --server URL ", "\n  --server-timeout DUR ", "\n  --password-file FILE",
+  for (const char* part : {"\n  -S, --server URL|@NAME ", "\n  --server-timeout DUR ", "\n  --password-file FILE",
                            "\n  --cacert FILE ", "redis+sentinel://", "local:", "host:port"}) {
     CHECK_MESSAGE(has(servers, part), part << " in\n" << servers);
   }
@@ -160,7 +160,7 @@ TEST_CASE("help: wait has the wait options of run, and says that it takes nothin
            "\n  -n, --no-wait, --nonblock, --nb\n",
            "\n  -w, --wait, --timeout DUR\n",
            "\n  -q, --quiet ",
-           "\n  -S, --server URL; ",
+           "\n  -S, --server URL|@NAME; ",
            "\n  0             the lock was free a moment ago",
            "\n  75            the lock is busy, and the time to wait is over\n",
        }) {

@@ -65,6 +65,44 @@ TEST_CASE("server: first found wins, and an empty variable is not found")
   CHECK(meant(with_url("local:"), {}).endpoints.front().kind == Endpoint::Kind::local);
 }
 
+TEST_CASE("server: @NAME is what [servers] in the config file says, wherever a URL may stand")
+{
+  const auto spec = [](const std::vector<std::string>& typed, const Variables& variables,
+                       std::vector<Setting> more = {}) {
+    Environment environment(variables);
+    more.push_back({.option = "@prod", .values = {"redis://:hush@prod:1"}, .where = "/etc/rlock.toml:9"});
+    more.push_back(
+        {.option = "@three", .values = {"redis://a", "redis://b", "redis://c"}, .where = "/etc/rlock.toml:10"});
+    environment.configure(more);
+    RawServer raw;
+    raw.urls = typed;
+    return resolve_server(raw, environment);
+  };
+  const Result<ServerSpec> prod = spec({"@prod"}, {"RLOCK_SERVER=redis://other"});
+  REQUIRE(prod);
+  CHECK(prod->shown() == "redis://prod:1");
+  CHECK(prod->endpoints.front().password == "hush");
+  CHECK(prod->named_by == "--server @prod, /etc/rlock.toml:9");
+  CHECK(spec({}, {"RLOCK_SERVER=@prod"})->shown() == "redis://prod:1");
+  CHECK(spec({}, {}, {{.option = "--server", .values = {"@three"}, .where = "/etc/rlock.toml:2"}})->endpoints.size() ==
+        3);
+  CHECK(spec({"@three", "redis://d:1", "redis://e:1"}, {})->endpoints.size() == 5);
+
+  // A job gets the URL without the password, which its own rlock finds again by the file.
+  CHECK(spec({}, {"RLOCK_SERVER=redis://prod:1"})->endpoints.front().password == "hush");
+
+  const Error unknown = spec({"@prdo"}, {}).error();
+  CHECK(unknown.code == ErrorCode::config);
+  CHECK(unknown.text == "--server: the config file names no server @prdo (did you mean '@prod'?)");
+  CHECK(spec({}, {"RLOCK_SERVER=@nothing-like-it"}).error().text ==
+        "RLOCK_SERVER: the config file names no server @nothing-like-it (rlock config lists them)");
+  CHECK(error_of(with_url("@prod"), {}).text ==
+        "--server: the config file names no server @prod (write [servers] and prod = \"redis://host\" in rlock.toml)");
+  const Error wrong = spec({"@bad"}, {}, {{.option = "@bad", .values = {"redis://h:x"}, .where = "/f:4"}}).error();
+  CHECK(wrong.code == ErrorCode::config);
+  CHECK(wrong.text.starts_with("/f:4: @bad: "));
+}
+
 TEST_CASE("server: a bad URL is 64 in the arguments, 78 in the environment, and named")
 {
   const Error typed = error_of(with_url("http://h"), {});

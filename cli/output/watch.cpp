@@ -11,7 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <utility>
 
 #include <poll.h>
@@ -54,12 +57,90 @@ void answer(View& view, char key)
   view.question.reset();
 }
 
+// The number is complete when no larger one may begin with it.
+void choose(View& view, bool is_complete)
+{
+  const std::size_t count = view.choice->about.holders.size();
+  std::size_t number = 0;
+  for (const char digit : view.choice->typed) {
+    number = std::min(number * 10 + static_cast<std::size_t>(digit - '0'), count + 1);
+  }
+  if (number == 0 || number > count) {
+    view.choice->typed.clear();
+  } else if (is_complete || number * 10 > count) {
+    view.question = Question{LockAction::force_unlock, std::move(view.choice->about), number - 1};
+    view.choice.reset();
+  }
+}
+
+void press_in_choice(View& view, char key)
+{
+  std::string& typed = view.choice->typed;
+  if (key >= '0' && key <= '9') {
+    typed += key;
+    choose(view, false);
+  } else if (key == '\r' || key == '\n') {
+    choose(view, true);
+  } else if ((key == 0x7f || key == '\b') && !typed.empty()) {
+    typed.pop_back();
+  } else {
+    view.choice.reset();
+  }
+}
+
+constexpr std::size_t last_row = SIZE_MAX / 2;  // frame() limits it to what there is
+
+// The selection moves, or what fills the screen.
+void move_to(View& view, std::size_t row) { (view.details || view.choice ? view.scrolled : view.selected) = row; }
+
+void move_by(View& view, std::size_t rows, bool is_down)
+{
+  const std::size_t from = view.details || view.choice ? view.scrolled : view.selected;
+  move_to(view, is_down ? from + rows : from - std::min(from, rows));
+}
+
+// `sequence`: what follows the escape character of a key (ECMA-48, as terminals of today send it).
+void press_special(View& view, std::string_view sequence)
+{
+  const auto is_any = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), sequence) != names.end();
+  };
+  if (is_any({"[A", "OA", "[B", "OB"})) {
+    move_by(view, 1, sequence.back() == 'B');
+  } else if (is_any({"[5~", "[6~"})) {
+    move_by(view, view.page, sequence == "[6~");
+  } else if (is_any({"[H", "OH", "[1~", "[7~"})) {
+    move_to(view, 0);
+  } else if (is_any({"[F", "OF", "[4~", "[8~"})) {
+    move_to(view, last_row);
+  }
+}
+
+// Without the escape character; empty: that is a key of its own.
+std::string_view special_in(std::string_view keys)
+{
+  if (keys.size() < 3 || keys[0] != escape || (keys[1] != '[' && keys[1] != 'O')) {
+    return {};
+  }
+  const auto is_final = [](char c) { return c >= '@' && c <= '~'; };
+  const auto* const end = std::find_if(keys.begin() + 2, keys.end(), is_final);
+  return {keys.begin() + 1, end == keys.end() ? end : end + 1};
+}
+
+void show_details(View& view, bool shows)
+{
+  view.details = shows;
+  view.scrolled = 0;
+}
+
 void press_one(View& view, char key)
 {
   switch (key) {
     case '\r':
-    case '\n': view.details = !view.details; break;
-    case escape: view.details = false; break;
+    case '\n': show_details(view, !view.details); break;
+    case escape: show_details(view, false); break;
+    case 'g': move_to(view, 0); break;
+    case 'G': move_to(view, last_row); break;
     case 'f': view.wanted = LockAction::force_unlock; break;
     case 'z': view.wanted = LockAction::freeze; break;
     case 'q': view.quits = true; break;
@@ -78,18 +159,15 @@ void press_one(View& view, char key)
 void press(View& view, std::string_view keys)
 {
   while (!keys.empty()) {
-    const bool is_arrow = keys.size() >= 3 && keys[0] == escape && keys[1] == '[' && (keys[2] == 'A' || keys[2] == 'B');
-    if (is_arrow && view.details) {
-      keys.remove_prefix(3);
-      continue;
-    }
-    if (is_arrow) {
-      view.selected = keys[2] == 'B' ? view.selected + 1 : view.selected - (view.selected > 0 ? 1 : 0);
-      keys.remove_prefix(3);
+    if (const std::string_view special = special_in(keys); !special.empty()) {
+      press_special(view, special);
+      keys.remove_prefix(special.size() + 1);
       continue;
     }
     if (view.question) {
       answer(view, keys.front());
+    } else if (view.choice) {
+      press_in_choice(view, keys.front());
     } else if (view.types_filter) {
       press_in_filter(view, keys.front());
     } else {
@@ -101,9 +179,8 @@ void press(View& view, std::string_view keys)
 
 namespace {
 
-const Colors attributes(true);  // inverse and bold are no colors
-constexpr std::size_t rows_for_details =
-    20;  // a screen with fewer rows has no room for the details of the selected lock
+const Colors attributes(true);                // inverse and bold are no colors
+constexpr std::size_t rows_for_details = 18;  // fewer rows have no room for the details of the selected lock
 constexpr std::size_t bar_width = 8;
 
 struct Row {
@@ -188,11 +265,31 @@ std::string shown_rate(double rate)
 
 using Cells = std::array<std::string, 7>;
 
-// One line of `columns`; the last cell takes the columns that are left.
-std::string line_of(const Cells& cells, std::size_t columns)
+// Of all cells but the last, which takes the columns that are left.
+using Widths = std::array<std::size_t, 6>;
+
+// The names of locks and holders take what they need, and not more than leaves room for the job.
+Widths widths_of(const std::vector<Row>& rows, std::size_t columns)
 {
-  const std::size_t spare = columns > 80 ? columns - 80 : 0;
-  const std::array<std::size_t, 6> widths{16 + spare / 4, 14 + spare / 4, 7, 17, 5, 6};
+  constexpr std::size_t others = 7 + 17 + 5 + 6 + 6;  // and the blanks between
+  const std::size_t room = columns - std::min(columns, others);
+  std::size_t key = 3;
+  std::size_t holder = 6;
+  for (const Row& row : rows) {
+    key = std::max(key, width(row.key));
+    holder = std::max(holder, width(row.holder));
+  }
+  return {std::min(key, std::max<std::size_t>(16, room / 3)),
+          std::min(holder, std::max<std::size_t>(14, room / 4)),
+          7,
+          17,
+          5,
+          6};
+}
+
+// One line of `columns`.
+std::string line_of(const Cells& cells, const Widths& widths, std::size_t columns)
+{
   std::string line;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     line += fitted(cells[i], widths[i]) + ' ';
@@ -232,7 +329,7 @@ std::string shown(const Question& question)
   const std::string key = printable(question.about.name.text());
   switch (question.action) {
     case LockAction::force_unlock: {
-      const Holder& holder = question.about.holders.front();
+      const Holder& holder = question.about.holders[question.holder];
       const std::string of =
           question.about.count > 1 ? "one of " + std::to_string(question.about.count) + " holders, " : "";
       return "y/N: force-unlock " + key + ", held by " + of + holder_text(holder.owner, holder.info) +
@@ -251,14 +348,14 @@ std::string footer(const Picture& picture, const View& view, std::size_t columns
   if (view.question) {
     return attributes.paint(Style::bold, fitted(shown(*view.question), columns));
   }
+  if (view.choice) {
+    const std::string count = std::to_string(view.choice->about.holders.size());
+    return attributes.paint(
+        Style::bold,
+        fitted("number of the holder, 1 to " + count + ": " + view.choice->typed + "_   (Esc: none)", columns));
+  }
   if (view.types_filter) {
     return fitted("filter: " + printable(view.filter) + "_   (Enter keeps it, Esc clears it)", columns);
-  }
-  if (!picture.error.empty()) {
-    return picture.colors.paint(Style::red, fitted(printable(picture.error), columns));
-  }
-  if (!picture.message.empty()) {
-    return fitted(printable(picture.message), columns);
   }
   constexpr std::array<std::string_view, 5> names{"key", "age", "ttl", "waiting", "rate"};
   const std::string sorted =
@@ -267,6 +364,39 @@ std::string footer(const Picture& picture, const View& view, std::size_t columns
   const std::string way = picture.details != nullptr ? "Esc back" : "Enter details";
   return fitted("q quit  " + way + "  f force  z freeze  sort: k a t w r (" + sorted + ")  / filter" + filtered,
                 columns);
+}
+
+// As many lines as the words need, `most` at most.
+std::vector<std::string> wrapped(std::string_view text, std::size_t columns, std::size_t most)
+{
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const bool fits = lines.back().empty() || width(lines.back()) + 1 + width(word) <= columns;
+    if (!fits && lines.size() < most) {
+      lines.emplace_back();
+    }
+    lines.back().append(lines.back().empty() ? "" : " ").append(word);
+  }
+  return lines;
+}
+
+// That the server does not answer; the locks below are those of its last answer.
+std::vector<std::string> banner(const Picture& picture, Size size)
+{
+  if (picture.error.empty()) {
+    return {};
+  }
+  const std::string text =
+      "NO ANSWER for " + show_roughly(picture.away) + ", the locks are as they were then: " + printable(picture.error);
+  constexpr std::size_t around = 3;  // heading, a line of the table, keys
+  const std::size_t most = std::clamp<std::size_t>(size.rows - std::min(size.rows, around), 1, 4);
+  std::vector<std::string> lines = wrapped(text, size.columns, most);
+  for (std::string& line : lines) {
+    line = picture.colors.paint(Style::red, attributes.paint(Style::inverse, fitted(line, size.columns)));
+  }
+  return lines;
 }
 
 std::vector<std::string> lines_of(std::string_view text, std::size_t columns, std::size_t most)
@@ -280,13 +410,14 @@ std::vector<std::string> lines_of(std::string_view text, std::size_t columns, st
   return lines;
 }
 
-// The rows that fit on the screen, the selected row among them.
+// The names of the columns, and the rows that fit on the screen, the selected row among them.
 std::vector<std::string> table(const std::vector<Row>& rows, const View& view, std::size_t most, std::size_t columns)
 {
-  std::vector<std::string> lines;
+  const Widths widths = widths_of(rows, columns);
+  std::vector<std::string> lines{line_of({"KEY", "HOLDER", "AGE", "TTL", "WAIT", "RATE", "JOB"}, widths, columns)};
   const std::size_t from = view.selected >= most ? view.selected - most + 1 : 0;
-  for (std::size_t i = from; i < rows.size() && lines.size() < most; ++i) {
-    const std::string line = line_of(cells_of(rows[i]), columns);
+  for (std::size_t i = from; i < rows.size() && i < from + most; ++i) {
+    const std::string line = line_of(cells_of(rows[i]), widths, columns);
     lines.push_back(i == view.selected ? attributes.paint(Style::inverse, line) : line);
   }
   return lines;
@@ -297,24 +428,44 @@ void append(std::vector<std::string>& lines, std::vector<std::string> more)
   std::move(more.begin(), more.end(), std::back_inserter(lines));
 }
 
-// The details of one lock, on the whole screen.
-std::vector<std::string> page_of(const LockState& state, const Picture& picture, Size size)
+// A text on the whole screen, from the line to which the user has scrolled.
+std::vector<std::string> scrolled(const std::string& text, View& view, Size size)
 {
-  const std::string text = "\n" + show_status(state, picture.wall_ms) + "\n" + show_history(state.runs);
-  return lines_of(text, size.columns, size.rows);
+  std::vector<std::string> lines = lines_of(text, size.columns, SIZE_MAX);
+  view.page = std::max<std::size_t>(size.rows, 1);
+  view.scrolled = std::min(view.scrolled, lines.size() - std::min(lines.size(), view.page));
+  lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(view.scrolled));
+  return lines;
+}
+
+// The details of one lock.
+std::string page_of(const LockState& state, const Picture& picture)
+{
+  const std::string runs = show_history(state.runs);
+  return "\n" + show_status(state, picture.wall_ms) + (runs.empty() ? "" : "\n" + runs);
+}
+
+// The holders of which one is to lose the lock.
+std::string page_of(const Choice& choice, const Picture& picture)
+{
+  std::string text = "\nforce-unlock " + printable(choice.about.name.text()) + ": which holder?\n";
+  for (std::size_t i = 0; i < choice.about.holders.size(); ++i) {
+    const Holder& holder = choice.about.holders[i];
+    const std::string since = holder.info ? since_and_age(holder.info->since_ms, picture.wall_ms) : "";
+    text += "  " + std::to_string(i + 1) + "  " + describe(holder) + (since.empty() ? "" : ", since " + since) + "\n";
+  }
+  return text;
 }
 
 // All locks, and the details of the selected one where the screen has room for them.
-std::vector<std::string> table_and_details(const std::vector<Row>& rows, const Picture& picture, const View& view,
-                                           Size size)
+std::vector<std::string> table_and_details(const std::vector<Row>& rows, const Picture& picture, View& view, Size size)
 {
-  constexpr std::size_t around = 3;  // heading, names of the columns, keys
-  const std::size_t room = size.rows > around ? size.rows - around : 1;
+  const std::size_t room = size.rows > 1 ? size.rows - 1 : 1;  // without the names of the columns
   const std::size_t for_rows = std::min(rows.size(), room / 2);
   const std::size_t for_details = size.rows >= rows_for_details && !rows.empty() ? room - for_rows : 0;
+  view.page = room - for_details;
 
-  std::vector<std::string> lines{line_of({"KEY", "HOLDER", "AGE", "TTL", "WAIT", "RATE", "JOB"}, size.columns)};
-  append(lines, table(rows, view, room - for_details, size.columns));
+  std::vector<std::string> lines = table(rows, view, view.page, size.columns);
   if (for_details > 1) {
     lines.emplace_back();
     append(lines, lines_of(show_status(*rows[view.selected].state, picture.wall_ms), size.columns, for_details - 1));
@@ -358,13 +509,21 @@ std::vector<std::string> frame(const Picture& picture, View& view, Size size)
   view.selected = rows.empty() ? 0 : std::min(view.selected, rows.size() - 1);
 
   std::vector<std::string> lines{heading(picture, size.columns)};
-  if (picture.details != nullptr) {
-    append(lines, page_of(*picture.details, picture, size));
-  } else {
-    append(lines, table_and_details(rows, picture, view, size));
+  append(lines, banner(picture, size));
+  std::vector<std::string> end{footer(picture, view, size.columns)};
+  if (!picture.message.empty() && size.rows > lines.size() + end.size() + 1) {
+    end.insert(end.begin(), fitted(printable(picture.message), size.columns));
   }
-  lines.resize(size.rows - std::min<std::size_t>(size.rows, 1));
-  lines.push_back(footer(picture, view, size.columns));
+  const Size middle{.rows = size.rows - std::min(size.rows, lines.size() + end.size()), .columns = size.columns};
+  if (view.choice) {
+    append(lines, scrolled(page_of(*view.choice, picture), view, middle));
+  } else if (picture.details != nullptr) {
+    append(lines, scrolled(page_of(*picture.details, picture), view, middle));
+  } else {
+    append(lines, table_and_details(rows, picture, view, middle));
+  }
+  lines.resize(size.rows - std::min(size.rows, end.size()));
+  append(lines, std::move(end));
   return lines;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user of `rlock watch` looks at, which keys change: order, filter, selection, details, and a question.
+// What the user of `rlock watch` looks at, which keys change: order, filter, selection, details, a choice and a question.
 // What `rlock watch` shows, independent of a terminal: the locks, the view of the user, and the lines that follow from both.
 // A terminal as a screen: single keys, and a page of its own.
 #pragma once
@@ -30,7 +30,14 @@ enum class LockAction { force_unlock, freeze, cancel_freeze, thaw };
 // Whether to do it. `about`: the lock as the user saw it.
 struct Question {
   LockAction action;
-  LockState about;  // held, unless it is to be frozen
+  LockState about;         // held, unless it is to be frozen
+  std::size_t holder = 0;  // index of the holder that loses the lock
+};
+
+// Which of several holders loses the lock.
+struct Choice {
+  LockState about;
+  std::string typed = {};  // digits; the first holder is number 1
 };
 
 // The view of the user; keys change it.
@@ -41,7 +48,10 @@ struct View {
   bool types_filter = false;                         // keys go into the filter
   std::size_t selected = 0;                          // index of the selected row
   bool details = false;                              // the selected lock has the whole screen
+  std::size_t scrolled = 0;                          // the lines of the details that are above the screen
+  std::size_t page = 1;                              // rows that PgUp and PgDn move by; frame() sets it
   std::optional<LockAction> wanted = std::nullopt;   // its key was pressed: the caller makes it a question
+  std::optional<Choice> choice = std::nullopt;       // waits for a number
   std::optional<Question> question = std::nullopt;   // waits for a key
   std::optional<Question> confirmed = std::nullopt;  // answered with y: the caller acts
   bool quits = false;
@@ -75,12 +85,14 @@ struct Picture {
   std::string_view error;  // why the last request failed, so that `states` are older; empty: it succeeded
   std::int64_t wall_ms;
   Instant now;
+  Millis away{0};                      // for how long requests have failed
   std::string_view message = {};       // of the last action
   const LockState* details = nullptr;  // the lock that has the whole screen
   Colors colors = Colors();
 };
 
-// Exactly `size.rows` lines, none wider than `size.columns`; limits `view.selected` to the rows. Colors and highlights are
+// Exactly `size.rows` lines, none wider than `size.columns`; limits what `view` has selected and scrolled to what there is. The
+// last line has the keys or a question, the line above it the message. Colors and highlights are
 // control sequences (SGR), which take no column.
 std::vector<std::string> frame(const Picture& picture, View& view, Size size);
 

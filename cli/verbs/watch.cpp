@@ -54,6 +54,11 @@ class WatchedLocks {
   [[nodiscard]] const std::vector<LockState>& states() const { return m_states; }
   [[nodiscard]] const Rates& rates() const { return m_rates; }
   [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
+  // For how long there is an error.
+  [[nodiscard]] Millis away() const
+  {
+    return m_error ? std::chrono::duration_cast<Millis>(now() - m_away_since) : Millis{0};
+  }
 
  private:
   [[nodiscard]] Instant now() const { return m_opened.clock->now(); }
@@ -71,6 +76,7 @@ class WatchedLocks {
   std::vector<LockState> m_states;
   Rates m_rates;
   std::optional<Error> m_error;
+  Instant m_away_since{};
   Instant m_next_refresh{};
 };
 
@@ -131,6 +137,7 @@ void WatchedLocks::refresh_when_due()
   m_opened.store->drop_connection();
   m_next_search = now();
   m_has_searched = false;
+  m_away_since = m_error ? m_away_since : now();
   m_error = states.error();
   m_next_refresh = now() + m_interval;
 }
@@ -142,6 +149,7 @@ std::optional<LockState> WatchedLocks::details(const LockName& name)
   Result<LockState> state = m_opened.store->inspect(name, {.deadline = now() + m_opened.timeout, .stop = m_stop});
   const Result<Done> added = state ? add_runs(m_opened, LogPart::all, *state) : state.error();
   if (!added) {
+    m_away_since = m_error ? m_away_since : now();
     m_error = added.error();
     return std::nullopt;
   }
@@ -242,6 +250,7 @@ Picture WatchScreen::picture() const
           .error = m_locks.error() ? std::string_view(m_locks.error()->text) : "",
           .wall_ms = wall_clock_ms(),
           .now = m_clock.now(),
+          .away = m_locks.away(),
           .message = m_message,
           .details = m_details ? &*m_details : nullptr,
           .colors = m_options.colors};
@@ -301,7 +310,13 @@ void WatchScreen::ask_wanted()
   const LockAction action = action_for(*wanted, *lock);
   const WatchAction* const same = in_progress(action, lock->name);
   m_message = same != nullptr ? "in progress: " + same->last_line() : obstacle_to(action, *lock);
-  if (m_message.empty()) {
+  if (!m_message.empty()) {
+    return;
+  }
+  if (action == LockAction::force_unlock && lock->holders.size() > 1) {
+    m_view.choice = Choice{.about = *lock};
+    m_view.scrolled = 0;
+  } else {
     m_view.question = Question{.action = action, .about = *lock};
   }
 }
@@ -389,9 +404,14 @@ constexpr std::array<std::string_view, 3> examples{
 constexpr std::array keys{
     KeyLine{"q", "quit"},
     KeyLine{"up, down", "select a lock; a screen of 20 rows or more shows its details"},
+    KeyLine{"PgUp, PgDn", "move by a screen; on the whole screen, these keys and the arrows move its text"},
+    KeyLine{"Home g, End G", "move to the first or the last"},
     KeyLine{"Enter, Esc",
             "its details and history on the whole screen, also after the lock is free; back to all locks"},
-    KeyLine{"f", "after a question: what force-unlock does, which stops the job first"},
+    KeyLine{
+        "f",
+        "after a question: what force-unlock does, which stops the job first; of several holders, type the number of "
+        "one"},
     KeyLine{"z",
             "after a question: freeze the lock, which is then held for two hours without a job, after the jobs that "
             "run or wait now; again: thaw it, or give up a freeze that waits"},
@@ -486,6 +506,7 @@ void add_watch_options(OptionTable& options, RawWatch& raw)
   options.add(interval_row, raw);
   options.add(sort_row, raw.sort);
   options.add(color_row, raw.color);
+  add_utc_option(options);
   options.add(each_time_row, raw.json);
   add_server_options(options, raw.server);
 }
@@ -505,4 +526,3 @@ const Verb watch_verb{
 };
 
 }  // namespace rlock::cli
-  add_utc_option(options);

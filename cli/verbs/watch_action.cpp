@@ -29,14 +29,14 @@ namespace {
 constexpr std::string_view freeze_label = "freeze by ";  // of a freeze by `rlock watch`
 constexpr std::string_view reason_label = "freeze: ";    // of one by `rlock acquire`, as in the manual
 
-Result<RunEnd> force(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
+Result<RunEnd> force(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
 {
   const Result<OpenedStore> opened = open_server(server, call.environment);
   if (!opened) {
     return opened.error();
   }
-  return force_unlock({.name = about.name,
-                       .owner = about.holders.front().owner,
+  return force_unlock({.name = confirmed.about.name,
+                       .owner = confirmed.about.holders[confirmed.holder].owner,
                        .confirmed = true,
                        .grace = default_force_grace,
                        .older_than = std::nullopt,
@@ -88,7 +88,7 @@ Result<RunEnd> thaw(const LockState& about, const RawServer& server, const Call&
 Result<RunEnd> act(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
 {
   switch (confirmed.action) {
-    case LockAction::force_unlock: return force(confirmed.about, user, server, call);
+    case LockAction::force_unlock: return force(confirmed, user, server, call);
     case LockAction::freeze: return freeze(confirmed.about, user, server, call);
     case LockAction::cancel_freeze:  // the screen ends the process that waits
     case LockAction::thaw: break;

@@ -89,7 +89,7 @@ TEST_CASE("watch: shows each holder, and the time left")
   const auto lines = drawn(three, view, {.rows = 24, .columns = 80});
   CHECK(has(bare(lines.front()), "3 held, 8 waiting"));
   CHECK(has(bare(lines.front()), "12:00:00 UTC"));
-  CHECK(bare(lines[2]).starts_with("a                alice@web1     1s      [#####---] 20s    7     -      ./a.sh  "));
+  CHECK(bare(lines[2]).starts_with("a   alice@web1 1s      [#####---] 20s    7     -      ./a.sh  "));
   CHECK(width(bare(lines[2])) == 80);
   CHECK(std::count(lines.begin(), lines.end(), "a: held") == 1);  // the selected one's details
 }
@@ -158,15 +158,151 @@ TEST_CASE("watch: the rate is how often it changed hands while it was watched")
       has(bare(drawn({lock("a", 20s, 1000, 0, 9)}, view, {.rows = 5, .columns = 80}, rates, start + 4s)[2]), "0.5/s"));
 }
 
-TEST_CASE("watch: trouble takes the place of the keys, and nothing from a server is a control character")
+TEST_CASE("watch: a server that is away is a banner, and nothing from a server is a control character")
 {
   View view;
   LockState odd = lock("a", 20s, 1000);
   odd.holders.front().info->command = "\x1b[2J";
   odd.holders.front().info->host = "\x1b]0;";
-  const auto lines = drawn({odd}, view, {.rows = 5, .columns = 120}, {}, {}, "cannot reach it");
-  CHECK(bare(lines.back()).starts_with("cannot reach it"));
-  CHECK(bare(lines[2]).find('\x1b') == std::string::npos);
+  const auto lines = drawn({odd}, view, {.rows = 6, .columns = 120}, {}, {}, "cannot reach it");
+  CHECK(bare(lines[1]).starts_with("NO ANSWER for 0s, the locks are as they were then: cannot reach it"));
+  CHECK(bare(lines[3]).find('\x1b') == std::string::npos);
+  CHECK(bare(lines[3]).starts_with("a "));
+  CHECK(bare(lines.back()).starts_with("q quit"));
+}
+
+TEST_CASE("watch: the banner has as many lines as its words need, and the last one is whole")
+{
+  View view;
+  const std::string why = "cannot reach redis://db1:6379: no answer within 5s (raise --server-timeout)";
+  const auto lines = drawn(three, view, {.rows = 12, .columns = 40}, {}, {}, why);
+  std::string all;
+  for (const std::string& line : lines) {
+    CHECK_MESSAGE(width(bare(line)) <= 40, line);
+    all += bare(line) + " ";
+  }
+  CHECK(lines.size() == 12);
+  CHECK(has(std::regex_replace(all, std::regex(" +"), " "), why));
+  CHECK(bare(lines.back()).starts_with("q quit"));
+  CHECK(drawn(three, view, {.rows = 3, .columns = 20}, {}, {}, why).size() == 3);
+}
+
+TEST_CASE("watch: the message has a line of its own above the keys")
+{
+  View view;
+  const Rates rates;
+  for (const std::size_t rows : {std::size_t{3}, std::size_t{4}, std::size_t{24}}) {
+    const auto lines = frame({.states = three,
+                              .rates = rates,
+                              .server = "s",
+                              .error = {},
+                              .wall_ms = noon,
+                              .now = {},
+                              .message = "b is frozen"},
+                             view, {.rows = rows, .columns = 80});
+    CHECK(lines.size() == rows);
+    CHECK(bare(lines.back()).starts_with("q quit"));
+    CHECK((rows == 3 || bare(lines[rows - 2]).starts_with("b is frozen")));
+  }
+}
+
+TEST_CASE("watch: what names and holders do not need is for the job")
+{
+  std::vector<LockState> states = three;
+  states[1].holders.front().info->command = std::string(200, 'j');
+  View view;
+  const auto jobs_at = [&](std::size_t columns) {
+    return count(bare(drawn(states, view, {.rows = 10, .columns = columns})[2]), "j");
+  };
+  CHECK(jobs_at(80) == 80 - 54 - 1);  // and …
+  CHECK(jobs_at(200) == 200 - 54 - 1);
+  states[0].name = *LockName::parse(std::string(100, 'b'));
+  states[0].holders.front().info->host = std::string(100, 'h');
+  CHECK(jobs_at(80) >= 8);
+  CHECK(jobs_at(200) >= 60);
+}
+
+TEST_CASE("watch: East Asian characters and emoji keep the columns in line")
+{
+  std::vector<LockState> states{lock("日本語🚀", 20s, 1000), lock("abc", 20s, 1000)};
+  View view;
+  const auto lines = drawn(states, view, {.rows = 10, .columns = 100});
+  const auto before_holder = [](const std::string& line) { return width(line.substr(0, line.find("alice@"))); };
+  CHECK(before_holder(bare(lines[2])) == before_holder(bare(lines[3])));
+  CHECK(width(bare(lines[2])) == 100);
+}
+
+TEST_CASE("watch: pages, the first and the last lock, whatever the terminal sends for these keys")
+{
+  std::vector<LockState> many;
+  for (int i = 0; i < 30; ++i) {
+    many.push_back(lock("lock" + std::to_string(100 + i), 10s, 1000));
+  }
+  View view;
+  const auto after = [&](std::string_view keys) {
+    press(view, keys);
+    drawn(many, view, {.rows = 12, .columns = 80});
+    return view.selected;
+  };
+  CHECK(after("") == 0);
+  CHECK(after("\x1b[6~") == 9);
+  CHECK(after("\x1b[6~\x1b[B") == 19);
+  CHECK(after("\x1b[5~") == 10);
+  for (const char* last : {"\x1b[F", "\x1bOF", "\x1b[4~", "\x1b[8~", "G"}) {
+    CHECK(after(last) == 29);
+    CHECK(after("\x1b[6~") == 29);
+    CHECK(after("\x1b[A") == 28);
+  }
+  for (const char* first : {"\x1b[H", "\x1bOH", "\x1b[1~", "\x1b[7~", "g"}) {
+    CHECK(after("G") == 29);
+    CHECK(after(first) == 0);
+    CHECK(after("\x1b[5~") == 0);
+  }
+  CHECK(after("\x1bOB") == 1);
+  CHECK(after("\x1b[15~\x1b[3~\x1b[1;5C") == 1);  // F5, Delete, Ctrl-Right mean nothing
+  CHECK_FALSE(view.quits);
+  CHECK(view.sort == SortBy::key);
+}
+
+TEST_CASE("watch: of several holders f takes the one whose number is typed, and asks before")
+{
+  LockState state = lock("a", 20s, 1000);
+  for (int i = 2; i <= 12; ++i) {
+    state.holders.push_back(state.holders.front());
+    state.holders.back().owner = Owner::of("o:" + std::to_string(i));
+    state.holders.back().info->host = "host" + std::to_string(i);
+  }
+  state.count = 12;
+  View view;
+  view.choice = Choice{.about = state};
+  const auto lines = drawn(three, view, {.rows = 24, .columns = 80});
+  CHECK(std::any_of(lines.begin(), lines.end(),
+                    [](const std::string& line) { return has(bare(line), "  12  alice@host12 (pid 7)"); }));
+  CHECK(has(bare(lines.back()), "number of the holder, 1 to 12: _"));
+  press(view, "1");
+  CHECK(view.choice);  // 1, or the first digit of 12
+  press(view, "2");
+  REQUIRE(view.question);
+  CHECK(view.question->holder == 11);
+  CHECK(has(bare(drawn(three, view, {.rows = 24, .columns = 120}).back()), "held by one of 12 holders, alice@host12"));
+  press(view, "y");
+  REQUIRE(view.confirmed);
+  CHECK(view.confirmed->about.holders[view.confirmed->holder].owner.text() == "o:12");
+
+  const auto chosen = [&](std::string_view keys) -> std::optional<std::size_t> {
+    View other;
+    other.choice = Choice{.about = state};
+    press(other, keys);
+    return other.question ? std::optional(other.question->holder) : std::nullopt;
+  };
+  CHECK(chosen("1\r") == 0);
+  CHECK(chosen("3") == 2);
+  CHECK(chosen("\x1b") == std::nullopt);
+  CHECK(chosen("0\r") == std::nullopt);
+  CHECK(chosen("13") == std::nullopt);
+  CHECK(chosen("1\x7f"
+               "2") == 1);
+  CHECK(chosen("99") == std::nullopt);  // 9 is complete, and the other 9 is no y
 }
 
 TEST_CASE("watch: a question waits for y, and any other key takes it back and means nothing else")
@@ -202,6 +338,8 @@ TEST_CASE("watch: the details of a lock fill the screen, whatever its size, and 
   press(view, "\r\x1b[B");
   CHECK(view.details);
   CHECK(view.selected == 0);
+  CHECK(view.scrolled == 1);
+  press(view, "\x1b[A");
   const Rates rates;
   const auto page = [&](Size size) {
     return frame({.states = three,
@@ -220,6 +358,10 @@ TEST_CASE("watch: the details of a lock fill the screen, whatever its size, and 
                       [&](const std::string& line) { return width(bare(line)) <= size.columns; }));
   }
   CHECK(page({.rows = 10, .columns = 80})[2] == "b: held");
+  press(view, "\x1b[F");
+  CHECK(has(page({.rows = 6, .columns = 80})[4], "waiting"));
+  CHECK(page({.rows = 24, .columns = 80})[2] == "b: held");  // all of it fits
+  CHECK(view.scrolled == 0);
   press(view, "\x1b");
   CHECK_FALSE(view.details);
 }

@@ -161,6 +161,9 @@ void holder_stands(const std::string& format)
   CHECK(has(line.rlock({"history", "--json", "k"}).out, "\"fence\":" + czxid));
   const Finished next = line.rlock_run({}, shell("echo $RLOCK_FENCE"));
   CHECK(std::stoll(next.out) > std::stoll(czxid));
+  const std::string events = line.rlock({"events", "--json", "-k", "k"}).out;
+  CHECK_MESSAGE(has(events, "\"fence\":" + czxid + ","), events);
+  CHECK_MESSAGE(has(events, "\"fence\":" + next.out.substr(0, next.out.find('\n')) + ","), events);
 }
 
 void native_waits(const std::string& format)

@@ -96,7 +96,7 @@ Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Endpoint&
 {
   const Engine& engine = engine_of(endpoint);
   const std::vector<std::string> globs = resolve_globs(raw, call);
-  if (raw.cluster || (!globs.empty() && engine.native_format != NativeFormat::etcd)) {
+  if (raw.cluster || (!globs.empty() && engine.beside.front() != NativeFormat::etcd)) {
     return usage(std::string(raw.cluster ? "--cluster: " : "a key: ") +
                  "the rights of a database are for all its locks (leave it out)");
   }

@@ -218,7 +218,8 @@ TEST_CASE(
   }
   const ServerWithPort plain({"skip-ssl"});
   plain.add_user();
-  CHECK(code_of(plain.url("localhost") + "?ssl-mode=required") == 69);
+  // MySQL asks for the password first, which it takes by TLS only.
+  CHECK(code_of(plain.url("localhost") + "?ssl-mode=required") == (MariadbServer::is_mysql() ? 77 : 69));
 }
 
 TEST_CASE("mariadb: a server that stands still is given up in time behind TLS, too")
@@ -279,7 +280,7 @@ TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
     Process client = start_rlock({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "true"});
     std::this_thread::sleep_for(std::chrono::microseconds(below(rng, 30'000)));
     client.signal(SIGSTOP);
-    CHECK(has(server.sql("select name from rlock_lock for update wait 1"), "k"));
+    CHECK(has(server.sql("set innodb_lock_wait_timeout = 1; select name from rlock_lock for update"), "k"));
     client.signal(SIGCONT);
     CHECK(client.wait() == success);
   }
@@ -330,6 +331,9 @@ TEST_CASE("mariadb: a release whose KILL is not permitted keeps its connection")
 
 TEST_CASE("mariadb: tables that cannot be made are told with the reason, and another engine is no substitute")
 {
+  if (MariadbServer::is_mysql()) {
+    skip("no setting of MySQL makes it use another engine");
+  }
   SUBCASE("the server forces another engine")
   {
     const MariadbServer server({"enforce-storage-engine=Aria"});

@@ -53,14 +53,20 @@ Words native_client(const std::string& format)
 // A lock that both sides know.
 class Line {
  public:
-  explicit Line(std::string format, std::string chroot = {})
+  explicit Line(std::string format, std::string chroot = {}, int nodes = 1)
       : m_chroot(std::move(chroot)), m_format(std::move(format)), m_native(native_client(m_format))
   {
-    m_nodes.emplace();
+    m_nodes.emplace(ZookeeperOptions{.nodes = nodes});
     m_client = m_nodes->client(m_nodes->url(), 60s, m_clock);
   }
 
   [[nodiscard]] const std::string& format() const { return m_format; }
+  // Returns when another member leads.
+  void kill_leader()
+  {
+    m_nodes->kill(m_nodes->leader());
+    wait_until([&] { return m_nodes->leader() != 0; }, "another member leads");
+  }
   [[nodiscard]] Words with_server(Words args) const
   {
     args.insert(args.begin() + 1, {"-S", m_nodes->url(m_chroot)});
@@ -453,6 +459,23 @@ void keeps_format(const std::string& format)
 }
 
 }  // namespace
+
+TEST_CASE("kazoo format: the line stays as it is when the leader is killed")
+{
+  Line line("kazoo", "", 3);
+  const auto go = home_dir() / "go";
+  Process native = line.start_native(shell(until_exists(go) + "; " + noting("native")));
+  line.await_contenders(1);
+  Process waiter = line.start_rlock_run({}, shell(noting("rlock")));
+  line.await_contenders(2);
+  line.kill_leader();
+  CHECK(order().empty());
+  create(go);
+  CHECK_MESSAGE(native.wait(native_start) == success, native.err());
+  CHECK_MESSAGE(waiter.wait(20s) == success, waiter.err());
+  CHECK(order() == "native\nrlock\n");
+  CHECK(line.contenders().empty());
+}
 
 TEST_CASE("native format of ZooKeeper: what cannot be is refused, with the reason")
 {

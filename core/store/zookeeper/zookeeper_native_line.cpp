@@ -114,6 +114,19 @@ Result<Done> NativeNodes::read_line(std::string_view lock, const CallLimits& lim
   return Done{};
 }
 
+// The line of the last look, by the names alone.
+LineView NativeNodes::named_view(const std::string& own) const
+{
+  LineView view;
+  for (const std::string& node : m_nodes) {
+    const Contender contender{.name = contender_in(m_format, node)};
+    std::optional<Contender>& place = contender.name == own ? view.own : view.next;
+    view.first = view.first ? view.first : contender;
+    place = place ? place : contender;
+  }
+  return view;
+}
+
 // The answer may be that of a member that is behind. But no client gets in front of a contender that is there, so the view is right
 // about its own contender, if that is in it.
 Result<LineView> NativeNodes::look(const LockName& lock, const std::string& own, const CallLimits& limit)
@@ -121,38 +134,29 @@ Result<LineView> NativeNodes::look(const LockName& lock, const std::string& own,
   if (const auto read = read_line(lock.text(), limit); !read) {
     return read.error();
   }
-  LineView view;
+  LineView view = named_view(own);
   std::vector<Operation> questions;
-  const auto ask_of = [&](const std::string& node) {
-    questions.push_back(exists(path_of(lock.text()) + "/" + node, false));
-    return Contender{.name = contender_in(m_format, node)};
-  };
-  for (const std::string& node : m_nodes) {
-    if (!view.first) {
-      view.first = ask_of(node);
-    } else if (!view.own && contender_in(m_format, node) == own) {
-      view.own = ask_of(node);
-    }
-    if (!view.next && contender_in(m_format, node) != own) {
-      view.next = Contender{.name = contender_in(m_format, node)};
+  std::vector<Contender*> asked;
+  for (std::optional<Contender>* const each : {&view.first, &view.own}) {
+    if (*each) {
+      questions.push_back(exists(path_of(lock.text()) + "/" + node_of((*each)->name), false));
+      asked.push_back(&**each);
     }
   }
   const auto answers = questions.empty() ? std::vector<Answer>() : m_shared.client->ask(questions, limit);
   if (!answers) {
     return answers.error();
   }
-  for (std::size_t i = 0; i < answers->size(); ++i) {
+  for (std::size_t i = 0; i < asked.size(); ++i) {
     const Answer& answer = (*answers)[i];
-    if (!answer.is_ok()) {
-      return answer.code == Code::no_node ? look(lock, own, limit)
-                                          : Result<LineView>(error_of(answer.code, m_shared.client->where()));
+    if (answer.code == Code::no_node) {  // it has just gone
+      return look(lock, own, limit);
     }
-    Contender& contender = i == 0 ? *view.first : *view.own;
-    contender.order = answer.stat.czxid;
-    contender.is_lock = answer.stat.ephemeral_owner != 0 && is_contender(m_format, m_nodes.front());
-  }
-  if (view.first && view.first->name == own) {
-    view.own = view.first;
+    if (!answer.is_ok()) {
+      return error_of(answer.code, m_shared.client->where());
+    }
+    asked[i]->order = answer.stat.czxid;
+    asked[i]->is_lock = answer.stat.ephemeral_owner != 0 && is_contender(m_format, node_of(asked[i]->name));
   }
   return view;
 }

@@ -50,6 +50,7 @@ class NativeNodes final : public record::NativeLine {
  private:
   [[nodiscard]] std::string path_of(std::string_view lock) const { return line_path(m_chroot, lock); }
   [[nodiscard]] std::string node_of(std::string_view contender) const;
+  [[nodiscard]] record::LineView named_view(const std::string& own) const;
   Result<Done> read_line(std::string_view lock, const CallLimits& limit);
   Result<Done> make_directory(const std::string& path, const CallLimits& limit);
 

@@ -61,7 +61,8 @@ for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
     databases)  # for the tests of locks in databases and consensus stores
-      builds_mongo_servers=yes packages="$packages postgresql mariadb-server etcd-server etcd-client zookeeper" ;;
+      builds_mongo_servers=yes packages="$packages postgresql mariadb-server etcd-server etcd-client zookeeper
+        python3-kazoo" ;;
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
       # The sanitizers of clang++; a machine may have them without the package that names no version.

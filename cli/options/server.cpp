@@ -98,7 +98,7 @@ Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& words, const
     } else if (const Setting* const known = environment.setting(word)) {
       named.url_origin = {Origin::Kind::file, known->where};
       parsed = parse_urls(known->values, {named.url_origin, word}, named.endpoints);
-      named.named_by += " " + word + ", " + known->where;
+      named.named_by.append(" ").append(word).append(", ").append(known->where);
     } else {
       parsed = unknown_name(word, source, environment);
     }

@@ -452,7 +452,9 @@ std::string page_of(const Choice& choice, const Picture& picture)
   for (std::size_t i = 0; i < choice.about.holders.size(); ++i) {
     const Holder& holder = choice.about.holders[i];
     const std::string since = holder.info ? since_and_age(holder.info->since_ms, picture.wall_ms) : "";
-    text += "  " + std::to_string(i + 1) + "  " + describe(holder) + (since.empty() ? "" : ", since " + since) + "\n";
+    const std::string number = std::to_string(i + 1);
+    text.append("  ").append(number).append("  ").append(describe(holder));
+    text.append(since.empty() ? "" : ", since ").append(since).append("\n");
   }
   return text;
 }

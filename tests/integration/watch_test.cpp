@@ -175,7 +175,7 @@ TEST_CASE("watch: of several holders f takes the one whose number is typed")
     holders.push_back(
         start_on(viewer.server, {"run", "-k", "seats", "--permits", "2", "--label", label, "--", "sleep", "1000"}));
   }
-  wait_until([&] { return as_text(viewer.server.command({"GET", "seats"})) == "0"; }, "both permits are taken");
+  wait_until([&] { return viewer.server.command({"GET", "seats"}).text == "0"; }, "both permits are taken");
   viewer.holder.signal(SIGTERM);
   wait_until([&] { return !is_held(viewer.server, "stock"); }, "only the permits are held");
   Process watch = viewer.watch("seats: held, 2 of 2 permits");

@@ -19,9 +19,8 @@
 namespace rlock {
 namespace {
 
-constexpr Millis least_wait_to_retry{
-    2000};                          // the lock of a failed attempt may end a little later than this process wakes
-constexpr Millis retry_pause{300};  // before the next attempt to acquire all locks, at most
+constexpr Millis least_wait_to_retry{30'000};  // a store may keep the lock of a failed attempt longer than asked
+constexpr Millis retry_pause{300};             // before the next attempt to acquire all locks, at most
 
 RunReport fail(const RunRequest& request, const RunContext& context, const Error& found)
 {

@@ -100,9 +100,13 @@ std::vector<Rest> rests_of(const std::string& verb)
 {
   const std::string self = std::to_string(::getpid());
   const std::map<std::string, std::vector<Rest>> known{
-      {"run", {{{"-k", "k"}, {"--", "true"}}, {{}, {"--", "true"}}}},
+      {"run", {{{"-k", "k"}, {"--", "true"}}, {{}, {"--", "true"}}, {{"-k", "k", "--latest"}, {"--", "true"}}}},
       {"flock", {{{}, {"k", "true"}}, {{}, {"k"}}}},
-      {"once", {{{"-k", "k", "--for", "1h"}, {"--", "true"}}, {{"--for", "1h"}, {"--", "true"}}}},
+      {"once",
+       {{{"-k", "k", "--for", "1h"}, {"--", "true"}},
+        {{"--for", "1h"}, {"--", "true"}},
+        {{"-k", "k"}, {"--", "true"}},
+        {{"-k", "k", "--for", "1h", "--attempts", "2"}, {"--", "true"}}}},
       {"acquire",
        {{{"-k", "k", "--pid", self}, {}},
         {{"-k", "k", "--lease", "20s"}, {}},

@@ -46,7 +46,8 @@ Fd open_file(const std::filesystem::path& path, int flags)
 // A variable that changes what rlock, a shell, curl(1) or wget(1) does.
 bool is_setting_of_user(const std::string& name)
 {
-  static const std::set<std::string> names{"REDIS_URL", "REDISCLI_AUTH", "NO_COLOR", "SUDO_USER", "SHELL", "LANG", "LANGUAGE"};
+  static const std::set<std::string> names{"REDIS_URL", "REDISCLI_AUTH", "NO_COLOR", "SUDO_USER",
+                                           "SHELL",     "LANG",          "LANGUAGE"};
   return names.contains(name) || name.starts_with("RLOCK_") || name.starts_with("LC_") || name.ends_with("_proxy") ||
          name.ends_with("_PROXY");
 }

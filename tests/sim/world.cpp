@@ -78,7 +78,13 @@ void World::at(Nanos when, std::function<void()> event) { m_events.emplace(std::
 Process& World::start(std::string name, const Host& host, int client, std::function<void()> main)
 {
   m_processes.push_back(std::make_unique<Process>(Process{std::move(name), host, client}));
-  m_fibers.push_back(std::make_unique<Fiber>(*m_processes.back(), std::move(main)));
+  // A process that died before it began runs nothing: the parts of the simulation that it needs may be gone.
+  auto begin = [process = m_processes.back().get(), main = std::move(main)] {
+    if (!process->is_dead) {
+      main();
+    }
+  };
+  m_fibers.push_back(std::make_unique<Fiber>(*m_processes.back(), std::move(begin)));
   m_fibers.back()->ready_at = m_now;
   return *m_processes.back();
 }

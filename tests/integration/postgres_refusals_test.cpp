@@ -206,7 +206,6 @@ TEST_CASE("postgres refusals: a hostile server, at each step of a run, ends it i
       {"nonsense after the login", after_login("?????????????")},
       {"a row of another table", after_login(row("x"))},
       {"no row", after_login(framed('C', "SELECT 0\0"s) + ready())},
-      {"ends the connection", after_login(error)},
       {"an error with control characters", after_login(again)},
       {"notices for ever", after_login(notice, true)},
       {"messages for ever", after_login(heard, true)},
@@ -223,6 +222,22 @@ TEST_CASE("postgres refusals: a hostile server, at each step of a run, ends it i
     CHECK_MESSAGE(count(end.err, "\n") == 1, end.err);
     CHECK(is_clean(end.err));
   }
+}
+
+TEST_CASE("postgres refusals: a server that ends each connection at the first request is asked again until -w is over")
+{
+  using namespace std::string_literals;
+  const std::string error = framed('E', "SFATAL\0VFATAL\0C57P01\0M\x1b[2Jgo away\0\0"s);
+  const HostileServer server([&](std::uint16_t) {
+    return answers_by_word({{.word = "select", .reply = error}, {.word = "", .reply = welcome("15.4")}});
+  });
+  const auto begun = std::chrono::steady_clock::now();
+  const Finished end = run_rlock(job_on(url_of(server), {"-k", "k", "--server-timeout", "1s", "-w", "1s"}));
+  CHECK(std::chrono::steady_clock::now() - begun < 8s);
+  CHECK_MESSAGE((end.code == 69 || end.code == 75), "code " << end.code << ": " << end.err);
+  CHECK(end.out.empty());
+  CHECK(has(end.err, "go away; trying again"));
+  CHECK(is_clean(end.err));
 }
 
 TEST_CASE(

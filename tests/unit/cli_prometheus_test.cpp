@@ -116,16 +116,16 @@ TEST_CASE("prometheus: the last run, the last success, and what became of the ru
                    .times = times};
   };
   state.runs = {run(9000, Outcome::skipped, {}, 5), run(7000, Outcome::failed, 3), run(4000, Outcome::succeeded, 0),
-                run(1000, Outcome::succeeded, 0)};
+                run(1000, Outcome::succeeded, 0), run(500, Outcome::cancelled, 143)};
   state.runs[1].waited = Millis{250};
   const std::string text = prometheus_text({&state, 1}, now);
-  lint(text, 17);
+  lint(text, 18);
   for (const std::string sample :
-       {"recent_acquired{key=\"k\"} 3", "recent_waited_seconds{key=\"k\"} 0.250",
+       {"recent_acquired{key=\"k\"} 4", "recent_waited_seconds{key=\"k\"} 0.250",
         "last_run_start_timestamp_seconds{key=\"k\"} 7.000", "last_run_duration_seconds{key=\"k\"} 1.500",
         "last_run_exit_code{key=\"k\"} 3", "last_success_timestamp_seconds{key=\"k\"} 5.500",
-        "recent_held_seconds{key=\"k\"} 4.500", "recent_succeeded{key=\"k\"} 2", "recent_failed{key=\"k\"} 1",
-        "recent_lost{key=\"k\"} 0", "recent_skipped{key=\"k\"} 5"}) {
+        "recent_held_seconds{key=\"k\"} 6.000", "recent_succeeded{key=\"k\"} 2", "recent_failed{key=\"k\"} 1",
+        "recent_cancelled{key=\"k\"} 1", "recent_lost{key=\"k\"} 0", "recent_skipped{key=\"k\"} 5"}) {
     CHECK_MESSAGE(has(text, "\nrlock_" + sample + "\n"), sample);
   }
   CHECK_FALSE(has(text, "_total"));

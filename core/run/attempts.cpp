@@ -2,6 +2,7 @@
 #include "run/attempts.h"
 
 #include <algorithm>
+#include "base/exit_code.h"
 #include "base/text.h"
 
 namespace rlock {
@@ -9,7 +10,12 @@ namespace {
 
 constexpr Millis longest_delay = std::chrono::days{1};
 
-bool is_failure(std::optional<Outcome> outcome) { return outcome == Outcome::failed || outcome == Outcome::timed_out; }
+// Of the job. Where the system refused what rlock needs, another host may succeed.
+bool is_failure(std::optional<Outcome> outcome, std::optional<int> exit_code)
+{
+  const bool is_of_job = exit_code != static_cast<int>(ExitCode::os);
+  return is_of_job && (outcome == Outcome::failed || outcome == Outcome::timed_out);
+}
 
 // Whether the caller came before the run, or the pause after it, was over; and in its period.
 bool concerns(const PastRun& run, const Arrival& arrival)
@@ -24,7 +30,7 @@ bool concerns(const PastRun& run, const Arrival& arrival)
 std::optional<Millis> next_attempt_in(const RunRequest& request, int attempt, const RunResult& result)
 {
   const auto outcome = result.outcome ? result.outcome : outcome_by(result.exit_code);
-  if (!is_failure(outcome) || attempt >= request.attempts) {
+  if (!is_failure(outcome, result.exit_code) || attempt >= request.attempts) {
     return std::nullopt;
   }
   Millis delay = request.retry_delay;
@@ -37,8 +43,8 @@ std::optional<Millis> next_attempt_in(const RunRequest& request, int attempt, co
 Turn turn_of(std::span<const PastRun> runs, const Arrival& arrival, int attempts, int own)
 {
   const auto last = std::ranges::find_if(runs, has_begun);
-  const bool counts = last != runs.end() && last->attempt > 0 && last->exit_code && is_failure(last->outcome) &&
-                      concerns(*last, arrival);
+  const bool counts = last != runs.end() && last->attempt > 0 && last->exit_code &&
+                      is_failure(last->outcome, last->exit_code) && concerns(*last, arrival);
   const int before = std::max(counts ? last->attempt : 0, own);
   if (before < attempts) {
     return RunAttempt{before + 1};

@@ -68,11 +68,22 @@ std::string wrong_death(const RunRecord& run, int signal)
   return "died of signal " + std::to_string(signal) + ", which it was not sent";
 }
 
+// A caller of rlock once that waited ends as the one that ran the job, if that one failed.
+bool shares_failure(const Records& records, const RunRecord& run, int code)
+{
+  const auto has_result = [&](const RunRecord& other) {
+    const bool is_same = other.kind == Kind::once && other.keys == run.keys && other.evidence.begin && other.exit;
+    return is_same && (other.exit->code == code || (other.exit->signal != 0 && 128 + other.exit->signal == code));
+  };
+  return run.kind == Kind::once && !run.evidence.begin && std::ranges::any_of(records.runs, has_result);
+}
+
 std::string wrong_code(const Records& records, const RunRecord& run, int code)
 {
   const bool began = run.evidence.begin.has_value();
   const bool by_itself = run.evidence.end && run.evidence.end->code == code;
-  if (by_itself || code == lost || tells_signal(run, code)) {
+  if (by_itself || code == lost || tells_signal(run, code) ||
+      (code != os_refused && shares_failure(records, run, code))) {
     return "";
   }
   switch (code) {

@@ -265,6 +265,18 @@ TEST_CASE("judge: the exit code is the job's or says why it is not")
   CHECK(check_exits(records({ended(lost(1, 0, 100, 5), 71)}, {}, {{at(0), at(200)}})).empty());  // a starved guardian
 }
 
+TEST_CASE("judge: a caller of rlock once without a job may end as one whose job failed")
+{
+  const RunRecord failed =
+      of_kind(with(ended(lost(1, 0, 100, 5), -1, SIGTERM), Target::runner, SIGTERM, 50), Kind::once);
+  RunRecord run = of_kind(ended(ran(2, 50, 100, 6), 143), Kind::once);
+  run.evidence = {};
+  CHECK(check_exits(records({failed, run})).empty());
+  CHECK(check_exits(records({failed, ended(run, 3)})).size() == 1);
+  CHECK(check_exits(records({run})).size() == 1);
+  CHECK(check_exits(records({failed, of_kind(run, Kind::plain)})).size() == 1);
+}
+
 TEST_CASE("judge: a run without a job is busy, unreachable or told to stop")
 {
   RunRecord run = ran(1, 0, 100, 5);

@@ -62,6 +62,9 @@ TEST_CASE("attempts: only a failure of rlock once is shared")
   }
   CHECK(turn({with_outcome(Outcome::timed_out)}, 1500) == "shares 3");
   CHECK(turn({failed(0)}, 1500) == "attempt 1");
+  PastRun refused = failed(1);  // the guardian could not be started, or was killed
+  refused.exit_code = 71;
+  CHECK(turn({refused}, 1500) == "attempt 1");
   const PastRun skipped{.owner = Owner::of("s"), .start_ms = 3000, .duration = Millis{0}, .outcome = Outcome::skipped};
   CHECK(turn({skipped, failed(1)}, 1500) == "shares 3");
 }

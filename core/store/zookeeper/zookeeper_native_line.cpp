@@ -214,7 +214,7 @@ Result<std::vector<Operation>> NativeNodes::change(std::string_view lock, const 
   }
   for (const std::string& node : change.leaves.empty() ? std::vector<std::string>() : m_nodes) {
     if (std::ranges::find(change.leaves, contender_in(m_format, node)) != change.leaves.end()) {
-      parts.push_back(remove(path + "/" + node, any_version));
+      parts.push_back(remove(std::string(path).append("/").append(node), any_version));
     }
   }
   if (change.stand) {

@@ -80,8 +80,9 @@ class Utf8Thread {
   {
     wchar_t wide = 0;
     std::mbstate_t state{};
-    const bool is_known =
-        m_before != nullptr && std::mbrtowc(&wide, character.data(), character.size(), &state) == character.size();
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): with a state of its own, and the locale of the thread
+    const std::size_t size = std::mbrtowc(&wide, character.data(), character.size(), &state);
+    const bool is_known = m_before != nullptr && size == character.size();
     const int columns = is_known ? ::wcwidth(wide) : -1;
     return columns < 0 ? 1 : static_cast<std::size_t>(columns);
   }

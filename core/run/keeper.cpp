@@ -94,7 +94,7 @@ namespace {
 {
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   detach_as_keeper();
   close_own_descriptors({});
   if (!lease_keeping(store)->keep_leases()) {

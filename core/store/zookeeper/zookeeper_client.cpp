@@ -37,10 +37,11 @@ bool needs_new_password(ConnectionSpec& spec, std::span<const Answer> answers)
 {
   const bool is_refused = std::ranges::any_of(answers, [](const Answer& each) { return each.code == Code::no_auth; });
   auto password = is_refused ? changed_password(spec.members.front().password_file, spec.password) : std::nullopt;
-  if (password) {
-    spec.password = *std::move(password);
+  if (!password) {
+    return false;
   }
-  return password.has_value();
+  spec.password = *std::move(password);
+  return true;
 }
 
 }  // namespace

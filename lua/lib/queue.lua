@@ -146,11 +146,10 @@ local function grant_past_silent(caller, caller_info, caller_ttl)
   return fence
 end
 
--- Like hand_over, after a recent hand-over that was not confirmed, so that the first waiters may be silent too: those at both ends
--- of the queue are told to ask, in their order, and the first waiter that asks then gets the lock.
+-- Like hand_over, after a recent hand-over that was not confirmed, so that the first waiters may be silent too: the first waiter
+-- that asks gets the lock. The others at both ends of the queue are told to ask.
 local function hand_over_past_silent(caller, caller_info, caller_ttl)
-  local may_pass = caller and (redis.call('ZRANK', QUEUE, caller) == 0 or were_called())
-  local fence = may_pass and grant_past_silent(caller, caller_info, caller_ttl)
+  local fence = caller and grant_past_silent(caller, caller_info, caller_ttl)
   if fence then
     return 1, fence
   elseif call_waiters() > 0 then

@@ -4,9 +4,7 @@ local LEAST_QUEUE_MEMORY = 30000    -- ms without a poll by any waiter for which
 local WATCH_PAUSE = 1000            -- ms between two messages to watch hand-overs
 local WATCH_STEP = 20               -- ms between the requests of one watching waiter and of the next
 local WATCHERS = 8                  -- number of watching waiters at each end of the queue
-local CALL_STEP = 10                -- ms between the requests of two waiters that are told to ask, in the order of the line
 local CALL_TIME = 200               -- ms in which the waiters that are told to ask send their requests
-local CALL_MEMORY = 1000            -- ms after such a message in which the order of the line does not count
 
 -- Deletes the record of a waiter and returns the mode of its request.
 local function remove_waiter_record(waiter)
@@ -88,23 +86,14 @@ end
 
 local was_called = false  -- whether this script has told waiters to ask
 
--- Whether waiters were told to ask a moment ago, so that one which could ask has done so.
-local function were_called()
-  local told = tonumber(redis.call('HGET', WAITERS, '#called') or 0)
-  return math.abs(now_us() - told) < CALL_MEMORY * 1000
-end
-
--- Tells the waiters at both ends of the queue to ask for a free lock, one after the other, because the first waiters may be
--- silent. Returns how many listen.
+-- Tells the waiters at both ends of the queue to ask for a free lock, because the first waiters may be silent. Returns how many
+-- listen.
 local function call_waiters()
   local listening = 0
-  for i, waiter in ipairs(ends_of_line(QUEUE, 0)) do
-    listening = listening + notify(waiter, 'look ' .. (i - 1) * CALL_STEP)
+  for _, waiter in ipairs(ends_of_line(QUEUE, 0)) do
+    listening = listening + notify(waiter, 'look 0')
   end
   was_called = listening > 0
-  if was_called then
-    store_time('#called')
-  end
   return listening
 end
 

@@ -201,7 +201,7 @@ local function busy_reply(ms)
   local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
   local time = QUEUES and string.format('%.0f', now_us()) or false
   return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time,
-      (is_new or was_called) and position and ms_to_watch(position) or false}
+      is_new and position and ms_to_watch(position) or false}
 end
 
 -- A holder of the other kind tells only the queue of its kind, so the waiters in this queue poll: the first waiter most often,

@@ -133,11 +133,6 @@ TEST_CASE(
       CHECK(line.in_line().front() == "wb");
       CHECK(word(line.ask(3)) == "busy");
       line.end_hold();  // the claim is over
-      line.all_heard();
-      const Reply answer = line.ask(3);  // those in front ask first, if they can
-      CHECK(word(answer) == "busy");
-      CHECK(answer.elements.at(9).integer >= 200);
-      CHECK(line.all_heard() == "wb look 0, wc look 10, wd look 20, we look 30");
       CHECK(word(line.ask(3)) == "granted");
       CHECK(line.in_line() == Words{"wb", "wc", "we"});
       CHECK(word(line.wait("wa", "1")) == "busy");  // it goes on, and has its place again
@@ -152,7 +147,6 @@ TEST_CASE("silent waiters: one that was asked to release what it was handed has 
   line.release("holder");
   CHECK(word(line.force("ask", "wa")) == "held");
   line.end_hold();
-  CHECK(word(line.ask(2)) == "busy");  // those in front ask first, if they can
   CHECK(word(line.ask(2)) == "granted");
 }
 
@@ -165,7 +159,7 @@ TEST_CASE("silent waiters: a newcomer does not have the lock handed to the next 
     line.all_heard();
     line.end_hold();
     CHECK(word(line.acquire("visitor")) == "busy");
-    CHECK(line.all_heard() == "wb look 0, wc look 10, wd look 20");
+    CHECK(line.all_heard() == "wb look 0, wc look 0, wd look 0");
     const Reply answer = line.wait("newcomer");
     CHECK(word(answer) == "busy");
     CHECK(answer.elements.at(9).integer >= 200);  // it asks soon

@@ -25,7 +25,8 @@ std::optional<std::string> shown_time(std::int64_t wall_ms)
   }
   char text[40];
   std::string local(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts));
-  return local.insert(local.size() - 2, ":");  // +0100 is +01:00
+  local.insert(local.size() - 2, ":");  // +0100 is +01:00
+  return local;
 }
 
 }  // namespace rlock

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/period.h"
+#include "support/shown_zone.h"
 #include "support/test.h"
 
-#include <cstdlib>
 #include <ctime>
 
 using namespace rlock::test;
 
 namespace {
-
-// The time zone of this process, for the life of the object.
-class Zone {
- public:
-  explicit Zone(const char* name)
-  {
-    ::setenv("TZ", name, 1);
-    ::tzset();
-  }
-  ~Zone()
-  {
-    ::unsetenv("TZ");
-    ::tzset();
-  }
-  Zone(const Zone&) = delete;
-  Zone& operator=(const Zone&) = delete;
-};
 
 // Central Europe by its rule, because the host may have no table of zones.
 constexpr const char* berlin = "CET-1CEST,M3.5.0,M10.5.0/3";
@@ -50,7 +33,7 @@ std::string shown(const Period& period)
 
 TEST_CASE("period: it begins at local midnight, and a week on Monday")
 {
-  const Zone zone(berlin);
+  const InZone zone(berlin);
   struct Row {
     const char* why;
     Millis length;
@@ -90,7 +73,7 @@ TEST_CASE("period: parts of a day, and weeks")
 
 TEST_CASE("period: of a server whose clock is wrong")
 {
-  const Zone zone(berlin);
+  const InZone zone(berlin);
   const std::int64_t now = utc(2026, 10, 25, 12, 0);
   const Period today = period_at(one_day, now);
   CHECK(period_begin(today, now) == utc(2026, 10, 24, 22, 0));

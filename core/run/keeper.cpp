@@ -223,17 +223,19 @@ class KeeperLoop {
     return *reason;
   }
 
-  // Reads a loss before it looks for an announced release, and reports the loss only when there is none. `rlock
-  // release` connects before the lock is released, so a keeper that sees such a loss sees the connection as well.
+  // Reads a loss, and the end of the watched process, before it looks for an announced release, which counts first. `rlock
+  // release` connects before the lock is released and before the script that calls it ends, so a keeper that sees one of the two
+  // sees the connection as well.
   std::optional<Reason> find_reason()
   {
     const auto lost = loss();
-    if (m_task.watched.has_ended()) {
-      return Reason::process_ended;
-    }
+    const bool has_ended = m_task.watched.has_ended();
     if (auto connection = m_release_socket.accept()) {
       m_releaser = *std::move(connection);
       return Reason::release_announced;
+    }
+    if (has_ended) {
+      return Reason::process_ended;
     }
     if (lost) {
       return lost;
@@ -287,8 +289,7 @@ class KeeperLoop {
       case Reason::caller_gone: return release({.outcome = Outcome::unused});
       case Reason::release_announced:
         await_end_of(m_releaser.get(), far_future);
-        return release_with(
-            {.exit_code = announced_exit_code()});  // in case `rlock release` was killed before it could
+        return release_with(announced_result());  // in case `rlock release` was killed before it could
       case Reason::release_requested:
         signal_watched();
         release_if_ended_in_time();
@@ -315,11 +316,11 @@ class KeeperLoop {
     return {.exit_code = code, .outcome = was_cancelled ? std::optional(Outcome::cancelled) : outcome_by(code)};
   }
 
-  // The code that `rlock release` has sent after the release; nullopt: none.
-  [[nodiscard]] std::optional<int> announced_exit_code() const
+  // By the code that `rlock release` has sent after the release. It sends none without --exit-code, or when it was killed.
+  [[nodiscard]] RunResult announced_result() const
   {
     unsigned char code = 0;
-    return ::recv(m_releaser.get(), &code, 1, MSG_DONTWAIT) == 1 ? std::optional<int>(code) : std::nullopt;
+    return ::recv(m_releaser.get(), &code, 1, MSG_DONTWAIT) == 1 ? RunResult{.exit_code = code} : RunResult{};
   }
 
   // A release without a code counts as a success for --notify.

@@ -3,6 +3,7 @@
 
 #include "support/test.h"
 
+#include <limits>
 #include <set>
 
 using namespace rlock::test;
@@ -58,6 +59,11 @@ TEST_CASE("zookeeper layout: records and inboxes are read back, and refused when
   CHECK(inbox.last == 7);
   CHECK(inbox.texts == std::vector<std::string>{"a", "b"});
   CHECK(inbox_of("nonsense").texts.empty());
+  constexpr auto limits = std::numeric_limits<std::int64_t>();
+  for (const std::int64_t impossible : {limits.max(), limits.min(), std::int64_t{1}}) {
+    CAPTURE(impossible);
+    CHECK(inbox_of(encoded(Inbox{.last = impossible, .texts = {"a", "b"}})).texts.empty());
+  }
 }
 
 TEST_CASE("zookeeper layout: the nodes stand below the chroot, each behind its parent, and events sort by their number")

@@ -134,6 +134,17 @@ std::string encoded(const Inbox& inbox)
   return data.bytes();
 }
 
+namespace {
+
+// Another client may have written any number.
+bool is_possible(const Inbox& inbox)
+{
+  constexpr std::int64_t most_messages = std::int64_t{1} << 53;
+  return inbox.last >= static_cast<std::int64_t>(inbox.texts.size()) && inbox.last <= most_messages;
+}
+
+}  // namespace
+
 Inbox inbox_of(std::string_view data)
 {
   JuteReader reader(data);
@@ -143,7 +154,7 @@ Inbox inbox_of(std::string_view data)
   for (std::int32_t left = reader.count(least); left > 0; --left) {
     inbox.texts.push_back(reader.text());
   }
-  return reader.is_good() ? inbox : Inbox{};
+  return reader.is_good() && is_possible(inbox) ? inbox : Inbox{};
 }
 
 }  // namespace rlock::zookeeper

@@ -38,7 +38,7 @@ bool has_sent_somebody_on(const RedisServer& node)
 void check_refusal(const RedisCluster& cluster, Words words, const std::string& says)
 {
   words.insert(words.begin(), "run");
-  words.insert(words.end(), {"-k", "k", "--server-timeout", "1s", "--", "echo", "ran"});
+  words.insert(words.end(), {"-k", "k", "--server-timeout", "5s", "--", "echo", "ran"});
   const Finished end = run_rlock(words);
   CHECK(end.code == 69);
   CHECK(end.out == "");

@@ -115,13 +115,20 @@ end
 local BY_OWNER = {['@kind.acquired@'] = true, ['@kind.confirmed@'] = true, ['@kind.released@'] = true, ['@kind.lost@'] = true,
   ['@kind.renewed_late@'] = true}
 
--- Whether a hand-over of the last SILENCE_MEMORY was not confirmed, because its waiter is stopped or dead.
+-- Whether the store ended the hold of an owner because its client is dead. Only a store that knows which clients live notes that.
+local function is_known_dead(owner)
+  local ended = redis.call('HGET', WAITERS, '#ended')
+  return ended and string.find(ended, '\0' .. owner .. '\0', 1, true)
+end
+
+-- Whether a hand-over of the last SILENCE_MEMORY was not confirmed, because its waiter is stopped, or may be. A dead waiter that
+-- the store knows as such is no sign of others that are silent.
 local function was_not_taken()
   local events, seen = redis.pcall('LRANGE', EVENTS, 0, -1), {}
   for i = #events, 1, -1 do
     local time, event, owner = string.match(events[i], '^(%d+)[%d.]*%z([%l_]+)%z(%Z*)')
     local to = string.match(events[i], '%z@word.to@%z(%Z*)') or string.find(events[i], CLAIM, 1, true) and owner
-    if to and not seen[to] and not holds(to) then
+    if to and not seen[to] and not holds(to) and not is_known_dead(to) then
       return math.abs(now_us() - tonumber(time)) < SILENCE_MEMORY
     end
     if BY_OWNER[event] then

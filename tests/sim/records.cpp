@@ -473,12 +473,12 @@ class SimulatedBackend final : public record::Backend {
     if (const auto ready = m_presences->before_read(limit); !ready) {
       return ready.error();
     }
-    const std::int64_t sent_at_us = m_records.wall_clock_us(m_client);
     auto state = m_records.ask<Snapshot>(
         m_connection, [&records = m_records] { return records.state(); }, m_clock, limit);
     if (state) {
       m_presences->after_read();
-      state->time_us = sent_at_us;
+      state->time_at = m_clock.now();
+      state->time_us = m_records.wall_clock_us(m_client);
       m_read = *state;
     }
     return state;

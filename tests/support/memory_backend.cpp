@@ -196,7 +196,8 @@ class MemoryBackend final : public Backend {
   Result<Snapshot> read(std::string_view name, const CallLimits&) override
   {
     const std::lock_guard guard(m_table.mutex);
-    Snapshot state{.version = {}, .bytes = {}, .time_us = wall_clock_ms() * 1000 + m_wall_ahead_us, .listeners = {}};
+    Snapshot state{.version = {}, .bytes = {}, .time_at = m_clock.now(), .listeners = {}};
+    state.time_us = wall_clock_ms() * 1000 + m_wall_ahead_us;
     if (const auto row = m_table.rows.find(std::string(name)); row != m_table.rows.end()) {
       state.version = std::to_string(row->second.version);
       state.bytes = row->second.bytes;

@@ -69,7 +69,6 @@ class EtcdBackend final : public Backend {
     Txn txn;
     txn.success.emplace_back(Range{.key = layout().key(Kind::lock, name)});
     txn.success.emplace_back(layout().all(Kind::listener, name));
-    const std::int64_t time_us = wall_clock_ms() * 1000;
     const auto answer = connection().txn(txn, limit);
     if (!answer) {
       return answer.error();
@@ -77,7 +76,8 @@ class EtcdBackend final : public Backend {
     if (answer->answers.size() != 2) {
       return Error{ErrorCode::internal, connection().where() + " answered nonsense (is it etcd?)"};
     }
-    Snapshot state{.version = {}, .bytes = {}, .time_us = time_us, .listeners = {}};
+    Snapshot state{.version = {}, .bytes = {}, .time_at = m_clock.now(), .listeners = {}};
+    state.time_us = wall_clock_ms() * 1000;
     Revisions revisions{.modification = 0, .read = answer->header.revision};
     for (const KeyValue& record : answer->answers[0].keys) {
       revisions.modification = record.mod_revision;

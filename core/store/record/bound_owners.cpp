@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <optional>
+#include <set>
 #include "store/script/lock_keys.h"
 
 namespace rlock::record {
@@ -13,8 +15,28 @@ namespace {
 // How long what is bound to a living presence that no client renews lasts at least, after its time has come.
 constexpr std::int64_t least_left_ms = 1000;
 
+// The dead holders of which the scripts are told, at most, for each queue.
+constexpr std::size_t most_ended = 16;
+constexpr std::string_view ended_field = "#ended";
+
 // One kind for each queue.
 const std::array<LockKind, 4> kinds_with_queues{Plain{}, Writer{}, Permits{0}, StringLock{}};
+
+// The keys of a lock. They are made once for all its owners, of which there may be hundreds.
+struct Names : LockKeys {
+  struct OfQueue {
+    std::string queue;
+    std::string waiters;
+  };
+  explicit Names(const LockName& name) : LockKeys(name)
+  {
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+      LockKeys of_kind(name, kinds_with_queues.at(i));
+      queues.at(i) = {.queue = std::move(of_kind.queue), .waiters = std::move(of_kind.waiters)};
+    }
+  }
+  std::array<OfQueue, kinds_with_queues.size()> queues;
+};
 
 template <typename Data>
 Data* at(KeySpace::Keys& keys, const std::string& key)
@@ -74,7 +96,7 @@ bool holds_lock(const KeySpace::Keys& keys, const LockKeys& names, const std::st
 // The keys of a record, with what belongs to one owner.
 struct Owned {
   KeySpace::Keys& keys;
-  const LockKeys names;
+  const Names& names;
   const std::string& owner;
 
   // Of a reader: a key for each of its holds.
@@ -138,9 +160,8 @@ struct Owned {
     return is_later;
   }
 
-  void leave(const LockKind& kind)
+  void leave(const Names::OfQueue& of_kind)
   {
-    const LockKeys of_kind(*LockName::parse(names.lock), kind);
     if (auto* queue = at<SortedSet>(keys, of_kind.queue)) {
       queue->remove(owner);
       if (queue->order.empty()) {
@@ -155,7 +176,62 @@ struct Owned {
       }
     }
   }
+
+  // Where others wait, they are told that the holder is dead: "\0OWNER\0", the newest last.
+  void note_death()
+  {
+    for (const Names::OfQueue& each : names.queues) {
+      auto* waiters = at<Hash>(keys, each.waiters);
+      if (waiters == nullptr || !at<SortedSet>(keys, each.queue)) {
+        continue;
+      }
+      auto note = std::ranges::find(*waiters, ended_field, [](const auto& field) { return field.first; });
+      if (note == waiters->end()) {
+        note = waiters->insert(note, {std::string(ended_field), std::string(1, '\0')});
+      }
+      note->second.append(owner).append(1, '\0');
+      if (std::ranges::count(note->second, '\0') > static_cast<std::ptrdiff_t>(most_ended) + 1) {
+        note->second.erase(0, note->second.find('\0', 1));
+      }
+    }
+  }
+
+  void end_all()
+  {
+    end_hold();
+    for (const Names::OfQueue& each : names.queues) {
+      leave(each);
+    }
+  }
+
+  [[nodiscard]] bool holds() const { return holds_permit(keys, names, owner) || holds_lock(keys, names, owner); }
 };
+
+Standing standing_among(const KeySpace::Keys& keys, const Names& names, const std::string& owner)
+{
+  Standing standing;
+  if (holds_permit(keys, names, owner)) {
+    standing.holds = true;
+    standing.ends_ms = static_cast<std::int64_t>(at<SortedSet>(keys, names.second)->scores.at(permit_of(owner)));
+  } else if (holds_lock(keys, names, owner)) {
+    standing.holds = true;
+    standing.ends_ms = keys.at(names.lock).expires.value_or(0);
+  }
+  standing.waits = std::ranges::any_of(names.queues, [&](const Names::OfQueue& each) {
+    const auto* queue = at<SortedSet>(keys, each.queue);
+    return queue != nullptr && queue->scores.contains(owner);
+  });
+  return standing;
+}
+
+void add_presences(std::vector<PresenceId>& ids, const std::vector<BoundPresence>& presences)
+{
+  for (const BoundPresence& each : presences) {
+    if (std::ranges::find(ids, each.id) == ids.end()) {
+      ids.push_back(each.id);
+    }
+  }
+}
 
 }  // namespace
 
@@ -163,10 +239,27 @@ std::vector<PresenceId> presences_in(const Bindings& bindings)
 {
   std::vector<PresenceId> ids;
   for (const auto& [owner, presences] : bindings) {
-    for (const BoundPresence& each : presences) {
-      if (std::ranges::find(ids, each.id) == ids.end()) {
-        ids.push_back(each.id);
-      }
+    add_presences(ids, presences);
+  }
+  return ids;
+}
+
+std::vector<PresenceId> presences_to_ask(const LockRecord& record, const LockName& lock)
+{
+  const Names names(lock);
+  std::set<std::string_view> far_back;
+  for (const Names::OfQueue& each : names.queues) {
+    if (const auto* queue = at<SortedSet>(record.keys, each.queue); queue && queue->order.size() > asked_waiters) {
+      std::for_each(std::next(queue->order.begin(), asked_waiters), queue->order.end(),
+                    [&](const auto& waiter) { far_back.insert(waiter.second); });
+    }
+  }
+  std::vector<PresenceId> ids;
+  for (const auto& [owner, presences] : record.bindings) {
+    const bool only_waits =
+        far_back.contains(owner) && !holds_permit(record.keys, names, owner) && !holds_lock(record.keys, names, owner);
+    if (!only_waits) {
+      add_presences(ids, presences);
     }
   }
   return ids;
@@ -174,32 +267,34 @@ std::vector<PresenceId> presences_in(const Bindings& bindings)
 
 bool lengthen_hold(LockRecord& record, const LockName& lock, const std::string& owner, std::int64_t ends_ms)
 {
-  Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
-  return owned.lengthen_hold(ends_ms);
+  const Names names(lock);
+  return Owned{.keys = record.keys, .names = names, .owner = owner}.lengthen_hold(ends_ms);
 }
 
 void end_owner(LockRecord& record, const LockName& lock, const std::string& owner)
 {
-  Owned owned{.keys = record.keys, .names = LockKeys(lock), .owner = owner};
-  owned.end_hold();
-  for (const LockKind& kind : kinds_with_queues) {
-    owned.leave(kind);
-  }
+  const Names names(lock);
+  Owned{.keys = record.keys, .names = names, .owner = owner}.end_all();
 }
 
 void end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone, std::int64_t time_us)
 {
+  const Names names(lock);
   const std::int64_t now_ms = time_us / 1000;
   for (auto bound = record.bindings.begin(); bound != record.bindings.end();) {
     auto& [owner, presences] = *bound;
+    Owned owned{.keys = record.keys, .names = names, .owner = owner};
     std::erase_if(presences, [&](const BoundPresence& each) { return std::ranges::find(gone, each.id) != gone.end(); });
     if (presences.empty()) {
-      end_owner(record, lock, owner);
+      if (owned.holds()) {
+        owned.note_death();
+      }
+      owned.end_all();
       bound = record.bindings.erase(bound);
       continue;
     }
     for (const BoundPresence& each : presences) {
-      lengthen_hold(record, lock, owner, now_ms + (each.keeping == Keeping::kept ? each.lease_ms : least_left_ms));
+      owned.lengthen_hold(now_ms + (each.keeping == Keeping::kept ? each.lease_ms : least_left_ms));
     }
     ++bound;
   }
@@ -215,20 +310,7 @@ bool is_changed(KeySpace::Keys before, const KeySpace::Keys& after, std::int64_t
 
 Standing standing_of(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner)
 {
-  const LockKeys names(lock);
-  Standing standing;
-  if (holds_permit(keys, names, owner)) {
-    standing.holds = true;
-    standing.ends_ms = static_cast<std::int64_t>(at<SortedSet>(keys, names.second)->scores.at(permit_of(owner)));
-  } else if (holds_lock(keys, names, owner)) {
-    standing.holds = true;
-    standing.ends_ms = keys.at(names.lock).expires.value_or(0);
-  }
-  standing.waits = std::ranges::any_of(kinds_with_queues, [&](const LockKind& kind) {
-    const auto* queue = at<SortedSet>(keys, LockKeys(lock, kind).queue);
-    return queue != nullptr && queue->scores.contains(owner);
-  });
-  return standing;
+  return standing_among(keys, Names(lock), owner);
 }
 
 std::optional<std::string> revoked_hold(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner)
@@ -248,8 +330,9 @@ std::optional<std::string> revoked_hold(const KeySpace::Keys& keys, const LockNa
 
 void drop_idle(LockRecord& record, const LockName& lock)
 {
+  const Names names(lock);
   std::erase_if(record.bindings, [&](const auto& bound) {
-    const Standing standing = standing_of(record.keys, lock, bound.first);
+    const Standing standing = standing_among(record.keys, names, bound.first);
     return !standing.holds && !standing.waits;
   });
 }

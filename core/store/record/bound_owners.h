@@ -16,8 +16,14 @@ namespace rlock::record {
 
 std::vector<PresenceId> presences_in(const Bindings& bindings);
 
+// Those of all holders, and of the first `asked_waiters` of each queue. A dead waiter behind them does no harm, but a question for
+// each of two hundred waiters costs every request of a holder.
+inline constexpr std::size_t asked_waiters = 16;
+std::vector<PresenceId> presences_to_ask(const LockRecord& record, const LockName& lock);
+
 // Ends the owners whose presences are all in `gone`, and removes them from the bindings; whatever the others hold ends after
-// `time_us`. Then the record is right at that time.
+// `time_us`. Then the record is right at that time. The scripts are told which holders were dead (is_known_dead of
+// lua/lib/queue.lua).
 void end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone, std::int64_t time_us);
 
 // What this owner holds lasts until then at least, by the scripts' time. False: it does so already.

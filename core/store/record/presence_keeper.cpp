@@ -175,7 +175,7 @@ Result<Done> PresenceKeeper::renew(const Asked& asked, const CallLimits& limit)
   return proven ? Result(Done{}) : proven.error();
 }
 
-Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, Instant sent_at, const CallLimits& limit)
+Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, const CallLimits& limit)
 {
   m_revoked.reset();  // a commit whose answer was lost
   const auto record = decode(state.bytes);
@@ -190,8 +190,8 @@ Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, Ins
     state.time_us = record->time_us;
   }
   m_time_us = state.time_us;
-  m_time_at = sent_at;
-  std::vector<PresenceId> ids = presences_in(record->bindings);
+  m_time_at = state.time_at;
+  std::vector<PresenceId> ids = presences_to_ask(*record, lock);
   m_unkept_before = unkept_in(record->bindings);
   std::erase_if(ids, [this](const PresenceId& id) {  // what is proven lives
     return std::ranges::any_of(m_own, [&](const Own& own) {
@@ -277,7 +277,9 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_to(const Asked& asked, const 
   }
   const PresenceId id = own->presence.id;
   std::vector<BoundPresence>& bound = after.bindings[asked.owner];
-  bool is_changed = add_binding(bound, own->presence, own->made_for.keeping) || proven->since_read;
+  // The place of a waiter lasts without a proof that the record knows; so a look of one of many waiters writes nothing.
+  const bool counts_on_proof = proven->since_read && wanted.use == Use::holds;
+  bool is_changed = add_binding(bound, own->presence, own->made_for.keeping) || counts_on_proof;
   own->users[{lock.text(), asked.owner, asked.hold}] = wanted.use;
   const bool is_shown_later = lengthen_hold(after, lock, asked.owner, shown_end_ms(own->presence.lease));
   is_changed = is_changed || (is_shown_later && own->made_for.keeping == Keeping::unkept);

@@ -55,8 +55,8 @@ class PresenceKeeper {
 
   // Before the read: proves the presence that a renewal counts on.
   Result<Done> renew(const Asked& asked, const CallLimits& limit);
-  // After the read, which was sent at `sent_at` or later: the time of the scripts, and which presences are gone.
-  Result<Done> complete(const LockName& lock, Snapshot& state, Instant sent_at, const CallLimits& limit);
+  // After the read: the time of the scripts, and which presences are gone.
+  Result<Done> complete(const LockName& lock, Snapshot& state, const CallLimits& limit);
   // Before the script: what is over ends, and what is not over lasts. True: this must be written, whatever the script does.
   bool prepare(const Asked& asked, const LockName& lock, LockRecord& record, const Snapshot& state);
 

@@ -46,8 +46,10 @@ struct Snapshot {
   // The store's clock, in microseconds since 1970, at a moment after the client sent the request and not after the moment of
   // which the record is the state. A lease that begins at this time ends no earlier than its client believes, and a lease that is
   // over at this time was over in this state. A store with presences (presence.h) gives the client's wall clock
-  // (wall_clock_ms), which may be wrong.
+  // (wall_clock_ms) after the answer, which may be wrong: taken before the request, it would be behind the time of a record that
+  // another client of the same host has written meanwhile.
   std::int64_t time_us = 0;
+  Instant time_at{};  // by the client's clock, at `time_us` or shortly before; only in a store with presences
   // The channels of this lock to which a living client listens, in the same state as the record. Sorted. Whoever begins to listen
   // changes the version.
   std::vector<std::string> listeners;

@@ -26,7 +26,7 @@ constexpr int steps_in_try = 2;
 constexpr std::chrono::microseconds longest_pause{20'000};
 constexpr int longest_pause_in_tries = 4;
 constexpr std::chrono::microseconds longest_pause_in_queue{1'000'000};
-constexpr int longest_pause_in_queue_in_tries = 8;
+constexpr int longest_pause_in_queue_in_tries = 32;
 
 std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue, std::chrono::microseconds try_time)
 {
@@ -137,7 +137,6 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     return looked ? Result(std::move(state)) : looked.error();
   }
   m_remembered.reset();
-  const Instant sent_at = m_clock.now();
   auto read = m_backend->read(work.lock.text(), limit);
   if (read && read->face) {
     auto bytes = with_face(read->bytes, *read->face, LockKeys(work.lock), read->time_us);
@@ -147,7 +146,7 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     read->bytes = *std::move(bytes);
   }
   if (read && m_keeper) {
-    if (const auto completed = m_keeper->complete(work.lock, *read, sent_at, limit); !completed) {
+    if (const auto completed = m_keeper->complete(work.lock, *read, limit); !completed) {
       return completed.error();
     }
   }

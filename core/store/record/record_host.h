@@ -50,7 +50,8 @@ class RecordHost final : public ScriptHost, public StoreChecks, public LeaseKeep
   Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
   StoreChecks* store_checks() override { return this; }
-  [[nodiscard]] bool spares_connections() const override { return true; }
+  // In a store that knows its clients, a waiter far back keeps its connection, with which its place in the queue ends.
+  [[nodiscard]] bool spares_connections() const override { return !m_keeper; }
   [[nodiscard]] bool ends_holds_with_clients() const override { return m_keeper.has_value(); }
   [[nodiscard]] bool has_only_locks() const override { return m_backend->is_shared(); }
   // A waiter without the store's clock cannot tell when a hand-over was, and asks.

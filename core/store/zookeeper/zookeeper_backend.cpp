@@ -98,7 +98,6 @@ class ZookeeperBackend final : public record::Backend {
     const std::string path = m_layout.record(name);
     const std::array questions{sync(path), exists(m_layout.deletions(), false), get_data(path, false),
                                get_children(path)};
-    const std::int64_t time_us = wall_clock_ms() * 1000;
     auto answers = ask_tree(questions, limit);
     if (answers && (*answers)[1].code == Code::no_node) {  // an operator has deleted all nodes
       m_knows_tree = false;
@@ -112,7 +111,8 @@ class ZookeeperBackend final : public record::Backend {
     m_deletions = (*answers)[1].stat.version;
     m_presences.note_read();
     note_listeners(name, children.children);
-    Snapshot state{.version = {}, .bytes = {}, .time_us = time_us, .listeners = {}};
+    Snapshot state{.version = {}, .bytes = {}, .time_at = m_clock.now(), .listeners = {}};
+    state.time_us = wall_clock_ms() * 1000;
     if (record.code == Code::no_node || children.code == Code::no_node) {
       return state;  // or it was deleted between the two: a commit that creates it is refused if it is there again
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks in databases and consensus stores, beside what people use there: psql and mariadb with an advisory lock, ShedLock, etcdctl
-lock, and kazoo. One server of each, which writes each commit to its disk. FerretDB, which is not MongoDB, is not measured."""
+lock, kazoo and Curator. One server of each, which writes each commit to its disk. FerretDB, which is not MongoDB, is not measured."""
 import contextlib
 import json
 import os
@@ -21,6 +21,7 @@ from servers import free_port
 TURNS = 10
 AT_ONCE = 50
 WAITING = 20
+CURATOR_SESSION_MS = 30_000
 KAZOO = """
 import subprocess, sys
 from kazoo.client import KazooClient
@@ -92,6 +93,13 @@ def shedlock(bench, server):
                 most_waiting=0) if has_shedlock(bench) else None
 
 
+def curator(bench, address):
+    """A JVM for each job; the path is that of the lock."""
+    ready = shutil.which("java") and os.path.exists(f"{bench.libraries}/curator.ready")
+    words = [*java(f"{bench.libraries}/curator", "CuratorLock"), address, str(CURATOR_SESSION_MS)]
+    return Peer("Curator", lambda key: [*words, f"/curator/{key}"], most_waiting=0) if ready else None
+
+
 def postgres(bench, directory, options):
     server = databases.Postgres(directory, bench.rlock, options)
     psql = [f"{os.path.dirname(databases.Postgres.program())}/psql", "-X", "-q", "-h", "127.0.0.1", "-p",
@@ -118,7 +126,7 @@ def zookeeper(bench, directory, _):
     address = f"127.0.0.1:{server.port}"
     python = next((one for one in (sys.executable, "/usr/bin/python3") if knows_kazoo(one)), None)
     kazoo = Peer("kazoo", lambda key: [python, "-c", KAZOO, address, key]) if python else None
-    return Store(bench, "ZooKeeper", server, f"zookeeper://{address}/rlock", [kazoo])
+    return Store(bench, "ZooKeeper", server, f"zookeeper://{address}/rlock", [kazoo, curator(bench, address)])
 
 
 def knows_kazoo(python):

@@ -78,12 +78,11 @@ class Line {
  public:
   [[nodiscard]] const ZookeeperNodes& nodes() const { return m_nodes; }
   // Stands in the line as Curator does.
-  void come() const
+  void come(const std::string& mark = "-lock-") const
   {
     must(m_native->ask(zookeeper::create(line, {}, zookeeper::CreateMode::container, false), soon()));
     const auto made = must(m_native->ask(
-        zookeeper::create(line + "/" + native + "-lock-", {}, zookeeper::CreateMode::ephemeral_sequential, false),
-        soon()));
+        zookeeper::create(line + "/" + native + mark, {}, zookeeper::CreateMode::ephemeral_sequential, false), soon()));
     REQUIRE(made.is_ok());
   }
   void go() const { must(m_native->close(soon())); }
@@ -141,6 +140,22 @@ TEST_CASE("zookeeper line: a caller that does not wait leaves again when a nativ
       the_clock);
   const auto granted = must(other.acquire(request, Owner::of("b"), {.queues = false}, soon()));
   CHECK(std::holds_alternative<Granted>(granted));
+}
+
+TEST_CASE("zookeeper line: no contender joins a line in which a writer of a read-write lock of Curator stands")
+{
+  const Line line;
+  ScriptStore store(
+      std::make_unique<record::RecordHost>(backend_on(line.nodes()), the_clock, std::make_unique<SystemRng>()),
+      the_clock);
+  line.come("-__WRIT__");
+  const auto refused = store.acquire(request, Owner::of("a"), {.queues = true}, soon());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::config);
+  CHECK(refused.error().text.find("cannot exclude " + native + "-__WRIT__") != std::string::npos);
+  CHECK(line.length() == 1);
+  line.go();
+  CHECK(std::holds_alternative<Granted>(must(store.acquire(request, Owner::of("a"), {.queues = true}, soon()))));
 }
 
 TEST_CASE("zookeeper line: those who listen are told when a contender is gone, also after a lost connection")

@@ -89,6 +89,13 @@ class Line {
   {
     return Process(joined(m_native, joined({m_nodes->hosts() + m_chroot, std::to_string(session.count()), "/k"}, job)));
   }
+  // A reader ("read") or writer ("write") of Curator's InterProcessReadWriteLock.
+  [[nodiscard]] Process start_read_write(const std::string& kind, const Words& job) const
+  {
+    Words words = m_native;
+    words.insert(words.begin() + 1, "-Dkind=" + kind);
+    return Process(joined(words, joined({m_nodes->hosts() + m_chroot, "30000", "/k"}, job)));
+  }
 
   // The names of the nodes, the first one first.
   [[nodiscard]] std::vector<std::string> contenders() const
@@ -445,6 +452,24 @@ void doctor_names(const std::string& format)
   CHECK(has(line.rlock({"doctor"}).out, "Curator and kazoo"));
 }
 
+void refused_beside_read_write(const std::string& kind)
+{
+  const Line line("curator");
+  const auto go = home_dir() / "go";
+  Process native = line.start_read_write(kind, shell(noting("native") + "; " + until_exists(go)));
+  wait_until([&] { return order() == "native\n"; }, "the native client runs", native_start);
+  const std::string node = line.contenders().front();
+  const Finished waits = line.rlock_run({"-w", "20s"}, shell(noting("overlap")));
+  CHECK_MESSAGE(waits.code == 78, waits.err);
+  CHECK(has(waits.err, "cannot exclude " + node));
+  CHECK(line.rlock_run({"-n"}, shell(noting("overlap"))).code != 0);
+  CHECK(line.contenders() == std::vector<std::string>{node});
+  create(go);
+  CHECK_MESSAGE(native.wait(native_start) == success, native.err());
+  CHECK(order() == "native\n");
+  CHECK(line.rlock_run({"-w", "20s"}, {"true"}).code == 0);
+}
+
 void keeps_format(const std::string& format)
 {
   const Line line(format);
@@ -544,6 +569,8 @@ TEST_CASE(
 {
   called_into_line("curator");
 }
+TEST_CASE("curator format: a lock is refused where a reader of Curator stands") { refused_beside_read_write("read"); }
+TEST_CASE("curator format: a lock is refused where a writer of Curator stands") { refused_beside_read_write("write"); }
 TEST_CASE("kazoo format: the holder stands in the line, and nothing is left after its release")
 {
   holder_stands("kazoo");

@@ -44,3 +44,12 @@ TEST_CASE("zookeeper line: a contender goes by its node without the number")
   CHECK(line_path("/app", "/jobs/k") == "/app/jobs/k");
   CHECK(line_path("", "k") == "/k");
 }
+
+TEST_CASE("zookeeper line: the nodes of Curator's read-write lock are known")
+{
+  CHECK(is_of_read_write_lock("_c_f0000000-0000-4000-8000-000000000000-__READ__0000000002"));
+  CHECK(is_of_read_write_lock("_c_f0000000-0000-4000-8000-000000000000-__WRIT__0000000002"));
+  CHECK_FALSE(is_of_read_write_lock("_c_f0000000-0000-4000-8000-000000000000-__WRIT__2"));
+  CHECK_FALSE(is_of_read_write_lock(early));
+  CHECK_FALSE(is_of_read_write_lock("__READ__"));
+}

@@ -17,6 +17,7 @@ using record::LineView;
 constexpr std::string_view curator_mark = "-lock-";
 constexpr std::string_view curator_order = "lock-";
 constexpr std::string_view kazoo_mark = "__lock__";
+constexpr std::array<std::string_view, 2> read_write_marks{"-__READ__", "-__WRIT__"};
 constexpr std::string_view data_of_contender = "rlock";  // contenders() of kazoo shows it
 
 std::string_view mark_of(NativeFormat format) { return format == NativeFormat::kazoo ? kazoo_mark : curator_mark; }
@@ -41,6 +42,14 @@ bool is_contender(NativeFormat format, std::string_view node)
 {
   const std::string_view order = order_of(format, node);
   return order.size() < node.size() && is_number(order);
+}
+
+bool is_of_read_write_lock(std::string_view node)
+{
+  return std::ranges::any_of(read_write_marks, [&](std::string_view mark) {
+    const auto at = node.rfind(mark);
+    return at != std::string_view::npos && is_number(node.substr(at + mark.size()));
+  });
 }
 
 std::vector<std::string> line_in(NativeFormat format, std::vector<std::string> children)
@@ -197,6 +206,18 @@ Result<Done> NativeNodes::make_directory(const std::string& path, const CallLimi
   return Done{};
 }
 
+// Of a new contender, by the nodes of the last look. kazoo's line does not have the nodes of Curator.
+Result<Done> NativeNodes::check_exclusion(std::string_view lock) const
+{
+  const auto other = std::ranges::find_if(m_nodes, is_of_read_write_lock);
+  if (other == m_nodes.end()) {
+    return Done{};
+  }
+  return Error{ErrorCode::config,
+               "the lock " + printable(lock) + " cannot exclude " + printable(*other) +
+                   ", a node of Curator's InterProcessReadWriteLock (give one of the locks another name)"};
+}
+
 Result<std::vector<Operation>> NativeNodes::change(std::string_view lock, const LineChange& change,
                                                    const CallLimits& limit)
 {
@@ -218,6 +239,9 @@ Result<std::vector<Operation>> NativeNodes::change(std::string_view lock, const 
     }
   }
   if (change.stand) {
+    if (const auto checked = check_exclusion(lock); !checked) {
+      return checked.error();
+    }
     if (const auto made = m_has_directory ? Result(Done{}) : make_directory(path, limit); !made) {
       return made.error();
     }

@@ -4,6 +4,8 @@
 // The line of the lock KEY is the children of the node CHROOT/KEY. A contender is ephemeral and sequential:
 //   _c_UUID-lock-NUMBER  of Curator, in a container. Curator sorts all children by what is behind "lock-"
 //   HEX__lock__NUMBER    of kazoo, which regards no other children
+// InterProcessReadWriteLock of Curator makes _c_UUID-__READ__NUMBER and _c_UUID-__WRIT__NUMBER. InterProcessMutex and it do not exclude
+// each other, so no contender is put into a line that has one of these.
 // The number is known only when the node is made, so a contender goes by the part before it: "_c_UUID", or HEX. Its order is the czxid.
 #pragma once
 
@@ -24,6 +26,8 @@ std::vector<std::string> line_in(NativeFormat format, std::vector<std::string> c
 std::string contender_in(NativeFormat format, std::string_view node);
 // Whether the node's name is that of a contender of this format.
 bool is_contender(NativeFormat format, std::string_view node);
+// Whether the node is that of a reader or writer of Curator's InterProcessReadWriteLock.
+bool is_of_read_write_lock(std::string_view node);
 // The node below `chroot` whose children are the line.
 std::string line_path(std::string_view chroot, std::string_view lock);
 
@@ -52,6 +56,7 @@ class NativeNodes final : public record::NativeLine {
   [[nodiscard]] std::string node_of(std::string_view contender) const;
   [[nodiscard]] record::LineView named_view(const std::string& own) const;
   Result<Done> read_line(std::string_view lock, const CallLimits& limit);
+  [[nodiscard]] Result<Done> check_exclusion(std::string_view lock) const;
   Result<Done> make_directory(const std::string& path, const CallLimits& limit);
 
   const NativeFormat m_format;

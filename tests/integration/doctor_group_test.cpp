@@ -6,6 +6,7 @@
 #include "support/redis_cluster.h"
 #include "support/scripted_server.h"
 #include "support/sentinel_group.h"
+#include "support/sockets.h"
 
 #include <deque>
 

@@ -61,12 +61,6 @@ struct ServerWithPort {
   }
 
  private:
-  [[nodiscard]] static std::uint16_t free_port()
-  {
-    std::uint16_t port = 0;
-    [[maybe_unused]] const Fd taken = tcp_listener(port);
-    return port;
-  }
   [[nodiscard]] std::vector<std::string> with_port(std::vector<std::string> settings) const
   {
     settings.insert(settings.end(), {"skip-networking=0", "bind-address=127.0.0.1", "port=" + std::to_string(port)});

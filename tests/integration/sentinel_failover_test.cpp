@@ -5,6 +5,7 @@
 #include "support/hostile_server.h"
 #include "support/integration.h"
 #include "support/sentinel_group.h"
+#include "support/sockets.h"
 
 #include <array>
 #include <atomic>

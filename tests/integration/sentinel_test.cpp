@@ -4,6 +4,7 @@
 #include "support/integration.h"
 #include "support/paths.h"
 #include "support/sentinel_group.h"
+#include "support/sockets.h"
 
 using namespace rlock::test;
 

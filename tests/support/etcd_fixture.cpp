@@ -50,8 +50,8 @@ EtcdServer::EtcdServer(EtcdOptions options) : DatabaseServer("etcd", ""), m_opti
     skip("no etcd, etcdctl or libnghttp2 (packaging/install-deps.sh databases)");
   }
   for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    tcp_listener(m_client_ports.emplace_back());
-    tcp_listener(m_peer_ports.emplace_back());
+    m_client_ports.push_back(free_port());
+    m_peer_ports.push_back(free_port());
   }
   if (m_options.authority != nullptr) {
     m_certificate = m_options.authority->sign("IP:127.0.0.1,DNS:localhost");

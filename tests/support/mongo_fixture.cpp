@@ -6,6 +6,7 @@
 #include "support/give_up.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
+#include "support/sockets.h"
 #include "support/wait_until.h"
 
 #include <algorithm>

@@ -61,7 +61,7 @@ PostgresServer::PostgresServer(const std::vector<std::string>& settings, bool on
     : DatabaseServer("pg", required_user()), m_settings(settings)
 {
   if (on_tcp) {
-    const Fd free_port = tcp_listener(m_port);
+    m_port = free_port();
     m_settings.insert(m_settings.end(), {"listen_addresses=127.0.0.1", "port=" + std::to_string(m_port)});
   }
   run_to_end(as_server_user({(program_directory() / "initdb").string(), "--no-sync", "-A", "trust", "-U", "postgres",

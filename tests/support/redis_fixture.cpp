@@ -48,13 +48,6 @@ std::string client_program()
   return server.substr(0, server.rfind("-server")) + "-cli";
 }
 
-std::uint16_t free_port()
-{
-  std::uint16_t port = 0;
-  tcp_listener(port);
-  return port;
-}
-
 Result<Reply> ask(const Endpoint& endpoint, const std::vector<std::string>& words, Millis timeout)
 {
   const BootClock clock;

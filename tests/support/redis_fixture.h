@@ -81,11 +81,9 @@ class RedisServer {
   std::shared_ptr<Topology> m_topology;
 };
 
-// These serve other fixtures: the program, a port that is free now (another process may still take it), and one request on a
-// connection of its own.
+// These serve other fixtures: the program, and one request on a connection of its own.
 std::string server_program();
 std::string client_program();  // the redis-cli or valkey-cli beside the server program
-std::uint16_t free_port();
 Result<Reply> ask(const Endpoint& endpoint, const std::vector<std::string>& words, Millis timeout);
 
 // These fail the test case, and show the reply, if the reply is of another kind.

@@ -4,6 +4,7 @@
 
 #include "support/process.h"
 #include "support/redis_fixture.h"
+#include "support/sockets.h"
 
 #include <cstddef>
 #include <cstdint>

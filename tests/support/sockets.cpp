@@ -4,6 +4,7 @@
 #include "net/endpoint.h"
 
 #include <cerrno>
+#include <random>
 #include <system_error>
 
 #include <netinet/in.h>
@@ -22,6 +23,15 @@ void demand(bool done, const std::string& what)
   }
 }
 
+sockaddr_in loopback(std::uint16_t port)
+{
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
+}
+
 }  // namespace
 
 Fd unix_listener(const std::filesystem::path& path, int flags)
@@ -36,9 +46,7 @@ Fd unix_listener(const std::filesystem::path& path, int flags)
 Fd tcp_listener(std::uint16_t& port, int flags)
 {
   Fd listener = stream_socket(AF_INET, flags);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   demand(::bind(listener.get(), any, size) == 0, "127.0.0.1");
@@ -46,6 +54,21 @@ Fd tcp_listener(std::uint16_t& port, int flags)
   demand(::getsockname(listener.get(), any, &size) == 0, "127.0.0.1");
   port = ntohs(address.sin_port);
   return listener;
+}
+
+std::uint16_t free_port()
+{
+  constexpr std::uint16_t first = 10'000;
+  constexpr std::uint16_t last = 32'000;  // the kernel's own begin at 32768
+  static std::mt19937 random(std::random_device{}());
+  for (;;) {
+    const auto port = std::uniform_int_distribution<std::uint16_t>(first, last)(random);
+    const Fd socket = stream_socket(AF_INET, 0);
+    const sockaddr_in address = loopback(port);
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      return port;
+    }
+  }
 }
 
 Fd connect_to(const std::filesystem::path& path, int flags)
@@ -60,10 +83,7 @@ Fd connect_to(const std::filesystem::path& path, int flags)
 Fd connect_to(std::uint16_t port, int flags)
 {
   Fd socket = stream_socket(AF_INET, flags);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in address = loopback(port);
   const bool done = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   return done || errno == EINPROGRESS ? std::move(socket) : Fd();
 }

@@ -16,6 +16,10 @@ namespace rlock::test {
 Fd unix_listener(const std::filesystem::path& path, int flags = 0);
 Fd tcp_listener(std::uint16_t& port, int flags = 0);  // listens on 127.0.0.1; sets `port` to a free port
 
+// A port of 127.0.0.1 for a server that starts later, or again after a kill. The kernel gives such a port to no client, so that the
+// clients of other tests do not take it meanwhile (ip_local_port_range, ip(7)).
+std::uint16_t free_port();
+
 // Connects. No descriptor: no process listens.
 Fd connect_to(const std::filesystem::path& path, int flags = 0);
 Fd connect_to(std::uint16_t port, int flags = 0);  // of 127.0.0.1

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include "base/defaults.h"
-#include "lock/abilities.h"
 #include "lock/store.h"
 
 namespace rlock {
@@ -20,13 +19,10 @@ class LeaseKeeping {
   virtual bool keep_leases() = 0;
 };
 
-// nullptr: no lease of this store needs a process. The object belongs to the store.
-inline LeaseKeeping* lease_keeping(LockStore& store) { return dynamic_cast<LeaseKeeping*>(store.store_checks()); }
-
 // LeaseKeeping::lasts_without_keeper.
 inline std::optional<Millis> lasts_without_keeper(LockStore& store)
 {
-  const LeaseKeeping* const keeping = lease_keeping(store);
+  const LeaseKeeping* const keeping = store.lease_keeping();
   return keeping != nullptr ? keeping->lasts_without_keeper() : std::nullopt;
 }
 

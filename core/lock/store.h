@@ -75,6 +75,7 @@ class Listener {
 class EventLog;
 class FenceRaising;
 class ForceUnlock;
+class LeaseKeeping;
 class LockErasing;
 class LockListing;
 class OnceMemory;
@@ -148,6 +149,7 @@ class LockStore {
   virtual EventLog* event_log() { return nullptr; }
   virtual FenceRaising* fence_raising() { return nullptr; }
   virtual ForceUnlock* force_unlock() { return nullptr; }
+  virtual LeaseKeeping* lease_keeping() { return nullptr; }  // lock/lease_keeping.h
   virtual LockErasing* erasing() { return nullptr; }
   virtual LockListing* listing() { return nullptr; }
   virtual OnceMemory* once_memory() { return nullptr; }

@@ -97,7 +97,7 @@ namespace {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   detach_as_keeper();
   close_own_descriptors({});
-  if (!lease_keeping(store)->keep_leases()) {
+  if (!store.lease_keeping()->keep_leases()) {
     write_to_syslog("the lock " + printable(lock.text()) +
                     " ended before its lease, because its keeper reached no server in time");
   }

@@ -30,6 +30,10 @@
 #include "base/result.h"
 #include "lock/lease_budget.h"
 
+namespace rlock {
+class LeaseKeeping;
+}
+
 namespace rlock::record {
 
 // Drawn by the adapter; opaque for the engine, which writes it into records; any bytes, at most 64 of them. Every client may read
@@ -87,6 +91,9 @@ class Presences {
   // Deletes a presence, of this or another client; one that is gone is no error. The engine calls this only when no hold needs the
   // presence: after a release, or in force-unlock after the last proof of the holder has run out.
   virtual Result<Done> remove(const PresenceId& id, const CallLimits& limit) = 0;
+
+  // LockStore::lease_keeping, of the unkept presences.
+  virtual LeaseKeeping* lease_keeping() { return nullptr; }
 };
 
 }  // namespace rlock::record

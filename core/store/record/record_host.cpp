@@ -499,18 +499,6 @@ Result<Done> RecordHost::erase(const LockName& lock, const CallLimits& limit)
   return m_backend->erase(lock.text(), limit);
 }
 
-std::optional<Millis> RecordHost::lasts_without_keeper() const
-{
-  const auto* const keeping = dynamic_cast<LeaseKeeping*>(m_backend->presences());
-  return keeping != nullptr ? keeping->lasts_without_keeper() : std::nullopt;
-}
-
-bool RecordHost::keep_leases()
-{
-  auto* const keeping = dynamic_cast<LeaseKeeping*>(m_backend->presences());
-  return keeping == nullptr || keeping->keep_leases();
-}
-
 void RecordHost::drop_connection()
 {
   m_remembered.reset();

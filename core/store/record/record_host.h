@@ -19,7 +19,6 @@
 #include <string_view>
 #include <vector>
 #include "base/clock.h"
-#include "lock/lease_keeping.h"
 #include "store/record/key_space.h"
 #include "store/record/presence_keeper.h"
 #include "store/record/record_backend.h"
@@ -34,7 +33,7 @@ namespace rlock::record {
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
 
 // Threads and ownership: as ScriptHost says. `clock` must outlive it.
-class RecordHost final : public ScriptHost, public StoreChecks, public LeaseKeeping {
+class RecordHost final : public ScriptHost, public StoreChecks {
  public:
   RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng);
 
@@ -50,6 +49,11 @@ class RecordHost final : public ScriptHost, public StoreChecks, public LeaseKeep
   Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
   StoreChecks* store_checks() override { return this; }
+  LeaseKeeping* lease_keeping() override
+  {
+    Presences* const presences = m_backend->presences();
+    return presences != nullptr ? presences->lease_keeping() : nullptr;
+  }
   // In a store that knows its clients, a waiter far back keeps its connection, with which its place in the queue ends.
   [[nodiscard]] bool spares_connections() const override { return !m_keeper; }
   [[nodiscard]] bool ends_holds_with_clients() const override { return m_keeper.has_value(); }
@@ -60,8 +64,6 @@ class RecordHost final : public ScriptHost, public StoreChecks, public LeaseKeep
   {
     return m_keeper ? m_keeper->lease_of(owner.text()) : std::nullopt;
   }
-  [[nodiscard]] std::optional<Millis> lasts_without_keeper() const override;
-  bool keep_leases() override;
   void drop_connection() override;
 
  private:

@@ -18,6 +18,7 @@
 
 namespace rlock {
 
+class LeaseKeeping;
 class StoreChecks;
 
 // The first part has the most frequent cases, and ends without an answer in the others.
@@ -105,6 +106,8 @@ class ScriptHost {
   [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
   // LockErasing::erase. The default deletes the keys of the lock.
   virtual Result<Done> erase(const LockName& lock, const CallLimits& limit);
+  // LockStore::lease_keeping.
+  virtual LeaseKeeping* lease_keeping() { return nullptr; }
   // LockStore::store_checks.
   virtual StoreChecks* store_checks() { return nullptr; }
   // Drops the connection; the next request opens another one.

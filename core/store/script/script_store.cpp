@@ -69,7 +69,7 @@ std::string loss_in(const ScriptReply& answer)
     case Loss::revoked: return "it was revoked, and ends with its ttl";
     case Loss::released: return "it was released, and what is left is another hold of its owner";
   }
-  return "expired or deleted";
+  return expired_or_deleted;
 }
 
 // {'lost', what, owner, info, operator that requested the release, time}

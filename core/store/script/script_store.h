@@ -60,6 +60,7 @@ class ScriptStore : public LockStore,
   OnceMemory* once_memory() override { return this; }
   RestartMarker* restart_marker() override { return m_host->can_join_quorum() ? this : nullptr; }
   RunHistory* run_history() override { return this; }
+  LeaseKeeping* lease_keeping() override { return m_host->lease_keeping(); }
   StoreChecks* store_checks() override { return m_host->store_checks(); }
 
   Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;

@@ -30,6 +30,7 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
                                                const CallLimits& limit) override;
   Result<Done> remove(const record::PresenceId& id, const CallLimits& limit) override;
   // Unkept ones whose lease is longer than the longest session of the ensemble.
+  LeaseKeeping* lease_keeping() override { return this; }
   [[nodiscard]] std::optional<Millis> lasts_without_keeper() const override;
   bool keep_leases() override;
 

@@ -203,6 +203,7 @@ void add_flock_options(OptionTable& options, RawFlock& raw)
   add_record_options(options, raw.request);
   options.add(notify_row, raw.request);
   add_log_format_option(options, raw.take);
+  add_utc_option(options);
   add_server_options(options, raw.take.server);
   options.add(unsupported_rows, unsupported, "");
 }

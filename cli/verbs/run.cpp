@@ -2,6 +2,7 @@
 #include "cli/verbs/run.h"
 
 #include "base/duration.h"
+#include "cli/options/output.h"
 #include "cli/verbs/dispatch.h"
 #include "doctor/eviction.h"
 
@@ -188,6 +189,7 @@ void add_common_run_options(OptionTable& options, RawRun& raw)
   add_record_options(options, raw.request);
   options.add(verbosity_rows, raw.take);
   add_log_format_option(options, raw.take);
+  add_utc_option(options);
   add_server_options(options, raw.take.server);
 }
 

@@ -352,6 +352,21 @@ bool LockSession::was_released(const CallLimits& limit)
   return released;
 }
 
+Result<bool> LockSession::is_grant_logged(const CallLimits& limit)
+{
+  EventLog* const log = m_store->event_log();
+  if (log == nullptr) {
+    return Error{ErrorCode::config, "this store has no event log"};
+  }
+  const EventLogQuery query{.name = name(), .after = {}};
+  const auto logs = log->read_logs({&query, 1}, limit);
+  if (!logs) {
+    return logs.error();
+  }
+  return std::ranges::any_of(logs->front(),
+                             [&](const EventLogEntry& each) { return each.taker == m_hold.owner.text(); });
+}
+
 Result<std::vector<PastRun>> LockSession::past_runs(const PerAnswer& limits)
 {
   RunHistory* const history = m_store->run_history();

@@ -43,12 +43,43 @@ Result<Release> release_once(const RunContext& context, LockSession& session, co
                          limit);
 }
 
-// The server may still hold the lock for this owner, or name the owner that has it now.
+CallLimits limit_for_lost_lock(const RunContext& context)
+{
+  return {.deadline = context.clock.now() + time_for_lost_lock, .stop = StopToken::never()};
+}
+
+// Whether the server found the lock gone while the job ran, and could not say more.
+bool was_found_gone(LockSession& session)
+{
+  const auto& event = session.lease().event();
+  const auto* const lost = event ? std::get_if<Lost>(&*event) : nullptr;
+  return lost != nullptr && lost->why == expired_or_deleted;
+}
+
+// The event log of a run that is younger than its history has its grant, unless the server has lost that too.
+bool has_server_lost_data(const RunContext& context, LockSession& session, const ReleaseAllOptions& options)
+{
+  const bool must_be_logged = options.began != Instant{} && context.clock.now() - options.began <
+                                                                session.spec().who.history.value_or(default_history);
+  const auto is_logged = must_be_logged ? session.is_grant_logged(limit_for_lost_lock(context)) : Result(true);
+  return is_logged && !*is_logged;
+}
+
+// The server may still hold the lock for this owner, or name the owner that has it now, or why it is gone.
 std::optional<Release> release_lost(const RunContext& context, LockSession& session, const ReleaseAllOptions& options)
 {
-  auto released = release_once(context, session, options,
-                               {.deadline = context.clock.now() + time_for_lost_lock, .stop = StopToken::never()});
-  return released ? std::optional(*std::move(released)) : std::nullopt;
+  auto released = release_once(context, session, options, limit_for_lost_lock(context));
+  if (!released) {
+    return std::nullopt;
+  }
+  if (was_found_gone(session) && was_held(*released)) {  // repeating the release of a released lock succeeds
+    return NotHeld{.what = released_with_token, .forced = {}};
+  }
+  auto* const lost = std::get_if<NotHeld>(&*released);
+  if (lost != nullptr && lost->what == expired_or_deleted && has_server_lost_data(context, session, options)) {
+    lost->what = server_lost_data;
+  }
+  return *std::move(released);
 }
 
 // nullopt: unknown; the ttl frees the lock.

@@ -78,12 +78,16 @@ std::string reason_of_loss(const LockOutcome& lock, const NotHeld& at_release)
   return trouble.empty() ? at_release.what : trouble;
 }
 
-std::optional<RunOutcome> loss(const JobOutcome& job)
+std::optional<RunOutcome> find_loss(const JobOutcome& job)
 {
   const LockOutcome& lock = most_certain_loss(job.locks);
   if (is_proven(lock.event)) {
     const auto* const lost = std::get_if<Lost>(&*lock.event);
-    return lost_by(*lock.event, lock, lost == nullptr || lost->forced);
+    const bool is_explained =
+        lock.release && (lock.release->what == released_with_token || lock.release->what == server_lost_data);
+    const bool is_known_better = is_explained && lost != nullptr && lost->why == expired_or_deleted;
+    return lost_by(is_known_better ? LeaseEvent(Lost{lock.release->what}) : *lock.event, lock,
+                   lost == nullptr || lost->forced);
   }
   if (lock.release) {
     return lost_by(Lost{reason_of_loss(lock, *lock.release)}, lock, lock.release->forced.has_value());
@@ -93,6 +97,16 @@ std::optional<RunOutcome> loss(const JobOutcome& job)
     return lost_by(lock.event.value_or(Unconfirmed{lock.trouble}), lock, false);
   }
   return std::nullopt;
+}
+
+std::optional<RunOutcome> loss(const JobOutcome& job)
+{
+  auto lost = find_loss(job);
+  const bool was_stopped = job.job && (job.job->why == Stopped::order || job.job->why == Stopped::lease_end);
+  if (lost && was_stopped && !job.still_runs) {
+    lost->line += "; the job was stopped";
+  }
+  return lost;
 }
 
 RunOutcome not_stopped(const JobOutcome& job)
@@ -336,6 +350,12 @@ void report_signal_while_killing(const RunContext& context, int signal)
 {
   context.log.error("got " + signal_name(signal) + "; rlock still waits for the end of its job, which was sent KILL",
                     {.event = "signal"});
+}
+
+void report_requested(const RunContext& context, const ReleaseRequested& request, const LockName& lock)
+{
+  context.log.notice(printable(request.by) + " asks for the lock " + printable(lock.text()) + ": stopping the job",
+                     {.event = "requested", .key = lock.text()});
 }
 
 void report_lost_while_killing(const RunContext& context, const LeaseEvent& event, const LockName& lock)

@@ -19,6 +19,11 @@
 
 namespace rlock {
 
+// NotHeld::what where the release of a lost lock has found out why the lock is gone.
+inline constexpr const char* released_with_token = "it was released with its token";
+inline constexpr const char* server_lost_data =
+    "the server no longer has its data (it was restarted without it, or flushed, or a fail-over lost it)";
+
 struct LockOutcome {
   std::string lock;                 // the name of the lock
   std::optional<LeaseEvent> event;  // what happened while the job ran; nullopt: nothing
@@ -85,6 +90,8 @@ void report_not_signalled(const RunContext& context, pid_t pid);
 // Logs that KILL was needed after `signal`, which rlock had passed on; logs nothing if the job ended by itself.
 void report_killed_after(const RunRequest& request, const RunContext& context, const JobEnd& ended, int signal);
 void report_no_last_resort(const RunContext& context, const LastResortRefused& refused);
+// A client asks for a lock of the job, which is stopped now.
+void report_requested(const RunContext& context, const ReleaseRequested& request, const LockName& lock);
 
 // The following serve while processes live that KILL has not ended.
 void report_not_killed(const RunContext& context, const LeftProcess& process);

@@ -441,6 +441,9 @@ class Supervision {
           "the lock " + printable(session.name().text()) + " was lost; the job goes on as --on-lost warn asks",
           {.event = "lost", .key = session.name().text()});
     } else if (is_proven || is_requested) {
+      if (is_requested) {
+        report_requested(m_context, std::get<ReleaseRequested>(*event), session.name());
+      }
       stop(job, is_proven ? kill_after_loss : m_request.kill_after, session);
     }  // Unconfirmed: the guardian acts by the shared deadline
     m_over = m_over || !m_is_guarded;

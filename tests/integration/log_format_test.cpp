@@ -107,7 +107,7 @@ TEST_CASE("log format: forced")
   wait_until([&] { return listening(fixture.server) > 0; }, "the holder listens");
   CHECK(rlock_on(fixture.server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
   CHECK(holder.wait().code == 121);
-  CHECK(shown(holder.err()) == Lines{"error forced k"});
+  CHECK(shown(holder.err()) == Lines{"notice requested k", "error forced k"});
 }
 
 TEST_CASE("log format: what cannot be done, and what cannot be meant")

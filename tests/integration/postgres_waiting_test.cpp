@@ -270,7 +270,7 @@ TEST_CASE("postgres waiting: emptied tables end the job as a loss, and the waite
   wait_until_waiting(server.url(), 1);
   CHECK(server.sql("truncate rlock_lock, rlock_event, rlock_listener").empty());
   CHECK(holder.wait() == exited(121));
-  CHECK(has(holder.err(), "was lost: expired or deleted"));
+  CHECK_MESSAGE(has(holder.err(), "was lost: the server no longer has its data"), holder.err());
   CHECK(waiter.wait(20s) == success);
 }
 

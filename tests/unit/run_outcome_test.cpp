@@ -77,6 +77,15 @@ TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's 
       {"a core dump is the same death", after(job(SIGSEGV | 0x80)), "signal 11", ""},
       {"found gone at release", after(job(exited(0)), {}, gone), "121", "the lock stock was lost: expired or deleted"},
       {"proven gone", after(job(SIGTERM, Stopped::order), Lost{"now held by x"}, gone), "121", "now held by x"},
+      {"gone, and the release knows why",
+       after(job(SIGTERM, Stopped::order), Lost{"expired or deleted"},
+             NotHeld{.what = "it was released with its token", .forced = {}}),
+       "121", "the lock stock was lost: it was released with its token; the job was stopped"},
+      {"gone for another reason, which stays",
+       after(job(SIGTERM, Stopped::order), Lost{"expired or deleted: the server's clock jumped"}, gone), "121",
+       "the server's clock jumped"},
+      {"a job that ended by itself was not stopped", after(job(exited(0)), Lost{"now held by x"}, gone), "121",
+       "held by x"},
       {"forced", after(job(SIGTERM, Stopped::order), ReleaseRequested{"alice@web1"}), "121",
        "force-unlocked by alice@web1"},
       {"forced, and never heard of it",
@@ -95,6 +104,8 @@ TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's 
     const RunOutcome end = run_outcome(row.after);
     CHECK(shown(end.end) == row.expect);
     CHECK((end.line.empty() ? std::string(row.says).empty() : has(end.line, row.says)));
+    const bool was_stopped = row.after.job && row.after.job->why != Stopped::none && shown(end.end) == "121";
+    CHECK(has(end.line, "; the job was stopped") == was_stopped);
   }
 }
 
@@ -104,7 +115,7 @@ TEST_CASE("outcome: why it was not renewed is told even where the job was stoppe
   outcome.trouble = "no renewal for 5s: silence";
   const RunOutcome end = run_outcome({.job = job(SIGKILL, Stopped::lease_end), .locks = {outcome}});
   CHECK(shown(end.end) == "121");
-  CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence");
+  CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence; the job was stopped");
 }
 
 TEST_CASE("outcome: names the lost one of several locks, the surest first")

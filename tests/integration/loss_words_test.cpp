@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the holder of a lost lock says of the reason, and that its job was stopped.
+#include "support/integration.h"
+#include "support/paths.h"
+#include "support/wait_until.h"
+
+using namespace rlock::test;
+
+namespace {
+
+// A job that deletes its lock.
+std::vector<std::string> deleting(const RedisServer& server)
+{
+  return {"sh", "-c", client_program() + " -s " + server.socket_path().string() + " DEL k >&2; sleep 30"};
+}
+
+class Holder {
+ public:
+  explicit Holder(std::vector<std::string> job = {"sleep", "30"}) : m_run(words(std::move(job)))
+  {
+    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
+  }
+  std::string last_words()
+  {
+    CHECK(m_run.wait(30s) == exited(121));
+    return m_run.err();
+  }
+
+  RedisServer server;
+
+ private:
+  std::vector<std::string> words(std::vector<std::string> job) const
+  {
+    return rlock_argv(with_job({"run", "-S", server.url(), "-k", "k", "--ttl", "3s"}, std::move(job)));
+  }
+
+  Process m_run;
+};
+
+}  // namespace
+
+TEST_CASE("loss words: a key that was deleted, while the server still has the event log")
+{
+  Holder holder;
+  holder.server.command({"DEL", "k"});
+  CHECK(has(holder.last_words(), "the lock k was lost: expired or deleted; the job was stopped; noticed at "));
+}
+
+TEST_CASE("loss words: a server that has lost all data")
+{
+  Holder holder;
+  SUBCASE("flushed") { holder.server.command({"FLUSHALL"}); }
+  SUBCASE("restarted without it")
+  {
+    holder.server.kill_hard();
+    holder.server.restart();
+  }
+  CHECK(has(holder.last_words(),
+            "the lock k was lost: the server no longer has its data (it was restarted without it, or flushed, or a "
+            "fail-over lost it); the job was stopped; noticed at "));
+}
+
+TEST_CASE("loss words: a lock that its own job released")
+{
+  Holder holder({"sh", "-c", RLOCK_BINARY " release -k k; sleep 30"});
+  CHECK(has(holder.last_words(),
+            "the lock k was lost: it was released with its token; the job was stopped; noticed at "));
+}
+
+TEST_CASE("loss words: who asks for the lock is said before the job is stopped")
+{
+  Holder holder({"sh", "-c", "trap 'echo stopping >&2; exit 1' TERM; while :; do sleep 0.05; done"});
+  CHECK(run_rlock({"force-unlock", "-S", holder.server.url(), "-k", "k", "--yes", "--reason", "it hangs"}).code == 0);
+  const std::string said = holder.last_words();
+  const std::size_t asked = said.find(" asks for the lock k: stopping the job\n");
+  REQUIRE_MESSAGE(asked != std::string::npos, said);
+  CHECK(said.find("it hangs") < asked);
+  CHECK(asked < said.find("stopping\n", asked + 40));
+  CHECK(has(said, "it hangs; the job was stopped; noticed at "));
+}
+
+TEST_CASE("loss words: --utc, in another zone")
+{
+  const RedisServer server;
+  ProcessOptions ahead;
+  ahead.env["TZ"] = "XYZ-1:30";
+  for (const bool in_utc : {false, true}) {
+    CAPTURE(in_utc);
+    std::vector<std::string> words{"run", "-S", server.url(), "-k", "k"};
+    words.insert(words.end(), in_utc ? 1 : 0, "--utc");
+    Process run(rlock_argv(with_job(std::move(words), deleting(server))), ahead);
+    CHECK(run.wait(30s) == exited(121));
+    CHECK_MESSAGE(has(run.err(), "+01:30\n") != in_utc, run.err());
+  }
+}

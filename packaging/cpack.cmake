@@ -23,7 +23,8 @@ if(RLOCK_PACKED_RELOCATIONS)  # dpkg-shlibdeps does not see them
   set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36)")
 endif()
 set(CPACK_DEBIAN_PACKAGE_HOMEPAGE $ENV{RLOCK_HOME})
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "redis-server | valkey-server, libssl3 | libssl3t64, libpq5, libmariadb3")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-tools | valkey-tools")  # for `local:`; without a service on port 6379
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libssl3 | libssl3t64, libpq5, libmariadb3")
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
 set(CPACK_RPM_PACKAGE_SUMMARY "Run a command under a distributed lock on Redis or a database")

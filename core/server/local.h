@@ -50,7 +50,7 @@ struct LocalServer {
 // which has the data.
 //   unreachable  the server did not start (the text says where its log is), or another process holds the name and cannot be
 //                reached (the text names the process)
-//   config       no redis-server or valkey-server in PATH (the text says what to install), or the
+//   config       no program of Redis or Valkey in PATH (the text says what to install), or the
 //                directory is not private
 Result<LocalServer> local_server(const LocalSpec& spec, const Clock& clock, const CallLimits& limit);
 

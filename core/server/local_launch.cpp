@@ -36,6 +36,7 @@ namespace {
 struct Plan {
   std::vector<std::string> words;
   std::vector<std::string> variables;
+  std::string program;
   std::vector<char*> argv;
   std::vector<char*> envp;
   std::string directory;
@@ -58,7 +59,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings)
   return pointers;
 }
 
-std::vector<std::string> server_command(const std::string& program, const std::string& directory)
+std::vector<std::string> server_command(const ServerProgram& program, const std::string& directory)
 {
   const std::pair<const char*, std::string> options[] = {
       {"--port", "0"},
@@ -73,7 +74,7 @@ std::vector<std::string> server_command(const std::string& program, const std::s
       {"--loglevel", "notice"},
       {"--logfile", local_log(directory)},
   };
-  std::vector<std::string> words{program};
+  std::vector<std::string> words{program.called};
   for (const auto& [option, value] : options) {
     words.emplace_back(option);
     words.push_back(value);
@@ -145,7 +146,7 @@ void report(const Plan& plan, LaunchEvent event)
   close_range_if_any(std::max(first, name + 1), no_last_descriptor);
   take_default_signals();
   if (is_there && name >= first) {
-    ::execve(plan.argv[0], plan.argv.data(), plan.envp.data());
+    ::execve(plan.program.c_str(), plan.argv.data(), plan.envp.data());
   }
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, failed.data(), failed.size());
   ::_exit(127);
@@ -226,22 +227,47 @@ bool is_program(const std::string& path)
 
 }  // namespace
 
-Result<std::string> find_server_program()
+namespace {
+
+// The path of the program in PATH; empty: it is not there.
+std::string find_in_path(std::string_view name)
 {
   const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): no thread calls setenv
-  for (const std::string_view name : {"redis-server", "valkey-server"}) {
-    std::string_view rest = path == nullptr ? "" : path;
-    while (!rest.empty()) {
-      const std::string_view directory = rest.substr(0, rest.find(':'));
-      rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
-      std::string candidate = std::string(directory) + "/" + std::string(name);
-      if (candidate.starts_with('/') && is_program(candidate)) {
-        return candidate;
-      }
+  std::string_view rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const std::string_view directory = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
+    std::string candidate = std::string(directory) + "/" + std::string(name);
+    if (candidate.starts_with('/') && is_program(candidate)) {
+      return candidate;
+    }
+  }
+  return {};
+}
+
+// A program, and the name by which it is a server. The package redis-tools of Debian has the server as redis-check-rdb: they are one
+// program, which looks at its name, and without the package redis-server no service takes a port.
+struct KnownProgram {
+  std::string_view file;
+  std::string_view server;
+};
+constexpr std::array<KnownProgram, 4> known_programs{KnownProgram{.file = "redis-server", .server = "redis-server"},
+                                                     {.file = "valkey-server", .server = "valkey-server"},
+                                                     {.file = "redis-check-rdb", .server = "redis-server"},
+                                                     {.file = "valkey-check-rdb", .server = "valkey-server"}};
+
+}  // namespace
+
+Result<ServerProgram> find_server_program()
+{
+  for (const KnownProgram& known : known_programs) {
+    if (std::string path = find_in_path(known.file); !path.empty()) {
+      std::string called = path.substr(0, path.size() - known.file.size()).append(known.server);
+      return ServerProgram{.path = std::move(path), .called = std::move(called)};
     }
   }
   return Error{ErrorCode::config,
-               "local: needs redis-server, which is not in PATH (Debian, Ubuntu: apt install redis-server; "
+               "local: needs redis-server, which is not in PATH (Debian, Ubuntu: apt install redis-tools; "
                "elsewhere see https://redis.io/docs/latest/operate/oss_and_stack/install/)"};
 }
 
@@ -250,7 +276,7 @@ bool is_listening(const std::string& socket_path)
   return fits_socket_address(socket_path) && listens(socket_address(socket_path));
 }
 
-Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
+Result<Fd> launch_server(const ServerProgram& program, const std::string& directory, const std::string& name,
                          const IdleRule& idle, const Fd& lock)
 {
   std::array<int, 2> ends{};
@@ -261,6 +287,7 @@ Result<Fd> launch_server(const std::string& program, const std::string& director
   const Fd write_end(ends[1]);
   Plan plan{.words = server_command(program, directory),
             .variables = server_environment(),
+            .program = program.path,
             .argv = {},
             .envp = {},
             .directory = directory,

@@ -35,8 +35,12 @@ std::string eval_request(const std::string& script);
 // directory. Errors: ErrorCode::unreachable: the server is still ending at the deadline; ErrorCode::os.
 Result<Fd> local_entry(const std::string& directory, const Clock& clock, const CallLimits& limit);
 
-// The path of redis-server or valkey-server in PATH. ErrorCode::config: there is neither; the text says what to install.
-Result<std::string> find_server_program();
+struct ServerProgram {
+  std::string path;
+  std::string called;  // its argv[0]
+};
+// Redis or Valkey in PATH. ErrorCode::config: there is neither; the text says what to install.
+Result<ServerProgram> find_server_program();
 
 bool is_listening(const std::string& socket_path);
 
@@ -50,7 +54,7 @@ enum class LaunchEvent : char { listens = 'L', name_taken = 'T' };
 // `idle`.
 //
 // The caller may have several threads and may be a child subreaper: the server never becomes a child of the caller.
-Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
+Result<Fd> launch_server(const ServerProgram& program, const std::string& directory, const std::string& name,
                          const IdleRule& idle, const Fd& lock);
 
 }  // namespace rlock

@@ -98,6 +98,21 @@ TEST_CASE("local: says what to install where there is no server program")
   CHECK(has(end.err, "install"));
 }
 
+// As the package redis-tools of Debian has it.
+TEST_CASE("local: starts the server that is installed as redis-check-rdb")
+{
+  const RuntimeDir dir;
+  const auto programs = make_temp_dir("programs");
+  const std::filesystem::path installed = server_program();
+  std::filesystem::create_symlink(std::filesystem::canonical(installed), programs / "redis-check-rdb");
+  ProcessOptions options = dir.options();
+  options.env["PATH"] = programs.string();
+  const Finished end = run_rlock({"run", "-S", "local:", "-k", "k", "--", "/bin/echo", "ran"}, options);
+  CHECK_MESSAGE(end.code == 0, end.err);
+  CHECK(end.out == "ran\n");
+  CHECK(dir.servers().size() == 1);
+}
+
 TEST_CASE("local: is never chosen silently")
 {
   const Finished end = run_rlock({"run", "-S", "redis://127.0.0.1:1", "-k", "k", "--", "true"});

@@ -70,7 +70,7 @@ for group in "$@"; do
     release)
       foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64 liblua5.1-0-dev:arm64'
       packages="$packages g++-aarch64-linux-gnu $foreign dpkg-dev rpm lintian rpmlint buildah ca-certificates qemu-user ruby file
-        cpio git python3" ;;
+        cpio git openssl python3" ;;
     *)
       echo "no such group of packages: $group" >&2
       exit 2 ;;

@@ -1,11 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install.sh [--from PLACE] [--to DIRECTORY]: installs the static program of a release for the architecture of this machine.
+# install.sh [--from PLACE] [--to DIRECTORY] [--key FILE]: installs the static program of a release for the architecture of this
+# machine.
 # PLACE: the files of the release, as packaging/release.sh makes them: a directory, or the address that they are published under.
 #   Default: the directory of this script; through a pipe, as from curl, there is no default.
 # DIRECTORY: default /usr/local/bin, or ~/.local/bin for other users than root.
-# Needs sha256sum, od, and for an address curl or wget. Nothing is installed unless the checksum and the architecture are right.
+# FILE: a public key in PEM, instead of the key of the releases below.
+# Needs openssl, sha256sum, od, and for an address curl or wget. Nothing is installed unless the signature of the checksums, the
+# checksum and the architecture are right.
 set -eu
+
+release_key='-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAKr+QIu7qlTk8XNiM639DZibW3Dd99AR+55QrPxHlPWU=
+-----END PUBLIC KEY-----'
 
 die() { echo "install.sh: $*" >&2; exit 1; }
 
@@ -22,21 +29,25 @@ must() {
 
 from=''
 [ ! -f "$0" ] || from=$(dirname "$0")
+key=''
 to=/usr/local/bin
 [ "$(id -u)" -eq 0 ] || to=${HOME:-}/.local/bin
 while [ $# -gt 0 ]; do
   case $1 in
-    --from | --to) [ -n "${2-}" ] || die "$1 needs a value" ;;
+    --from | --to | --key) [ -n "${2-}" ] || die "$1 needs a value" ;;
   esac
   case $1 in
     --from) from=$2 ;;
     --to) to=$2 ;;
-    *) die "usage: install.sh [--from PLACE] [--to DIRECTORY]" ;;
+    --key) key=$2 ;;
+    *) die "usage: install.sh [--from PLACE] [--to DIRECTORY] [--key FILE]" ;;
   esac
   shift 2
 done
 
 [ -n "$from" ] || die "--from must name the directory or the address of the files"
+command -v openssl >/dev/null || die "needs openssl, which checks the signature"
+[ -z "$key" ] || [ -r "$key" ] || die "cannot read the key $key"
 [ "$(uname -s)" = Linux ] || die "rlock runs on Linux, and this is $(uname -s)"
 case $(uname -m) in  # `machine`: the bytes 18 and 19 of an ELF file
   x86_64 | amd64) architecture=x86_64 machine=3e00 ;;
@@ -66,6 +77,10 @@ trap 'rm -rf "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
 fetch SHA256SUMS "$new/sums"
+fetch SHA256SUMS.sig "$new/signature"
+[ -n "$key" ] || echo "$release_key" >"$new/key"
+openssl pkeyutl -verify -pubin -inkey "${key:-$new/key}" -rawin -in "$new/sums" -sigfile "$new/signature" >/dev/null 2>&1 ||
+  die "SHA256SUMS at $from is not signed with ${key:-the key of the releases} (--key names another one)"
 line=$(grep -E "^[0-9a-f]{64} [ *]rlock-[0-9.]+-linux-$architecture\$" "$new/sums") ||
   die "SHA256SUMS at $from names no program for $architecture"
 sum=${line%% *}

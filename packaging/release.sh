@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# release.sh [--twice] VERSION: makes the files of a release from the last commit, on Debian 12, in build/release/VERSION, and
+# release.sh [--twice] [--key FILE] VERSION: makes the files of a release from the last commit, on Debian 12, in build/release/VERSION, and
 # tries them: static programs, packages and a container image for x86_64 and aarch64, the source, a Homebrew formula, a bill of
-# materials and the checksums. --twice: builds in a second directory as well, and compares the bytes.
+# materials and the checksums. --twice: builds in a second directory as well, and compares the bytes. --key: the private key that
+# signs the checksums; its public half stands in install.sh. Without it this is a trial, signed with a key of its own.
 # First installs with apt what is missing (packaging/install-deps.sh release), which adds the architecture arm64 to dpkg.
 # RLOCK_HOME: the address of the repository, which packages, formula and bill name.
 set -euo pipefail
@@ -12,14 +13,22 @@ top=$PWD
 die() { echo "release.sh: $*" >&2; exit 1; }
 say() { printf '\n== %s\n' "$*"; }
 
-twice=false
-if [ "${1-}" = --twice ]; then
-  twice=true
+twice=false key=''
+while :; do
+  case ${1-} in
+    --twice) twice=true ;;
+    --key) key=$(realpath -e "${2:?--key needs a value}") && shift ;;
+    *) break ;;
+  esac
   shift
-fi
-version=${1:?usage: release.sh [--twice] VERSION}
+done
+version=${1:?usage: release.sh [--twice] [--key FILE] VERSION}
+say "what a release needs"
+sh packaging/install-deps.sh release
 grep -q "^project(rlock VERSION $version " CMakeLists.txt || die "project() in CMakeLists.txt has another version"
 [ "$(dpkg --print-architecture)" = amd64 ] || die "a release is made on Debian 12 for amd64"
+[ -z "$key" ] || grep -qxF "$(openssl pkey -in "$key" -pubout | sed -n 2p)" packaging/install.sh ||
+  die "the public half of $key is not the key in packaging/install.sh"
 [ -z "$(git status --porcelain)" ] || die "there are changes that are not committed; a release is made of a commit"
 grep -q "^## $version " CHANGELOG.md || echo "note: CHANGELOG.md has no section $version, so this is a trial"
 
@@ -33,9 +42,6 @@ out=$top/build/release/$version
 architectures='x86_64 aarch64'
 debian_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; esac; }
 preset_of() { case $1 in x86_64) echo release ;; *) echo "release-$1" ;; esac; }
-
-say "what a release needs"
-sh packaging/install-deps.sh release
 
 # build DIRECTORY: unpacks the source there and makes the programs and packages of all architectures in DIRECTORY/out.
 build() {
@@ -106,6 +112,13 @@ source_sum=$(sha256sum <"$out/$name.tar.gz")
 sed -e "s|@HOME@|$RLOCK_HOME|g; s|@VERSION@|$version|g; s|@SHA256@|${source_sum%% *}|" packaging/release/rlock.rb.in >"$out/rlock.rb"
 python3 packaging/release/sbom.py "$version" "$out" "$work/first/$name/build"/*
 (cd "$out" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
+if [ -z "$key" ]; then
+  echo 'note: there is no --key, so this is a trial, which install.sh refuses without its key'
+  key=$work/trial.key
+  openssl genpkey -algorithm ed25519 -out "$key"
+fi
+openssl pkeyutl -sign -inkey "$key" -rawin -in "$out/SHA256SUMS" -out "$out/SHA256SUMS.sig"
+openssl pkey -in "$key" -pubout -out "$work/key.pub"
 
 bash packaging/release/try.sh "$version" "$out" "$work"
 

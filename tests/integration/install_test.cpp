@@ -25,8 +25,7 @@ TEST_CASE("install.sh: installs the program of this machine, also over an old on
 {
   const ReleaseFixture release;
   for (int i = 0; i < 2; ++i) {
-    rlock::test::Process installer =
-        release.sh("sh " + (packaging / "install.sh").string() + " --from files --to installed");
+    rlock::test::Process installer = release.sh("sh " + release.installer().string() + " --from files --to installed");
     CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
     CHECK(installer.out() == "rlock-0.1.0-linux-" + std::string(this_machine) + " is now installed/rlock\n" +
                                  "installed is not in PATH\n");
@@ -39,7 +38,7 @@ TEST_CASE("install.sh: installs the program of this machine, also over an old on
 TEST_CASE("install.sh: takes the directory that it lies in when none is given")
 {
   const ReleaseFixture release;
-  fs::copy_file(packaging / "install.sh", release.dir / "files" / "install.sh");
+  fs::copy_file(release.installer(), release.dir / "files" / "install.sh");
   CHECK(release.sh("sh files/install.sh --to installed").wait(30s) == success);
   CHECK(fs::exists(release.dir / "installed" / "rlock"));
 }
@@ -49,6 +48,38 @@ TEST_CASE("install.sh: refuses a program with another checksum")
   const ReleaseFixture release;
   std::ofstream(release.program(this_machine), std::ios::app) << "more";
   CHECK(has(release.refusal(), "has the checksum"));
+}
+
+TEST_CASE("install.sh: refuses checksums that are not signed with the key of the releases")
+{
+  const ReleaseFixture release;
+  const std::string not_signed = "is not signed with the key of the releases";
+  SUBCASE("because there is no signature")
+  {
+    fs::remove(release.dir / "files" / "SHA256SUMS.sig");
+    CHECK(has(release.refusal(), "cannot get SHA256SUMS.sig from files"));
+  }
+  SUBCASE("because they are signed with another one")
+  {
+    CHECK(release.sh("openssl genpkey -algorithm ed25519 -out other.pem").wait(30s) == success);
+    release.sign("other.pem");
+    CHECK(has(release.refusal(), not_signed));
+  }
+  SUBCASE("because they were changed after it")
+  {
+    std::ofstream(release.dir / "files" / "SHA256SUMS", std::ios::app) << "\n";
+    CHECK(has(release.refusal(), not_signed));
+  }
+}
+
+TEST_CASE("install.sh: --key names another key than that of the releases")
+{
+  const ReleaseFixture release;
+  const std::string install = "exec sh " + (packaging / "install.sh").string() + " --from files --to installed --key ";
+  CHECK(release.sh(install + "key.pub").wait(30s) == success);
+  rlock::test::Process installer = release.sh(install + "no-such-file");
+  CHECK(installer.wait(30s) == exited(1));
+  CHECK(installer.err() == "install.sh: cannot read the key no-such-file\n");
 }
 
 TEST_CASE("install.sh: refuses a program of another architecture, whatever its name and checksum say")
@@ -125,11 +156,18 @@ TEST_CASE("install.sh: says that it needs curl or wget")
   CHECK(has(release.refusal("http://127.0.0.1:1"), "needs curl or wget"));
 }
 
+TEST_CASE("install.sh: says that it needs openssl")
+{
+  const ReleaseFixture release;
+  release.only_with({});
+  fs::remove(release.dir / "bin" / "openssl");
+  CHECK(has(release.refusal(), "needs openssl"));
+}
+
 TEST_CASE("install.sh: needs --from when it comes through a pipe")
 {
   const ReleaseFixture release;
-  rlock::test::Process installer =
-      release.sh("cat " + (packaging / "install.sh").string() + " | sh -s -- --to installed");
+  rlock::test::Process installer = release.sh("cat " + release.installer().string() + " | sh -s -- --to installed");
   CHECK(installer.wait(30s) == exited(1));
   CHECK(installer.err() == "install.sh: --from must name the directory or the address of the files\n");
   CHECK(!fs::exists(release.dir / "installed"));
@@ -138,7 +176,7 @@ TEST_CASE("install.sh: needs --from when it comes through a pipe")
 TEST_CASE("install.sh: says which option has no value")
 {
   const ReleaseFixture release;
-  rlock::test::Process installer = release.sh("exec sh " + (packaging / "install.sh").string() + " --to");
+  rlock::test::Process installer = release.sh("exec sh " + release.installer().string() + " --to");
   CHECK(installer.wait(30s) == exited(1));
   CHECK(installer.err() == "install.sh: --to needs a value\n");
 }
@@ -164,10 +202,10 @@ TEST_CASE("install.sh: another user than root installs in ~/.local/bin, and is t
     fs::permissions(release.program(this_machine), fs::perms(0755));
     CHECK(release.sh("d=$PWD; while [ $d != / ] && [ -O $d ]; do chmod go+x $d || exit; d=${d%/*}; d=${d:-/}; done")
               .wait(30s) == success);
-    CHECK(release.sh("mkdir home && chown 65534 home && cp " + (packaging / "install.sh").string() + " .").wait(30s) ==
+    CHECK(release.sh("mkdir home && chown 65534 home && cp " + release.installer().string() + " .").wait(30s) ==
           success);
   } else {
-    CHECK(release.sh("mkdir home && cp " + (packaging / "install.sh").string() + " .").wait(30s) == success);
+    CHECK(release.sh("mkdir home && cp " + release.installer().string() + " .").wait(30s) == success);
   }
   const std::string home = (release.dir / "home").string();
   rlock::test::Process installer = release.sh(as_user + "sh ./" + script, {{"HOME", home}});

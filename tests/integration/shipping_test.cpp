@@ -33,13 +33,14 @@ TEST_CASE("action: finds the release of the tag that the workflow names")
   const ReleaseFixture release;
   const ReleaseServer server(release, "/shop/rlock/releases/download/v0.1.0/");
   release.only_with({"curl"});
-  const std::map<std::string, std::optional<std::string>> env{{"RLOCK_FROM", ""},
-                                                              {"RLOCK_ACTION_REPOSITORY", "shop/rlock"},
-                                                              {"RLOCK_ACTION_REF", "v0.1.0"},
-                                                              {"GITHUB_ACTION_PATH", packaging.string()},
-                                                              {"GITHUB_SERVER_URL", server.address()},
-                                                              {"GITHUB_PATH", (release.dir / "path").string()},
-                                                              {"RUNNER_TEMP", (release.dir / "temp").string()}};
+  const std::map<std::string, std::optional<std::string>> env{
+      {"RLOCK_FROM", ""},
+      {"RLOCK_ACTION_REPOSITORY", "shop/rlock"},
+      {"RLOCK_ACTION_REF", "v0.1.0"},
+      {"GITHUB_ACTION_PATH", release.installer().parent_path().string()},
+      {"GITHUB_SERVER_URL", server.address()},
+      {"GITHUB_PATH", (release.dir / "path").string()},
+      {"RUNNER_TEMP", (release.dir / "temp").string()}};
   const std::string step = "set -e\n" + step_script("Install rlock");
   rlock::test::Process installer = release.sh(step, env);
   CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
@@ -60,19 +61,20 @@ TEST_CASE("action: installs rlock, and runs commands under the lock with the inp
   const ReleaseFixture release;
   const RedisServer server;
   fs::create_directory(release.dir / "temp");
-  const std::map<std::string, std::optional<std::string>> env{{"RLOCK_FROM", "files"},
-                                                              {"GITHUB_ACTION_PATH", packaging.string()},
-                                                              {"RUNNER_TEMP", (release.dir / "temp").string()},
-                                                              {"GITHUB_PATH", (release.dir / "path").string()},
-                                                              {"GITHUB_SERVER_URL", "https://git.test"},
-                                                              {"GITHUB_REPOSITORY", "shop/web"},
-                                                              {"GITHUB_RUN_ID", "7"},
-                                                              {"RLOCK_RUN", "false | true\necho never"},
-                                                              {"RLOCK_LOCK", "deploy:shop"},
-                                                              {"RLOCK_URL", server.url()},
-                                                              {"RLOCK_WAIT", "10s"},
-                                                              {"RLOCK_MAX_RUNTIME", "1h"},
-                                                              {"RLOCK_OPTIONS", "--ttl 20s -v"}};
+  const std::map<std::string, std::optional<std::string>> env{
+      {"RLOCK_FROM", "files"},
+      {"GITHUB_ACTION_PATH", release.installer().parent_path().string()},
+      {"RUNNER_TEMP", (release.dir / "temp").string()},
+      {"GITHUB_PATH", (release.dir / "path").string()},
+      {"GITHUB_SERVER_URL", "https://git.test"},
+      {"GITHUB_REPOSITORY", "shop/web"},
+      {"GITHUB_RUN_ID", "7"},
+      {"RLOCK_RUN", "false | true\necho never"},
+      {"RLOCK_LOCK", "deploy:shop"},
+      {"RLOCK_URL", server.url()},
+      {"RLOCK_WAIT", "10s"},
+      {"RLOCK_MAX_RUNTIME", "1h"},
+      {"RLOCK_OPTIONS", "--ttl 20s -v"}};
   CHECK(release.sh("set -e\n" + step_script("Install rlock"), env).wait(30s) == success);
   const std::string path = text_of(release.dir / "path");
   CHECK(path == (release.dir / "temp/rlock/bin\n").string());

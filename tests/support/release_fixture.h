@@ -39,7 +39,7 @@ inline void write_program(const std::filesystem::path& file, const std::string& 
   std::filesystem::permissions(file, std::filesystem::perms::owner_all);
 }
 
-// The files of a release: the built rlock as the program of this machine, and its checksum.
+// The files of a release: the built rlock as the program of this machine, and its checksum, signed with a key of the test.
 class ReleaseFixture {
  public:
   static constexpr std::chrono::seconds time_limit{30};  // of each script
@@ -49,6 +49,10 @@ class ReleaseFixture {
     std::filesystem::create_directory(dir / "files");
     std::filesystem::create_directory(dir / "bin");
     std::filesystem::copy_file(RLOCK_BINARY, program(this_machine));
+    CHECK(sh("openssl genpkey -algorithm ed25519 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub")
+              .wait(time_limit) == Exit{.code = 0, .signal = 0});
+    std::filesystem::create_directory(dir / "installer");
+    std::ofstream(installer()) << with_key_of_test(text_of(packaging / "install.sh"));
     note_sums();
   }
 
@@ -57,10 +61,20 @@ class ReleaseFixture {
     return dir / "files" / ("rlock-0.1.0-linux-" + machine);
   }
 
+  // install.sh with the key of this release.
+  [[nodiscard]] std::filesystem::path installer() const { return dir / "installer" / "install.sh"; }
+
   void note_sums() const
   {
     CHECK(sh("cd files && rm -f SHA256SUMS && sha256sum rlock-* >SHA256SUMS").wait(time_limit) ==
           Exit{.code = 0, .signal = 0});
+    sign("key.pem");
+  }
+
+  void sign(const std::string& key) const
+  {
+    CHECK(sh("openssl pkeyutl -sign -inkey " + key + " -rawin -in files/SHA256SUMS -out files/SHA256SUMS.sig")
+              .wait(time_limit) == Exit{.code = 0, .signal = 0});
   }
 
   // Makes uname(1) say that the machine is another one.
@@ -81,7 +95,7 @@ class ReleaseFixture {
   void only_with(const std::vector<std::string>& programs) const
   {
     for (const char* command : {"sh", "id", "uname", "dirname", "mkdir", "mktemp", "grep", "cp", "sha256sum", "od",
-                                "tr", "chmod", "ln", "mv", "rm"}) {
+                                "tr", "chmod", "ln", "mv", "rm", "openssl"}) {
       provide(command, command);
     }
     for (const std::string& program : programs) {
@@ -104,7 +118,7 @@ class ReleaseFixture {
 
   [[nodiscard]] Process install(const std::string& from) const
   {
-    return sh("exec sh " + (packaging / "install.sh").string() + " --from " + from + " --to installed");
+    return sh("exec sh " + installer().string() + " --from " + from + " --to installed");
   }
 
   // Runs install.sh, which must fail without installing a file, and returns its line on stderr.
@@ -124,6 +138,18 @@ class ReleaseFixture {
   const std::filesystem::path dir;
 
  private:
+  [[nodiscard]] std::string with_key_of_test(std::string script) const
+  {
+    const std::string begin = "-----BEGIN PUBLIC KEY-----";
+    const std::string end = "-----END PUBLIC KEY-----";
+    const std::size_t from = script.find(begin);
+    const std::size_t to = script.find(end, from);
+    REQUIRE(to != std::string::npos);
+    std::string key = text_of(dir / "key.pub");
+    key.erase(key.find_last_not_of('\n') + 1);
+    return script.replace(from, to + end.size() - from, key);
+  }
+
   mutable std::string m_path;
 };
 

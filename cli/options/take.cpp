@@ -63,6 +63,10 @@ Result<Done> read_history(const Given& given, TakeRequest& request)
   return done;
 }
 
+// A job that is late must stay known: its history outlives so many times --every, and the usual month.
+constexpr int every_in_history = 4;
+constexpr Millis history_with_every = std::chrono::days{30};
+
 constexpr std::array record_rows{
     OptionRow<TakeRequest>{
         {.names = "--label",
@@ -80,6 +84,12 @@ constexpr std::array record_rows{
              },
          .range = Durations{Millis{0}, longest_duration, "30d"}},
         read_history},
+    OptionRow<TakeRequest>{{.names = "--every",
+                            .value = "DUR",
+                            .help = "a run is expected to succeed that often: list --overdue tells which are late. The "
+                                    "history is kept for 30 days then, or four times DUR if that is longer",
+                            .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},
+                           set<&TakeRequest::every>},
 };
 
 Result<Done> use_log_format(const Given& given, RawTake& raw)
@@ -154,6 +164,10 @@ Result<Done> check_format(const TakeRequest& request)
 Result<Done> finish_request(const RawTake& raw, const Environment& environment, TakeRequest& request)
 {
   request.environment = environment.all();
+  if (request.every) {
+    const Millis usual = std::max(request.history.value_or(history_with_every), every_in_history * *request.every);
+    request.history = usual;
+  }
   const Result<Done> resolved = assign(resolve_server(raw.server, environment), request.server);
   if (resolved && request.sync > 0 && request.server.endpoints.size() > 1) {
     return usage("--sync is for the replicas of one server; several servers have none (leave out --sync)");

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "lock/kept_runs.h"
 
 #include <nlohmann/json.hpp>
 
@@ -104,6 +105,8 @@ Json time_or_null(std::int64_t time_ms)
   return time ? Json(*time) : Json();
 }
 
+Json known_time(std::int64_t time_ms) { return time_ms == 0 ? Json() : time_or_null(time_ms); }
+
 // Holders, waiters and events.
 constexpr Fields<HolderInfo, 6> process_fields{{
     {{"host", "string or null", "host on which rlock runs"}, [](const HolderInfo& info) { return or_null(info.host); }},
@@ -184,7 +187,7 @@ constexpr Fields<OnceSuccess, 2> once_fields{{
      [](const OnceSuccess& once) -> Json { return once.remembered_for.count(); }},
 }};
 
-constexpr Fields<PastRun, 9> run_fields{{
+constexpr Fields<PastRun, 10> run_fields{{
     {{"start", "time or null", "when the run began, by the server's clock; of a skipped one, when it came"},
      [](const PastRun& run) { return time_or_null(run.start_ms); }},
     {{"duration_ms", "integer or null", "how long it held the lock; of a skipped one, how long it waited"},
@@ -203,6 +206,8 @@ constexpr Fields<PastRun, 9> run_fields{{
      [](const PastRun& run) -> Json { return run.times; }},
     {{"waited_ms", "integer", "how long it waited in the queue before it had the lock"},
      [](const PastRun& run) -> Json { return run.waited.count(); }},
+    {{"by", "string or null", "of a run that did not begin: the holder of the lock at that time"},
+     [](const PastRun& run) { return or_null(run.busy_by); }},
     {{"forced_by", "string or null", "the process that asked for the lock last (force-unlock)"},
      [](const PastRun& run) { return or_null(who_and_why(run.forced_by).by); }},
     {{"reason", "string or null", "why, as --reason says"},
@@ -252,7 +257,7 @@ constexpr JsonField ttl_documented{
     "ttl_ms", "integer or null",
     "time until the lock expires unless it is renewed; 0: the lock is free; null: it never expires by itself"};
 
-constexpr Fields<LockState, 11> lock_fields{{
+constexpr Fields<LockState, 15> lock_fields{{
     {{"key", "string", "name of the lock; on Redis it is the key"},
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
@@ -276,6 +281,16 @@ constexpr Fields<LockState, 11> lock_fields{{
      }},
     {{"once", "once or null", "the success that rlock once remembers under the key"},
      [](const LockState& state) { return state.once ? object(*state.once, once_fields) : Json(); }},
+    {{"every_ms", "integer or null", "how often a run is expected to succeed (--every)"},
+     [](const LockState& state) { return or_null(summary_of(state).every); }},
+    {{"last_success", "time or null",
+      "when the last run that succeeded ended, as far as the server knows; list without --all reads the end of the "
+      "event log only"},
+     [](const LockState& state) { return known_time(summary_of(state).last_success_ms); }},
+    {{"last_failure", "time or null", "when the last run ended that history --failed shows"},
+     [](const LockState& state) { return known_time(summary_of(state).last_failure_ms); }},
+    {{"skips", "integer", "how many of the runs that the server knows did not begin, because the lock was busy"},
+     [](const LockState& state) -> Json { return summary_of(state).skips; }},
 }};
 
 constexpr Fields<LockState, 2> ttl_fields{{
@@ -368,12 +383,15 @@ constexpr Fields<ShownEvent, 12> event_fields{{
 struct ForgottenSuccess {
   const LockName& name;
   bool forgotten;
+  bool history_forgotten;
 };
-constexpr Fields<ForgottenSuccess, 2> forget_fields{{
+constexpr Fields<ForgottenSuccess, 3> forget_fields{{
     {{"key", "string", "name of the lock"},
      [](const ForgottenSuccess& success) -> Json { return success.name.text(); }},
     {{"forgotten", "boolean", "false: there was no success to forget"},
      [](const ForgottenSuccess& success) -> Json { return success.forgotten; }},
+    {{"history", "boolean", "false: there were no events and runs to forget, or the lock is held"},
+     [](const ForgottenSuccess& success) -> Json { return success.history_forgotten; }},
 }};
 
 constexpr Fields<Bucket, 2> bucket_fields{{
@@ -558,9 +576,10 @@ std::string event_json(const ShownEvent& shown)
   return one_line(json);
 }
 
-std::string forget_json(const LockName& name, bool forgotten)
+std::string forget_json(const LockName& name, bool forgotten, bool history_forgotten)
 {
-  return line_of(ForgottenSuccess{.name = name, .forgotten = forgotten}, forget_fields);
+  return line_of(ForgottenSuccess{.name = name, .forgotten = forgotten, .history_forgotten = history_forgotten},
+                 forget_fields);
 }
 
 std::string distribution_json(std::string_view measure, const Distribution& times)

@@ -2,6 +2,7 @@
 #include "cli/output/prometheus.h"
 
 #include "base/text.h"
+#include "lock/kept_runs.h"
 
 #include <algorithm>
 #include <array>
@@ -71,11 +72,26 @@ std::optional<std::string> last_exit_code(const LockState& state, std::int64_t)
 
 std::optional<std::string> last_success(const LockState& state, std::int64_t)
 {
-  const auto found =
-      std::ranges::find_if(state.runs, [](const PastRun& run) { return run.outcome == Outcome::succeeded; });
-  return found != state.runs.end()
-             ? std::optional(seconds(found->start_ms + found->duration.value_or(Millis{0}).count()))
-             : std::nullopt;
+  const std::int64_t last_ms = summary_of(state).last_success_ms;
+  return last_ms > 0 ? std::optional(seconds(last_ms)) : std::nullopt;
+}
+
+std::optional<std::string> last_failure(const LockState& state, std::int64_t)
+{
+  const std::int64_t last_ms = summary_of(state).last_failure_ms;
+  return last_ms > 0 ? std::optional(seconds(last_ms)) : std::nullopt;
+}
+
+std::optional<std::string> every(const LockState& state, std::int64_t)
+{
+  const auto every = summary_of(state).every;
+  return every ? std::optional(seconds(every->count())) : std::nullopt;
+}
+
+std::optional<std::string> overdue(const LockState& state, std::int64_t now_ms)
+{
+  const RunSummary summary = summary_of(state);
+  return summary.every ? std::optional<std::string>(overdue_since(summary, now_ms) ? "1" : "0") : std::nullopt;
 }
 
 Millis held_by(const PastRun& run) { return has_begun(run) ? run.duration.value_or(Millis{0}) : Millis{0}; }
@@ -129,6 +145,9 @@ constexpr Family families[] = {
     {"rlock_last_run_duration_seconds", "How long it held the lock.", last_duration},
     {"rlock_last_run_exit_code", "Its exit code.", last_exit_code},
     {"rlock_last_success_timestamp_seconds", "When the last run that succeeded ended.", last_success},
+    {"rlock_last_failure_timestamp_seconds", "When the last run that failed ended.", last_failure},
+    {"rlock_every_seconds", "How often a run is expected to succeed (--every).", every},
+    {"rlock_overdue", "Whether no run has succeeded for longer than that.", overdue},
     {"rlock_recent_held_seconds", "How long the runs that the server still knows held the lock.",
      recent_seconds<held_by>},
     {"rlock_recent_waited_seconds", "How long these runs waited for it in the queue.", recent_seconds<waited_by>},
@@ -162,6 +181,12 @@ std::string label_value(std::string_view text)
 }
 
 }  // namespace
+
+std::string prometheus_up(bool is_up)
+{
+  return std::string("# HELP rlock_up Whether the server has answered.\n# TYPE rlock_up gauge\nrlock_up ") +
+         (is_up ? "1" : "0") + "\n";
+}
 
 std::string prometheus_text(std::span<const LockState> states, std::int64_t now_ms)
 {

@@ -15,4 +15,7 @@ namespace rlock::cli {
 // would need further commands in each release.
 std::string prometheus_text(std::span<const LockState> states, std::int64_t now_ms);
 
+// The family that tells whether the server has answered; a collector reads it before the others.
+std::string prometheus_up(bool is_up);
+
 }  // namespace rlock::cli

@@ -6,6 +6,7 @@
 #include "base/shown_time.h"
 #include "base/text.h"
 #include "cli/output/output.h"
+#include "lock/kept_runs.h"
 #include "run/report.h"
 
 #include <algorithm>
@@ -140,6 +141,12 @@ std::string show_forced_by(const PastRun& run)
   return run.forced_by.empty() ? "" : " (" + std::string(forced_by) + printable(run.forced_by) + ")";
 }
 
+// " (held by ann as root@web1 (pid 71))"
+std::string show_busy_by(const PastRun& run)
+{
+  return run.busy_by.empty() ? "" : " (held by " + printable(run.busy_by) + ")";
+}
+
 std::string outcome_of(const PastRun& run)
 {
   const std::string_view of_no_job = run.duration ? "released" : "unconfirmed";
@@ -152,7 +159,7 @@ std::string show_run_line(const PastRun& run, std::int64_t now_ms)
 {
   const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
   return since_and_age(run.start_ms, now_ms) + duration + ", " + show_outcome(run) + ", by " +
-         describe({.owner = run.owner, .count = 1, .info = run.info}) + show_forced_by(run);
+         describe({.owner = run.owner, .count = 1, .info = run.info}) + show_forced_by(run) + show_busy_by(run);
 }
 
 // The last run, and the runs that were skipped since it began.
@@ -220,7 +227,7 @@ Row row_of(const LockState& state, std::int64_t now_ms)
           command.empty() ? "-" : command};
 }
 
-// The first row has the names of the columns.
+// The first row has the names of the columns. A first column without text is left out.
 template <std::size_t N>
 std::string aligned(const std::vector<Cells<N>>& rows, const Colors& colors)
 {
@@ -233,7 +240,7 @@ std::string aligned(const std::vector<Cells<N>>& rows, const Colors& colors)
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i + 1 < N; ++i) {
+    for (std::size_t i = widest[0] == 0 ? 1 : 0; i + 1 < N; ++i) {
       line += row[i] + std::string(widest[i] - width(row[i]) + 2, ' ');
     }
     line += row.back();
@@ -309,18 +316,50 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Color
          show_queue(state.waiting, now_ms);
 }
 
-std::string show_history(const std::vector<PastRun>& runs, const Colors& colors)
+std::string show_history(const std::vector<ShownRun>& runs, bool names_locks, const Colors& colors)
 {
-  std::vector<Cells<7>> rows{{"START", "DURATION", "OUTCOME", "EXIT", "WHO", "FENCE", "COMMAND"}};
-  for (const PastRun& run : runs) {
+  std::vector<Cells<8>> rows{
+      {names_locks ? "KEY" : "", "START", "DURATION", "OUTCOME", "EXIT", "WHO", "FENCE", "COMMAND"}};
+  rows.reserve(runs.size() + 1);
+  for (const auto& [name, past] : runs) {
+    const PastRun& run = *past;
     const std::string job = run.info ? printable(run.info->command) : "";
     const std::string label = run.info && !run.info->label.empty() ? " [" + printable(run.info->label) + "]" : "";
-    rows.push_back({shown_time(run.start_ms).value_or("-"), run.duration ? show_roughly(*run.duration) : "-",
-                    outcome_of(run), run.exit_code ? shown_exit_code(*run.exit_code) : "-",
-                    holder_text(run.owner, run.info), run.fence > 0 ? std::to_string(run.fence) : "-",
-                    (job.empty() && label.empty() ? "-" : job + label) + show_forced_by(run)});
+    rows.push_back({names_locks ? printable(name->text()) : "", shown_time(run.start_ms).value_or("-"),
+                    run.duration ? show_roughly(*run.duration) : "-", outcome_of(run),
+                    run.exit_code ? shown_exit_code(*run.exit_code) : "-", holder_text(run.owner, run.info),
+                    run.fence > 0 ? std::to_string(run.fence) : "-",
+                    (job.empty() && label.empty() ? "-" : job + label) + show_forced_by(run) + show_busy_by(run)});
   }
   return runs.empty() ? "" : aligned(rows, colors);
+}
+
+std::string show_history(const LockState& state)
+{
+  std::vector<ShownRun> runs;
+  runs.reserve(state.runs.size());
+  for (const PastRun& run : state.runs) {
+    runs.push_back({&state.name, &run});
+  }
+  return show_history(runs, false);
+}
+
+std::string show_all(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors)
+{
+  const auto age = [&](std::int64_t ms) {
+    return ms == 0 ? "-" : show_roughly(Millis{std::max<std::int64_t>(now_ms - ms, 0)}) + " ago";
+  };
+  std::vector<Cells<7>> rows{{"KEY", "HOLDER", "SUCCESS", "FAILURE", "SKIPPED", "EVERY", "OVERDUE"}};
+  rows.reserve(states.size() + 1);
+  for (const LockState& state : states) {
+    const RunSummary summary = summary_of(state);
+    const auto late = overdue_since(summary, now_ms);
+    rows.push_back({printable(state.name.text()), state.held() ? row_of(state, now_ms)[1] : "-",
+                    age(summary.last_success_ms), age(summary.last_failure_ms), std::to_string(summary.skips),
+                    summary.every ? show(*summary.every) : "-",
+                    late ? colors.paint(Style::red, show_roughly(*late)) : "-"});
+  }
+  return states.empty() ? "" : aligned(rows, colors);
 }
 
 std::string show_settings(const std::vector<ShownSetting>& settings, const Colors& colors)

@@ -36,11 +36,22 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Color
 // "failed (exit 3)"; "released" where nothing is known of a job.
 std::string show_outcome(const PastRun& run);
 
-// A table of runs; empty when there is none.
-std::string show_history(const std::vector<PastRun>& runs, const Colors& colors = Colors());
+// A run, and the lock under which it ran. Views.
+struct ShownRun {
+  const LockName* name;
+  const PastRun* run;
+};
+
+// A table of runs; empty when there is none. `names_locks`: it has a column with the locks.
+std::string show_history(const std::vector<ShownRun>& runs, bool names_locks, const Colors& colors = Colors());
+// The runs of one lock.
+std::string show_history(const LockState& state);
 
 // A table of held locks; empty when no lock is held.
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors = Colors());
+
+// A table of locks, held or free: how their last runs ended. Empty when there is no lock.
+std::string show_all(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors = Colors());
 
 // An event, and the lock that it is about.
 struct ShownEvent {

@@ -282,7 +282,7 @@ std::vector<std::string> scrolled(const std::string& text, View& view, Size size
 // The details of one lock.
 std::string page_of(const LockState& state, const Picture& picture)
 {
-  const std::string runs = show_history(state.runs);
+  const std::string runs = show_history(state);
   return "\n" + show_status(state, picture.wall_ms) + (runs.empty() ? "" : "\n" + runs);
 }
 

@@ -21,7 +21,7 @@ Result<Done> fill(const OpenedStore& opened, LogPart part, std::span<LockState> 
     return runs.error().code == ErrorCode::refused ? Result(Done{}) : runs.error();
   }
   for (std::size_t i = 0; i < states.size(); ++i) {
-    states[i].runs = std::move((*runs)[i]);
+    states[i].runs = std::move((*runs)[i].runs);
   }
   return Done{};
 }

@@ -108,12 +108,12 @@ std::vector<Candidate> locks(std::span<const Given> options, const Environment& 
   server.timeout = server_timeout;
   const auto opened = open_server(server, environment);
   LockListing* const listing = opened ? opened->store->listing() : nullptr;
-  const auto states =
-      listing != nullptr ? listing->list(resolve_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
-                         : Result(std::vector<LockState>{});
+  const auto names = listing != nullptr ? listing->find_known(resolve_pattern(keys, "*"),
+                                                              {*opened->clock, opened->timeout, opened->limit()})
+                                        : Result(std::vector<LockName>{});
   std::vector<Candidate> candidates;
-  for (const LockState& state : states ? *states : std::vector<LockState>{}) {
-    candidates.push_back({state.name.text().substr(keys.prefix.size()), {}});
+  for (const LockName& name : names ? *names : std::vector<LockName>{}) {
+    candidates.push_back({name.text().substr(keys.prefix.size()), {}});
   }
   return candidates;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock events and history: what happened to locks lately, and what became of their runs.
+// rlock events: what happened to locks lately.
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/options/lock.h"
@@ -258,75 +258,6 @@ const Verb events_verb{
     .common_exits = asking_codes,
     .operands = Operands::anywhere,
     .add_options = bound<RawEvents, add_events_options, execute_for_reader>,
-};
-
-namespace {
-
-struct RawHistory {
-  RawOneLock lock;
-  bool json = false;
-  ColorWhen color = ColorWhen::automatic;
-};
-
-constexpr std::array<std::string_view, 2> history_examples{
-    "rlock history -k nightly",
-    "rlock history --json nightly | grep '\"failed\"'",
-};
-
-constexpr std::array history_exits{
-    ExitLine{ExitCode::ok, "printed, the last run first"},
-    ExitLine{ExitCode::no, "the server knows of no run that is over; standard error says so, unless --json is given"},
-};
-
-Result<RunEnd> execute(const RawHistory& raw, const Call& call)
-{
-  const Result<OneLock> lock = open_lock(raw.lock, call);
-  if (!lock) {
-    return lock.error();
-  }
-  RunHistory* const history = lock->opened.store->run_history();
-  if (history == nullptr) {
-    return not_offered(history_verb.name, lock->opened.server);
-  }
-  const auto all = history->past_runs({&lock->name, 1}, LogPart::all, lock->opened.per_answer());
-  if (!all) {
-    return all.error();
-  }
-  const std::vector<PastRun>& runs = all->front();
-  if (!raw.json && runs.empty()) {
-    Log(Verbosity::normal)
-        .notice("no run of " + printable(lock->name.text()) +
-                " is known; the server keeps runs for an hour, or as long as --history of the run says");
-  }
-  if (!raw.json) {
-    print(show_history(runs, resolve_colors(raw.color, call.environment)));
-  }
-  for (const PastRun& run : raw.json ? runs : std::vector<PastRun>{}) {
-    print(run_json(lock->name, run));
-  }
-  return ended(runs.empty() ? ExitCode::no : ExitCode::ok);
-}
-
-void add_history_options(OptionTable& options, RawHistory& raw)
-{
-  add_key_options(options, raw.lock.keys);
-  options.add(json_lines_row, raw.json);
-  options.add(color_row, raw.color);
-  add_utc_option(options);
-  add_server_options(options, raw.lock.server);
-}
-
-}  // namespace
-
-const Verb history_verb{
-    .name = "history",
-    .summary = "print what became of the runs of a lock, and which were skipped",
-    .synopsis = "[OPTION...] [-k] KEY",
-    .examples = history_examples,
-    .own_exits = history_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
-    .add_options = bound<RawHistory, add_history_options, execute>,
 };
 
 }  // namespace rlock::cli

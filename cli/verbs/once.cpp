@@ -139,8 +139,8 @@ struct RawForget {
 constexpr std::array<std::string_view, 1> forget_examples{"rlock forget -k migrate:v42"};
 
 constexpr std::array forget_exits{
-    ExitLine{ExitCode::ok, "forgotten: the next rlock once runs its command"},
-    ExitLine{ExitCode::no, "there was no success to forget"},
+    ExitLine{ExitCode::ok, "forgotten: the next rlock once runs its command; a free lock is in no list any more"},
+    ExitLine{ExitCode::no, "there was nothing to forget"},
 };
 
 Result<RunEnd> execute(const RawForget& raw, const Call& call)
@@ -157,10 +157,16 @@ Result<RunEnd> execute(const RawForget& raw, const Call& call)
   if (!forgotten) {
     return forgotten.error();
   }
-  if (raw.json) {
-    print(forget_json(lock->name, *forgotten));
+  RunHistory* const history = lock->opened.store->run_history();
+  const Result<bool> history_forgotten =
+      history != nullptr ? history->forget_runs(lock->name, lock->opened.limit()) : Result(false);
+  if (!history_forgotten) {
+    return history_forgotten.error();
   }
-  return ended(*forgotten ? ExitCode::ok : ExitCode::no);
+  if (raw.json) {
+    print(forget_json(lock->name, *forgotten, *history_forgotten));
+  }
+  return ended(*forgotten || *history_forgotten ? ExitCode::ok : ExitCode::no);
 }
 
 void add_forget_options(OptionTable& options, RawForget& raw)
@@ -174,7 +180,7 @@ void add_forget_options(OptionTable& options, RawForget& raw)
 
 const Verb forget_verb{
     .name = "forget",
-    .summary = "forget that a command has succeeded, so that once runs it again",
+    .summary = "forget the success of once, and the history of a free lock",
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = forget_examples,
     .own_exits = forget_exits,

@@ -13,7 +13,9 @@
 #include "cli/output/show.h"
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
+#include "cli/verbs/known_locks.h"
 #include "lock/abilities.h"
+#include "lock/kept_runs.h"
 #include "lock/wait_until_free.h"
 #include "run/acquire_all.h"
 #include "run/run.h"
@@ -51,6 +53,22 @@ Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::
   return states;
 }
 
+void print_metrics(const std::vector<LockState>& states, std::int64_t now_ms)
+{
+  print(prometheus_up(true) + prometheus_text(states, now_ms));
+}
+
+// A collector learns of a server that is away by a metric, because another exit code would keep the old file.
+Result<RunEnd> told_to_collector(Result<RunEnd> end, OutputFormat format)
+{
+  if (end || format != OutputFormat::prometheus || !is_passing(end.error().code)) {
+    return end;
+  }
+  Log(Verbosity::normal).notice(end.error().text);
+  print(prometheus_up(false));
+  return ended(ExitCode::ok);
+}
+
 // Tells a person that no lock matches the glob. Other formats are for programs, which see no output.
 void tell_none_held(const ListOptions& options)
 {
@@ -79,7 +97,7 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   sort_locks(*states, options.sort, now_ms);
   switch (options.output_format) {
     case OutputFormat::text: print(show_list(*states, now_ms, options.colors)); break;
-    case OutputFormat::prometheus: print(prometheus_text(*states, now_ms)); break;
+    case OutputFormat::prometheus: print_metrics(*states, now_ms); break;
     case OutputFormat::json:
       std::for_each(states->begin(), states->end(), [](const LockState& state) { print(status_json(state)); });
       break;
@@ -88,23 +106,100 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   return ended(!states->empty() || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 
+void print_locks(const std::vector<LockState>& states, const ListOptions& options)
+{
+  const std::int64_t now_ms = wall_clock_ms();
+  switch (options.output_format) {
+    case OutputFormat::text: print(show_all(states, now_ms, options.colors)); break;
+    case OutputFormat::prometheus: print_metrics(states, now_ms); break;
+    case OutputFormat::json:
+      std::for_each(states.begin(), states.end(), [](const LockState& state) { print(status_json(state)); });
+      break;
+  }
+}
+
+// The states of the locks that the server knows, held or free, with their runs. A key that holds something else is left out.
+Result<std::vector<LockState>> known_states(const OpenedStore& opened, const std::string& pattern)
+{
+  LockListing* const listing = opened.store->listing();
+  if (listing == nullptr) {
+    return not_offered(list_verb.name, opened.server);
+  }
+  const auto names = listing->find_known(pattern, opened.per_answer());
+  if (!names) {
+    return names.error();
+  }
+  std::vector<LockState> states;
+  states.reserve(names->size());
+  for (const LockName& name : *names) {
+    auto state = opened.store->inspect(name, opened.limit());
+    if (!state && state.error().code != ErrorCode::config) {
+      return state.error();
+    }
+    if (state) {
+      states.push_back(*std::move(state));
+    }
+  }
+  const Result<Done> added = add_runs(opened, LogPart::all, states);
+  if (!added) {
+    return added.error();
+  }
+  // ZooKeeper also finds a lock whose events were forgotten.
+  std::erase_if(states, [](const LockState& state) { return !state.held() && state.runs.empty() && !state.once; });
+  return states;
+}
+
+// `rlock list --all`, and --overdue.
+Result<RunEnd> print_known_locks(const OpenedStore& opened, const ListOptions& options, bool only_overdue)
+{
+  auto states = known_states(opened, options.pattern);
+  if (!states) {
+    return states.error();
+  }
+  const std::int64_t now_ms = wall_clock_ms();
+  if (only_overdue) {
+    std::erase_if(*states, [&](const LockState& state) { return !overdue_since(summary_of(state), now_ms); });
+  }
+  sort_locks(*states, options.sort, now_ms);
+  print_locks(*states, options);
+  const bool has_overdue = only_overdue && !states->empty();
+  return ended(has_overdue && options.output_format != OutputFormat::prometheus ? ExitCode::no : ExitCode::ok);
+}
+
 struct RawList {
   RawKeys keys;
   RawServer server;
   RawOutputFormat output_format;
   SortBy sort = SortBy::key;
   ColorWhen color = ColorWhen::automatic;
+  bool all = false;
+  bool overdue = false;
 };
 
-constexpr std::array<std::string_view, 3> list_examples{
+constexpr std::array<std::string_view, 5> list_examples{
     "rlock list",
     "rlock list --sort age",
     "rlock list --json 'billing:*'",
+    "rlock list --all",
+    "rlock list --overdue || echo 'a job is late'",
 };
 
 constexpr std::array list_exits{
-    ExitLine{ExitCode::ok, "at least one lock is held; with -o prometheus always"},
-    ExitLine{ExitCode::no, "no lock is held; standard error says so, unless --json is given"},
+    ExitLine{ExitCode::ok,
+             "at least one lock is held; with --overdue: none is late; with --all or -o prometheus always"},
+    ExitLine{ExitCode::no,
+             "no lock is held, and standard error says so unless --json is given; with --overdue: one is late"},
+};
+
+constexpr std::array list_rows{
+    OptionRow<RawList>{{.names = "-a,--all",
+                        .help = "also the free locks of which the server knows runs, with the age of the last success "
+                                "and failure, and how many runs were skipped"},
+                       set<&RawList::all>},
+    OptionRow<RawList>{{.names = "--overdue",
+                        .help = "only locks of which no run has succeeded within its --every; exit code 1 if there is "
+                                "one"},
+                       set<&RawList::overdue>},
 };
 
 Result<RunEnd> execute(const RawList& raw, const Call& call)
@@ -119,13 +214,16 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
       .colors = resolve_colors(raw.color, call.environment)};
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
-    return opened.error();
+    return told_to_collector(opened.error(), options.output_format);
   }
-  return print_held_locks(*opened, options, list_verb.name);
+  return told_to_collector(raw.all || raw.overdue ? print_known_locks(*opened, options, raw.overdue)
+                                                  : print_held_locks(*opened, options, list_verb.name),
+                           options.output_format);
 }
 
 void add_list_options(OptionTable& options, RawList& raw)
 {
+  options.add(list_rows, raw);
   add_prefix_option(options, raw.keys);
   options.add(sort_row, raw.sort);
   add_output_format_options(options, raw.output_format);
@@ -138,7 +236,7 @@ void add_list_options(OptionTable& options, RawList& raw)
 
 const Verb list_verb{
     .name = "list",
-    .summary = "list the locks that are held, all or those that match a glob",
+    .summary = "list the locks that are held, or all that the server knows",
     .synopsis = "[OPTION...] [PATTERN]",
     .examples = list_examples,
     .own_exits = list_exits,
@@ -167,34 +265,6 @@ constexpr std::array status_exits{
     ExitLine{ExitCode::ok, "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
     ExitLine{ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"},
 };
-
-struct Pattern {
-  std::string glob;
-};
-using Subject = std::variant<LockName, Pattern>;
-
-// --key is always a name. A word with a special character of globs is a pattern.
-Result<std::vector<Subject>> resolve_subjects(const RawStatus& raw, std::span<const std::string> words)
-{
-  std::vector<Subject> subjects;
-  RawKeys keys{.keys = raw.keys.keys, .prefix = raw.keys.prefix};
-  for (const std::string& word : words) {
-    if (word.find_first_of("*?[") == std::string::npos) {
-      keys.keys.push_back(word);
-    } else {
-      subjects.emplace_back(Pattern{resolve_pattern(raw.keys, word)});
-    }
-  }
-  if (keys.keys.empty()) {
-    return subjects;
-  }
-  const Result<std::vector<LockName>> names = resolve_keys(keys, {});
-  if (!names) {
-    return names.error();
-  }
-  subjects.insert(subjects.begin(), names->begin(), names->end());
-  return subjects;
-}
 
 Result<std::vector<LockState>> states_of(const Subject& subject, const OpenedStore& opened)
 {
@@ -241,14 +311,14 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
     }
   }
   if (is_scraped) {  // a collector takes another exit code for a failure and publishes nothing
-    print(prometheus_text(scraped, wall_clock_ms()));
+    print_metrics(scraped, wall_clock_ms());
   }
   return ended(all_held || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 
 Result<RunEnd> execute(const RawStatus& raw, const Call& call)
 {
-  const Result<std::vector<Subject>> subjects = resolve_subjects(raw, call.operands);
+  const Result<std::vector<Subject>> subjects = resolve_subjects(raw.keys, call.operands);
   if (!subjects) {
     return subjects.error();
   }
@@ -257,10 +327,11 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
                             .colors = resolve_colors(raw.color, call.environment)};
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
-    return opened.error();
+    return told_to_collector(opened.error(), options.output_format);
   }
-  return subjects->empty() ? print_held_locks(*opened, options, status_verb.name)
-                           : print_subjects(*subjects, *opened, options);
+  return told_to_collector(subjects->empty() ? print_held_locks(*opened, options, status_verb.name)
+                                             : print_subjects(*subjects, *opened, options),
+                           options.output_format);
 }
 
 void add_status_options(OptionTable& options, RawStatus& raw)

@@ -95,6 +95,9 @@ class LockListing {
   // The state of each of these locks that is held, in the order of `names`. Unlike list(), the cost does not depend on what else
   // the server stores.
   virtual Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) = 0;
+  // The locks that the server knows and whose name matches the glob, sorted: those that are held, those whose events or runs it
+  // keeps, and those of whose success it knows for `rlock once`.
+  virtual Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) = 0;
 };
 
 // `rlock events`.
@@ -117,10 +120,15 @@ enum class LogPart { all, end };  // end: enough for the last run of most locks
 class RunHistory {
  public:
   virtual ~RunHistory() = default;
-  // For each lock its runs that are over, the last one first. A lock that cannot be inspected has no runs; if there is no other
-  // lock, its Error is returned.
-  virtual Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
-                                                              const PerAnswer& limits) = 0;
+  // For each lock its runs that are over. A lock that cannot be inspected has no runs; if there is no other lock, its Error is
+  // returned.
+  virtual Result<std::vector<LockHistory>> past_runs(std::span<const LockName> names, LogPart part,
+                                                     const PerAnswer& limits) = 0;
+  // Copies the runs that are over from the event log, which forgets them by their number, to a list of runs that is kept for
+  // `history` after the last copy. May be sent again: no run is read twice.
+  virtual Result<Done> keep_runs(const LockName& name, Millis history, const PerAnswer& limits) = 0;
+  // Deletes what the server keeps of the runs of a lock that is free. False: there was nothing, or the lock is held.
+  virtual Result<bool> forget_runs(const LockName& name, const CallLimits& limit) = 0;
   // Logs a run that did not begin. `owner`: the owner of its last attempt. LockRequest::who names what would have run.
   virtual Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                                     const CallLimits& limit) = 0;

@@ -78,6 +78,7 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
     case HolderField::kill_after:
       info.kill_after = std::clamp(Millis{number(value)}, Millis{0}, longest_duration);
       break;
+    case HolderField::every: info.every = std::clamp(Millis{number(value)}, Millis{1}, longest_duration); break;
     case HolderField::latest: info.latest = value == flag(true); break;
     case HolderField::over: break;
     case HolderField::automatic: info.automatic = value == flag(true); break;
@@ -99,6 +100,7 @@ std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
     case HolderField::lease: return digits(info.lease);
     case HolderField::kill_after:
       return info.kill_after != default_kill_after ? std::optional(digits(info.kill_after)) : std::nullopt;
+    case HolderField::every: return info.every ? std::optional(digits(*info.every)) : std::nullopt;
     case HolderField::latest: return info.latest ? std::optional(flag(true)) : std::nullopt;
     case HolderField::over: break;
     case HolderField::automatic: return flag(info.automatic);

@@ -29,6 +29,7 @@ struct HolderInfo {
   Millis kill_after = default_kill_after;        // the time from the stop signal to KILL
   bool latest = false;                           // a newer waiter with --latest takes the place of this waiter
   std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history
+  std::optional<Millis> every = std::nullopt;    // a run is expected to succeed that often; nullopt: not told
 };
 
 // By the schema (lock/schema.h), with percent-escaped values: readable with redis-cli.

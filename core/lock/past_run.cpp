@@ -2,6 +2,7 @@
 #include "lock/past_run.h"
 
 #include "lock/event_log.h"
+#include "lock/requests.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -86,7 +87,16 @@ class Runs {
                       .exit_code = entry.result.exit_code,
                       .outcome = entry.result.exit_code ? Outcome::failed : Outcome::skipped,
                       .info = entry.info,
-                      .times = entry.times});
+                      .times = entry.times,
+                      .busy_by = busy_by(entry)});
+  }
+
+  // The holder that kept the run from beginning.
+  std::string busy_by(const EventLogEntry& entry)
+  {
+    const std::string holder = entry.holder.value_or("");
+    const Run* const run = find(holder);
+    return holder.empty() ? "" : holder_text(Owner::of(holder), run != nullptr ? run->past.info : std::nullopt);
   }
 
   void release(const EventLogEntry& entry)

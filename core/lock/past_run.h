@@ -46,6 +46,14 @@ struct PastRun {
   int attempt = 0;             // RunResult::attempt
   Millis retry_in{0};          // RunResult::retry_in
   std::string forced_by = {};  // for people: the last client that asked for the lock; empty: none
+  std::string busy_by = {};    // skipped, for people: the holder at that time; empty: unknown
+};
+
+// What a server knows of the runs of one lock.
+struct LockHistory {
+  std::vector<PastRun> runs = {};  // that are over, the last one first
+  // Runs that began before this time, by the server's clock, may be missing, because only so many are kept; 0: none is.
+  std::int64_t complete_since_ms = 0;
 };
 
 // False: the run was skipped, or its owner has not confirmed the hand-over.

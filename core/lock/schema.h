@@ -37,12 +37,13 @@ enum class HolderField {
   since,
   lease,
   kill_after,
+  every,
   latest,
   over,
   automatic
 };
 
-inline constexpr std::array<SchemaRow<HolderField>, 13> holder_fields{{
+inline constexpr std::array<SchemaRow<HolderField>, 14> holder_fields{{
     {HolderField::history, "history"},        // ms for which events are kept; missing: default_history
     {HolderField::host, "host"},              // text
     {HolderField::pid, "pid"},                // number
@@ -53,6 +54,7 @@ inline constexpr std::array<SchemaRow<HolderField>, 13> holder_fields{{
     {HolderField::since, "since"},            // ms since 1970, by the clock of the holder's host
     {HolderField::lease, "lease"},            // ms
     {HolderField::kill_after, "kill_after"},  // ms; missing: default_kill_after
+    {HolderField::every, "every"},            // ms in which a run is expected to succeed; missing: not told
     {HolderField::latest, "latest"},          // 1 or missing
     {HolderField::over, "over"},       // 1 or missing: --min-hold keeps the lock. Only a script writes and reads it
     {HolderField::automatic, "auto"},  // 1 or 0

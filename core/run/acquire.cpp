@@ -78,7 +78,8 @@ LockRequest spec_of(const AcquireRequest& request, const LockName& name)
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
                   .automatic = request.watched.has_value(),
-                  .history = request.history},
+                  .history = request.history,
+                  .every = request.every},
           .once = {},
           .sync = sync_of(request.sync, request.ttl, request.server.timeout),
           .beside = request.beside};

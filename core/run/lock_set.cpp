@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/abilities.h"
+#include "lock/kept_runs.h"
 #include "lock/lease_keeping.h"
 #include "lock/wait_until_free.h"
 #include "process/guardian.h"
@@ -24,6 +25,11 @@
 
 namespace rlock {
 namespace {
+
+constexpr Millis time_to_keep_runs{1000};
+// One of so many runs that succeed copies the runs of the event log, which has the last 64 runs or more. So one of 100 000 runs is
+// forgotten before it is copied.
+constexpr std::uint64_t runs_for_a_copy = 6;
 
 HolderInfo holder_info(const RunRequest& request)
 {
@@ -39,7 +45,8 @@ HolderInfo holder_info(const RunRequest& request)
           .automatic = request.automatic,
           .kill_after = request.kill_after,
           .latest = request.latest,
-          .history = request.history};
+          .history = request.history,
+          .every = request.every};
 }
 
 bool expires_earlier(const LockSession& a, const LockSession& b)
@@ -373,8 +380,26 @@ Result<std::vector<PastRun>> LockSession::past_runs(const PerAnswer& limits)
   if (history == nullptr) {
     return std::vector<PastRun>{};
   }
-  auto runs = history->past_runs({&name(), 1}, LogPart::all, limits);
-  return runs ? Result(std::move(runs->front())) : runs.error();
+  auto known = history->past_runs({&name(), 1}, LogPart::all, limits);
+  return known ? Result(std::move(known->front().runs)) : known.error();
+}
+
+void LockSession::keep_runs(bool succeeded)
+{
+  const std::optional<Millis> memory = spec().who.history;
+  RunHistory* const history = m_store->run_history();
+  const bool is_nested = m_depth > 1;
+  if (history == nullptr || is_nested || !must_keep_runs(memory) ||
+      (succeeded && below(m_context.rng, runs_for_a_copy) != 0)) {
+    return;
+  }
+  const Millis timeout = std::min(time_to_keep_runs, m_request.server.timeout);
+  const CallLimits whole{.deadline = m_context.clock.now() + timeout, .stop = StopToken::never()};
+  if (const auto kept =
+          history->keep_runs(name(), *memory, {.clock = m_context.clock, .timeout = timeout, .whole = whole});
+      !kept) {
+    m_context.log.detail("cannot keep the history of " + printable(name().text()) + ": " + kept.error().text);
+  }
 }
 
 void LockSession::note_skipped(const SkippedRun& run)

@@ -129,15 +129,22 @@ ReleaseFindings release_all(const RunRequest& request, const RunContext& context
   }
   ReleaseFindings findings(held.size());
   bool handed_over = false;
+  std::vector<LockSession*> released;
   for (std::size_t i = held.size(); i-- > 0;) {
     const auto release = release_one(request, context, held[i], options);
     if (const auto* lost = release ? std::get_if<NotHeld>(&*release) : nullptr) {
       findings[i] = *lost;
     }
     handed_over = handed_over || (release && was_handed_over(*release));
+    if (release && std::holds_alternative<Released>(*release) && options.result.outcome != Outcome::unused) {
+      released.push_back(&held[i]);
+    }
   }
   if (handed_over) {
     context.clock.sleep_until(context.clock.now() + head_start, StopToken::never());
+  }
+  for (LockSession* const session : released) {
+    session->keep_runs(options.succeeded);
   }
   return findings;
 }

@@ -63,9 +63,10 @@ struct TakeRequest {
   unsigned sync = 0;  // how many replicas must have confirmed the grant
   std::string label = {};
   std::optional<Millis> history =
-      std::nullopt;                           // how long the server keeps events of the locks; nullopt: default_history
-  std::string notify = {};                    // for /bin/sh, when the lock is no longer held; empty: nothing
-  std::vector<std::string> environment = {};  // NAME=value, of this process; a job's has RLOCK_* as well
+      std::nullopt;  // how long the server keeps events of the locks; nullopt: default_history
+  std::optional<Millis> every = std::nullopt;  // a run is expected to succeed that often
+  std::string notify = {};                     // for /bin/sh, when the lock is no longer held; empty: nothing
+  std::vector<std::string> environment = {};   // NAME=value, of this process; a job's has RLOCK_* as well
 };
 
 struct RunRequest : TakeRequest {

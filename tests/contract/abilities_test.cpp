@@ -89,9 +89,9 @@ TEST_CASE("contract: where a store keeps the history of a lock, it has the runs 
           history->past_runs(names, LogPart::all, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
       REQUIRE_MESSAGE(all, all.error().text);
       REQUIRE(all->size() == 2);
-      CHECK(all->front().empty());
+      CHECK(all->front().runs.empty());
       std::string text;
-      for (const PastRun& run : all->back()) {
+      for (const PastRun& run : all->back().runs) {
         text += (text.empty() ? "" : " ") + std::string(run.outcome ? name_of(*run.outcome) : "?") +
                 (run.exit_code ? ":" + std::to_string(*run.exit_code) : "");
       }
@@ -108,7 +108,7 @@ TEST_CASE("contract: where a store keeps the history of a lock, it has the runs 
               ->past_runs(std::vector{Tested::spec().name}, LogPart::all,
                           {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()})
               ->front()
-              .back()
+              .runs.back()
               .fence == 77);
     ::poll(nullptr, 0, 5);
     const Owner unused = Tested::owner();

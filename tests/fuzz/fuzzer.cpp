@@ -18,6 +18,7 @@ constexpr std::array table{
     Fuzzer{"proc", fuzz_proc},           Fuzzer{"guardian", fuzz_guardian},
     Fuzzer{"records", fuzz_records},     Fuzzer{"zookeeper", fuzz_zookeeper},
     Fuzzer{"etcd", fuzz_etcd},           Fuzzer{"members", fuzz_members},
+    Fuzzer{"runs", fuzz_runs},
 };
 
 }  // namespace

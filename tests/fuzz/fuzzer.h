@@ -52,6 +52,7 @@ void fuzz_records(std::string_view bytes);    // the record of a lock in a store
 void fuzz_zookeeper(std::string_view bytes);  // a frame of ZooKeeper, the data and the name of a node
 void fuzz_etcd(std::string_view bytes);       // messages of etcd, and the proof that they make
 void fuzz_members(std::string_view bytes);    // bytes on a socket, to the clients of ZooKeeper and of etcd
+void fuzz_runs(std::string_view bytes);       // the list of kept runs of a lock
 // Of bytes that the caller or the environment chose:
 void fuzz_urls(std::string_view bytes);
 void fuzz_durations(std::string_view bytes);

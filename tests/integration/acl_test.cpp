@@ -79,6 +79,9 @@ int kinds_refused_without(const AclFixture& fixture, const Words& line, std::siz
   return refused;
 }
 
+// Of the list of runs that outlives the event log.
+bool is_of_runs(const std::string& rule) { return rule.starts_with("~rlock:runs:"); }
+
 // The waiter can only give up or report the missing right.
 bool is_refused_waiting(const AclFixture& fixture, Words words, const std::string& rule)
 {
@@ -113,8 +116,8 @@ TEST_CASE("acl: each key and channel is needed, named when it is missing, and no
   const AclFixture fixture;
   const Words line = acl_line("app:*");
   for (std::size_t at = 0; at < line.size(); ++at) {
-    if (line[at] == "~rlock:quorum") {
-      continue;  // a single server has no marker
+    if (line[at] == "~rlock:quorum" || is_of_runs(line[at])) {
+      continue;  // a single server has no marker, and a job needs no list of runs
     }
     if (line[at][0] == '~') {
       CHECK_MESSAGE(kinds_refused_without(fixture, line, at) > 0, line[at]);
@@ -122,6 +125,17 @@ TEST_CASE("acl: each key and channel is needed, named when it is missing, and no
       kinds_refused_without(fixture, line, at);  // a waiter needs rights that a job without a wait does not
     }
   }
+}
+
+TEST_CASE("acl: without the right to the list of runs a job runs, and -v says what is missing")
+{
+  const AclFixture fixture;
+  Words line = acl_line("app:*");
+  std::erase_if(line, is_of_runs);
+  fixture.allow(line);
+  const Finished end = fixture.run({"run", "-k", "app:k", "-v", "--history", "30d", "--", "sh", "-c", "exit 3"});
+  CHECK(end.code == 3);
+  CHECK_MESSAGE(has(end.err, "cannot keep the history of app:k"), end.err);
 }
 
 TEST_CASE("acl: each command that is missing is named, and nothing is half written")

@@ -75,7 +75,7 @@ struct HelpFixture {
     const std::map<std::string, std::string> named{
         {"DUR", "1s"},   {"SECS", "1"}, {"N", "1"},        {"PID", std::to_string(::getpid())},
         {"SIG", "TERM"}, {"TEXT", "x"}, {"URL", server},   {"FILE", file},
-        {"KEY", "k"},    {"T", "a:1"},  {"STRING", "true"}};
+        {"KEY", "k"},    {"T", "a:1"},  {"STRING", "true"}, {"TIME", "22:00"}};
     Words values;
     std::istringstream words(type);
     for (std::string word; std::getline(words, word, '|');) {

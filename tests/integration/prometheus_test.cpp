@@ -10,7 +10,7 @@ TEST_CASE("prometheus: status and list tell a collector")
   const RedisServer server;
   const Finished nothing = rlock_on(server, {"list", "-o", "prometheus"});
   CHECK(nothing.code == 0);  // no lock is held: no failure of the collector
-  CHECK(nothing.out.empty());
+  CHECK(nothing.out.ends_with("\nrlock_up 1\n"));
   REQUIRE(rlock_on(server, {"acquire", "-k", "stock", "--lease", "1m"}).code == 0);
   const Finished told = rlock_on(server, {"status", "--format", "prometheus", "stock", "free"});
   CHECK(told.code == 0);  // cron jobs publish with: rlock status ... >new && mv new old
@@ -44,6 +44,25 @@ TEST_CASE("prometheus: status tells a collector of the last run, also of a free 
                                    "recent_succeeded{key=\"k\"} 1", "recent_failed{key=\"k\"} 2"}) {
     CHECK_MESSAGE(has(told.out, "\nrlock_" + sample + "\n"), told.out);
   }
+  CHECK(has(told.out, "\nrlock_last_success_timestamp_seconds{key=\"k\"} 1"));
+}
+
+TEST_CASE("prometheus: a server that is away is a metric")
+{
+  const Finished away = run_rlock({"list", "-o", "prometheus", "-S", "unix:///nonexistent/socket"});
+  CHECK(away.code == 0);
+  CHECK(away.out.ends_with("\nrlock_up 0\n"));
+  CHECK(!away.err.empty());
+  CHECK(run_rlock({"status", "-o", "prometheus", "k", "-S", "unix:///nonexistent/socket"}).code == 0);
+  CHECK(run_rlock({"list", "-S", "unix:///nonexistent/socket"}).code == 69);
+}
+
+TEST_CASE("prometheus: the success that once remembers counts without its run")
+{
+  const RedisServer server;
+  REQUIRE(rlock_on(server, {"once", "-k", "k", "--for", "1d", "--", "true"}).code == 0);
+  REQUIRE(server.command({"DEL", "rlock:events:{k}"}).integer == 1);
+  const Finished told = rlock_on(server, {"list", "--all", "-o", "prometheus"});
   CHECK(has(told.out, "\nrlock_last_success_timestamp_seconds{key=\"k\"} 1"));
 }
 

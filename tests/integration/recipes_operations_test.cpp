@@ -108,6 +108,22 @@ TEST_CASE("recipes: no job runs during a maintenance freeze")
   CHECK(freeze({"end", key}) != success);
 }
 
+TEST_CASE("recipes: in the morning, what failed and which job is late")
+{
+  RecipeFixture fixture;
+  const auto told = [&](const std::string& script) {
+    Process asked = fixture.start({script}, {{"PATH", (fixture.dir / "bin").string() + ":/usr/bin:/bin"}});
+    const int code = asked.wait(30s).code;
+    return std::to_string(code) + " " + asked.out();
+  };
+  CHECK(told("./last-night.sh") == "0 ");
+  CHECK(told("./check-overdue.sh") == "0 OK: no job is late\n");
+  fixture.start({"bin/rlock", "run", "-k", "nightly", "--every", "1s", "--", "false"}).wait(30s);
+  CHECK(has(told("./last-night.sh"), " failed "));
+  wait_until([&] { return told("./check-overdue.sh").starts_with("2 CRITICAL: a job is late\nKEY "); },
+             "the job is late");
+}
+
 TEST_CASE("recipes: cron mails the output of a job that fails, and nothing else")
 {
   RecipeFixture fixture;

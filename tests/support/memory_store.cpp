@@ -135,6 +135,17 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return states;
   }
 
+  Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) override
+  {
+    const auto states = list(pattern, limits);
+    std::vector<LockName> names;
+    names.reserve(states->size());
+    for (const LockState& state : *states) {
+      names.push_back(state.name);
+    }
+    return names;
+  }
+
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);

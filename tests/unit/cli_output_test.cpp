@@ -83,7 +83,8 @@ TEST_CASE("time: every verb that shows times has one way to write them")
   const PastRun run{.owner = Owner::of("o:1"), .start_ms = noon, .duration = Millis{5}};
   LockState state = held();
   CHECK(has_moment(show_status(state, noon)));
-  CHECK(has_moment(show_history({run})));
+  const LockName stock = name("stock");
+  CHECK(has_moment(show_history({{&stock, &run}}, true)));
   CHECK(has_moment(
       show_event({name("stock"), {.what = LockEvent::What::acquired, .time_ms = noon, .owner = Owner::of("o:1")}})));
   state.once = OnceSuccess{.at_ms = noon, .remembered_for = Millis{5000}, .ago = Millis{1000}};
@@ -122,16 +123,21 @@ TEST_CASE("json: the names that scripts rely on")
   CHECK(status_json(held()) ==
         R"({"key":"stock","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":28400,)"
         R"("fence":1732190400123456,"holders":[)" +
-            std::string(ours_json) + R"(],"waiting":[],"last_run":null,"once":null})" + "\n");
+            std::string(ours_json) +
+            R"(],"waiting":[],"last_run":null,"once":null,)"
+            R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})" +
+            "\n");
   CHECK(status_json(vacant()) ==
         R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
-        R"("fence":null,"holders":[],"waiting":[],"last_run":null,"once":null})"
+        R"("fence":null,"holders":[],"waiting":[],"last_run":null,"once":null,)"
+        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
         "\n");
   CHECK(status_json(foreign()) ==
         R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
         R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
         R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
-        R"("waiting":[],"last_run":null,"once":null})"
+        R"("waiting":[],"last_run":null,"once":null,)"
+        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
         "\n");
   CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
   CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
@@ -149,7 +155,8 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
         R"({"place":1,"connected":true,"host":"web2","pid":72,"user":"bob","sudo_user":null,"command":"./night.sh",)"
         R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
         R"({"place":2,"connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
-        R"("label":null,"since":null}],"last_run":null,"once":null})"
+        R"("label":null,"since":null}],"last_run":null,"once":null,)"
+        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
         "\n");
   state.waiting.resize(12, nameless());
   state.waiting.back().is_connected = false;

@@ -119,7 +119,7 @@ TEST_CASE("prometheus: the last run, the last success, and what became of the ru
                 run(1000, Outcome::succeeded, 0), run(500, Outcome::cancelled, 143)};
   state.runs[1].waited = Millis{250};
   const std::string text = prometheus_text({&state, 1}, now);
-  lint(text, 18);
+  lint(text, 19);
   for (const std::string sample :
        {"recent_acquired{key=\"k\"} 4", "recent_waited_seconds{key=\"k\"} 0.250",
         "last_run_start_timestamp_seconds{key=\"k\"} 7.000", "last_run_duration_seconds{key=\"k\"} 1.500",

@@ -71,3 +71,14 @@ TEST_CASE("foreign face: a row without a record is held by its face, and a damag
   CHECK(face_of(decode(*bytes)->keys, names).holder == "java");
   CHECK(with_face("nonsense", {.holder = "java", .until_us = now}, names, now).error().code == ErrorCode::config);
 }
+
+TEST_CASE("face: the list of kept runs has a record of its own, which no client holds")
+{
+  LockRecord record;
+  const LockKeys runs{*LockName::parse("rlock:runs:{k}")};
+  record.keys[runs.lock] = {.data = List{"a chunk"}, .expires = now / 1000 + 60'000};
+  const Face face = face_of(record.keys, runs);
+  CHECK(face.holder.empty());
+  CHECK(face.until_us == 0);
+  CHECK(face.forget_us == now + 60'000'000);
+}

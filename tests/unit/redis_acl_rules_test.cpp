@@ -86,6 +86,7 @@ TEST_CASE("acl rules: keys and channels are named after the glob as they are aft
                                                 "rlock:holder:{app:*}",
                                                 "rlock:force:{app:*}",
                                                 "rlock:events:{app:*}",
+                                                "rlock:runs:{app:*}",
                                                 "rlock:reserved:{app:*}",
                                                 "redisson_lock_queue:{app:*}",
                                                 "{app:*}:timeout",
@@ -104,6 +105,7 @@ TEST_CASE("acl rules: keys and channels are named after the glob as they are aft
                                                 "rlock:holder:tagged:app:*",
                                                 "rlock:force:tagged:app:*",
                                                 "rlock:events:tagged:app:*",
+                                                "rlock:runs:tagged:app:*",
                                                 "rlock:reserved:tagged:app:*",
                                                 "redisson_lock_queue:app:*",
                                                 "rlock:permits:tagged:app:*",
@@ -125,9 +127,9 @@ TEST_CASE("acl rules: keys and channels are named after the glob as they are aft
                                  "rlock:owner:tagged:app:*:*", "rlock:done:tagged:app:*"});
   const std::vector<std::string> tagged{"{app}:*"};
   CHECK(acl_rules_for(tagged)->keys[1] == "redisson_lock_token:{app}:*");
-  CHECK(acl_rules_for(tagged)->keys.size() == 20);
+  CHECK(acl_rules_for(tagged)->keys.size() == 21);
   const std::vector<std::string> exact{"stock"};
-  CHECK(acl_rules_for(exact)->keys.size() == 20);
+  CHECK(acl_rules_for(exact)->keys.size() == 21);
 }
 
 TEST_CASE("acl rules: all keys are one rule, which Redis lets no other follow")

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include "store/quorum/quorum_store.h"
@@ -257,14 +258,13 @@ Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, co
 
 // QuorumStore as a RunHistory.
 
-using Runs = std::vector<PastRun>;
-
-Result<std::vector<Runs>> QuorumStore::past_runs(std::span<const LockName> names, LogPart part, const PerAnswer& limits)
+Result<std::vector<LockHistory>> QuorumStore::past_runs(std::span<const LockName> names, LogPart part,
+                                                        const PerAnswer& limits)
 {
-  const auto answered = [](const Answers<std::vector<Runs>>& answers) {
+  const auto answered = [](const Answers<std::vector<LockHistory>>& answers) {
     return tally(answers, [](const auto&) { return true; }).yes;
   };
-  const auto answers = ask_all<std::vector<Runs>>(
+  const auto answers = ask_all<std::vector<LockHistory>>(
       Subject{"history"}, limits.whole,
       [all = std::vector(names.begin(), names.end()), part, &clock = m_clock, timeout = limits.timeout](
           QuorumServer& server, const CallLimits& within) {
@@ -276,17 +276,69 @@ Result<std::vector<Runs>> QuorumStore::past_runs(std::span<const LockName> names
   if (answering < majority()) {
     return no_quorum(answers, majority());
   }
-  std::vector<Runs> all;
+  std::vector<LockHistory> all;
   for (std::size_t lock = 0; lock < names.size(); ++lock) {
-    std::vector<const Runs*> logs;
+    std::vector<const std::vector<PastRun>*> logs;
+    LockHistory merged;
     for (const auto& answer : answers) {
       if (answer && *answer) {
-        logs.push_back(&(**answer)[lock]);
+        logs.push_back(&(**answer)[lock].runs);
+        merged.complete_since_ms = std::max(merged.complete_since_ms, (**answer)[lock].complete_since_ms);
       }
     }
-    all.push_back(merged_runs(logs, majority(), size() - answering));
+    merged.runs = merged_runs(logs, majority(), size() - answering);
+    all.push_back(std::move(merged));
   }
   return all;
+}
+
+Result<Done> QuorumStore::keep_runs(const LockName& name, Millis history, const PerAnswer& limits)
+{
+  const auto [answers, decision] = prove<Done>(
+      Subject{"keep runs " + name.text()}, majority(), limits.next(),
+      [name, history, &clock = m_clock, timeout = limits.timeout](QuorumServer& server, const CallLimits& within) {
+        return server.store->run_history()->keep_runs(name, history,
+                                                      PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
+      },
+      [](const Done&) { return true; });
+  return decision == Decision::carried ? Result(Done{}) : Result<Done>(no_quorum(answers, majority()));
+}
+
+Result<bool> QuorumStore::forget_runs(const LockName& name, const CallLimits& limit)
+{
+  const auto answers = ask_all<bool>(
+      Subject{"forget runs " + name.text()}, limit,
+      [name](QuorumServer& server, const CallLimits& within) {
+        return server.store->run_history()->forget_runs(name, within);
+      },
+      [&](const auto& so_far) { return answered(so_far) == size(); });
+  if (answered(answers) < size()) {
+    return no_quorum(answers, size());
+  }
+  return std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return **answer; });
+}
+
+Result<std::vector<LockName>> QuorumStore::find_known(std::string_view pattern, const PerAnswer& limits)
+{
+  using Names = std::vector<LockName>;
+  const auto answers = ask_all<Names>(
+      Subject{"find known"}, limits.whole,
+      [glob = std::string(pattern), &clock = m_clock, timeout = limits.timeout](QuorumServer& server,
+                                                                                const CallLimits& within) {
+        return server.store->listing()->find_known(glob,
+                                                   PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
+      },
+      [&](const auto& so_far) { return answered(so_far) >= majority(); });
+  if (answered(answers) < majority()) {
+    return no_quorum(answers, majority());
+  }
+  std::set<LockName> known;
+  for (const auto& answer : answers) {
+    if (answer && *answer) {
+      known.insert((*answer)->begin(), (*answer)->end());
+    }
+  }
+  return Names(known.begin(), known.end());
 }
 
 Result<Done> QuorumStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,

@@ -97,8 +97,11 @@ class QuorumStore final : public LockStore,
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
-  Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
-                                                      const PerAnswer& limits) override;
+  Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) override;
+  Result<std::vector<LockHistory>> past_runs(std::span<const LockName> names, LogPart part,
+                                             const PerAnswer& limits) override;
+  Result<Done> keep_runs(const LockName& name, Millis history, const PerAnswer& limits) override;
+  Result<bool> forget_runs(const LockName& name, const CallLimits& limit) override;
   Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                             const CallLimits& limit) override;
 

@@ -39,6 +39,9 @@ bool has_permit_holders(const KeySpace::Keys& keys, const LockKeys& names)
   return set != nullptr && !set->order.empty();
 }
 
+// The list of kept runs has a record of its own (lua/single/runs.lua). No kind of lock has a list in its own key.
+bool is_kept_runs(const Entry& entry) { return std::holds_alternative<List>(entry.data); }
+
 }  // namespace
 
 Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
@@ -47,7 +50,7 @@ Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
   const auto lock = keys.find(names.lock);
   if (has_permit_holders(keys, names)) {
     face.holder = "a permit";
-  } else if (lock != keys.end() && !keys.contains(names.own_number)) {
+  } else if (lock != keys.end() && !keys.contains(names.own_number) && !is_kept_runs(lock->second)) {
     face.holder = first_holder(lock->second);
     face.until_us = lock->second.expires.value_or(0) * 1000;
   }

@@ -57,6 +57,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   // In a store that knows its clients, a waiter far back keeps its connection, with which its place in the queue ends.
   [[nodiscard]] bool spares_connections() const override { return !m_keeper; }
   [[nodiscard]] bool ends_holds_with_clients() const override { return m_keeper.has_value(); }
+  // A table of ShedLock has a row for each lock, and no place for another record.
+  [[nodiscard]] bool can_keep_runs() const override { return !m_backend->is_shared(); }
   [[nodiscard]] bool has_only_locks() const override { return m_backend->is_shared(); }
   // A waiter without the store's clock cannot tell when a hand-over was, and asks.
   [[nodiscard]] bool may_fail_over() const override { return m_keeper.has_value(); }

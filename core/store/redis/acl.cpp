@@ -199,8 +199,8 @@ constexpr auto cluster_commands =
 void add_lock(AclRules& rules, const LockName& glob)
 {
   const LockKeys keys(glob);
-  for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.reserved,
-                                 &keys.fair_queue, &keys.second, &keys.own_number, &keys.done}) {
+  for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.runs,
+                                 &keys.reserved, &keys.fair_queue, &keys.second, &keys.own_number, &keys.done}) {
     rules.keys.push_back(*key);
   }
   rules.keys.push_back(keys.reads + "*:rwlock_timeout:*");

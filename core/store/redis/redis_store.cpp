@@ -180,6 +180,22 @@ Result<std::vector<std::string>> RedisHost::find_logs(std::string_view glob, con
   return locks_beside(*m_transport, "events", glob, "list", limits);
 }
 
+Result<std::vector<std::string>> RedisHost::find_remembered(std::string_view glob, const PerAnswer& limits)
+{
+  std::vector<std::string> locks;
+  for (const auto& [part, type] :
+       {std::pair{"events", "list"}, std::pair{"runs", "list"}, std::pair{"done", "string"}}) {
+    const auto found = locks_beside(*m_transport, part, glob, type, limits);
+    if (!found) {
+      return found.error();
+    }
+    locks.insert(locks.end(), found->begin(), found->end());
+  }
+  std::ranges::sort(locks);
+  locks.erase(std::unique(locks.begin(), locks.end()), locks.end());
+  return locks;
+}
+
 // Uses the connection of the acquire, because WAIT counts the writes of its connection.
 Result<Done> RedisHost::await_replicas(const LockRequest& request, const CallLimits& limit)
 {

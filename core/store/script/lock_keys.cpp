@@ -43,6 +43,7 @@ LockKeys::LockKeys(const LockName& name, const LockKind& kind)
       holder(own("holder", lock)),
       force(own("force", lock)),
       events(own("events", lock)),
+      runs(own("runs", lock)),
       queue(own("queue" + std::string(scripted_kind(kind).queue_suffix), lock)),
       waiters(own("waiters" + std::string(scripted_kind(kind).queue_suffix), lock)),
       reserved(own("reserved", lock)),

@@ -23,6 +23,7 @@ struct LockKeys {
   std::string holder;         // hash {owner: HolderInfo, "hold:ID": owner}
   std::string force;          // hash {owner: operator}: requests to release
   std::string events;         // list: the event log
+  std::string runs;           // list: runs that the event log has forgotten (lock/kept_runs.h)
   std::string queue;          // sorted set {owner: ticket}: the waiters
   std::string waiters;        // hash {owner: HolderInfo}
   std::string reserved;       // string: a free lock that is left to foreign clients for a moment

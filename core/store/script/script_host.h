@@ -96,9 +96,14 @@ class ScriptHost {
   virtual Result<std::unique_ptr<MessageSource>> subscribe(std::span<const LockChannel> channels,
                                                            const CallLimits& limit) = 0;
 
-  // The names, sorted, that match the glob: of what may be a held lock, or has an event log.
+  // The names, sorted, that match the glob: of what may be a held lock, or has an event log, or of what the store keeps something
+  // when it is free. The default of the latter is for stores where nothing outlives the event log.
   virtual Result<std::vector<std::string>> find_locks(std::string_view glob, const PerAnswer& limits) = 0;
   virtual Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) = 0;
+  virtual Result<std::vector<std::string>> find_remembered(std::string_view glob, const PerAnswer& limits)
+  {
+    return find_logs(glob, limits);
+  }
 
   // Waits until LockRequest::sync is satisfied for the last write of this host.
   virtual Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) = 0;
@@ -128,6 +133,8 @@ class ScriptHost {
   [[nodiscard]] virtual bool checks_rights() const { return false; }
   // Whether the store keeps locks alone. Elsewhere what has the shape of a foreign lock may be the data of another program.
   [[nodiscard]] virtual bool has_only_locks() const { return false; }
+  // Whether the store has a place for more runs of a lock than its event log holds.
+  [[nodiscard]] virtual bool can_keep_runs() const { return true; }
   // Whether the store can be one of several servers of which a quorum must agree.
   [[nodiscard]] virtual bool can_join_quorum() const { return false; }
 };

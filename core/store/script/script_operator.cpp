@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include "lock/kept_runs.h"
+#include "lua/scripts.h"
 #include "store/script/lock_keys.h"
 #include "store/script/script_reply.h"
 #include "store/script/script_store.h"
@@ -109,6 +111,26 @@ std::vector<PastRun> past_runs_in(const ScriptReply& answer)
   return past_runs(entries, is_holder, plausible_ms(static_cast<std::int64_t>(answer.number(11) / 1000)));
 }
 
+LockHistory history_in(const ScriptReply& answer)
+{
+  LockHistory history{.runs = past_runs_in(answer)};
+  const std::size_t entries = answer.size() > 12 ? answer.part(12).elements.size() : 0;
+  if (entries >= static_cast<std::size_t>(event_count) && !history.runs.empty()) {
+    history.complete_since_ms = history.runs.back().start_ms;
+  }
+  return history;
+}
+
+// Only a run with a long --history writes the list. A log that is not full, and has no such run, has all runs.
+bool may_have_kept_runs(const LockHistory& history)
+{
+  return history.runs.empty() || history.complete_since_ms > 0 ||
+         std::ranges::any_of(history.runs,
+                             [](const PastRun& run) { return run.info && must_keep_runs(run.info->history); });
+}
+
+std::string text_of(Millis time) { return std::to_string(time.count()); }
+
 // The lock is of no kind that rlock knows, or has a name that it cannot have.
 bool is_about_one_key(const Error& error) { return error.code == ErrorCode::config || error.code == ErrorCode::usage; }
 
@@ -205,6 +227,27 @@ Result<std::vector<LockState>> ScriptStore::list(std::string_view pattern, const
   return list_held(names, limits);
 }
 
+Result<std::vector<LockName>> ScriptStore::find_known(std::string_view pattern, const PerAnswer& limits)
+{
+  const auto held = list(pattern, limits);
+  const auto remembered = held ? m_host->find_remembered(pattern, limits) : held.error();
+  if (!remembered) {
+    return remembered.error();
+  }
+  std::vector<LockName> known;
+  for (const LockState& state : *held) {
+    known.push_back(state.name);
+  }
+  for (const std::string& lock : *remembered) {
+    if (auto name = LockName::parse(lock)) {
+      known.push_back(*std::move(name));
+    }
+  }
+  std::ranges::sort(known);
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  return known;
+}
+
 Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
 {
   std::vector<LockState> locks;
@@ -224,17 +267,137 @@ Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> 
   return locks;
 }
 
-Result<std::vector<std::vector<PastRun>>> ScriptStore::past_runs(std::span<const LockName> names, LogPart part,
-                                                                 const PerAnswer& limits)
+// Another program may have put something else under the key, and a user may have no right to it: then the event log is all.
+Result<std::vector<LockHistory>> ScriptStore::past_runs(std::span<const LockName> names, LogPart part,
+                                                        const PerAnswer& limits)
 {
-  std::vector<std::vector<PastRun>> all;
-  for (const auto& answer : ask_each(names, part == LogPart::all ? "0" : "-32", limits)) {
+  const auto answers = ask_each(names, part == LogPart::all ? "0" : "-32", limits);
+  std::vector<LockHistory> all;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto& answer = answers[i];
     if (!answer && (names.size() == 1 || !is_about_one_key(answer.error()))) {
       return answer.error();
     }
-    all.push_back(answer ? past_runs_in(ScriptReply(answer->reply)) : std::vector<PastRun>{});
+    LockHistory history = answer ? history_in(ScriptReply(answer->reply)) : LockHistory();
+    if (answer && part == LogPart::all && may_have_kept_runs(history)) {
+      const auto chunks = kept_chunks(names[i], "0", limits.next());
+      if (!chunks && is_passing(chunks.error().code)) {
+        return chunks.error();
+      }
+      history = chunks ? merge_history(std::move(history), decode_runs(*chunks)) : std::move(history);
+    }
+    all.push_back(std::move(history));
   }
   return all;
+}
+
+Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, std::string_view from,
+                                                          const CallLimits& limit)
+{
+  if (!m_host->can_keep_runs()) {
+    return std::vector<std::string>();
+  }
+  const std::string key = LockKeys(name).runs;
+  const std::array<std::string_view, 1> keys{key};
+  const std::array<std::string_view, 2> args{"read", from};
+  const auto reply = m_host->run({.script = scripts::runs, .keys = keys, .args = args}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  std::vector<std::string> chunks;
+  chunks.reserve(reply->elements.size());
+  for (const Reply& each : reply->elements) {
+    chunks.push_back(each.text);
+  }
+  return chunks;
+}
+
+Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const PerAnswer& limits)
+{
+  if (!m_host->can_keep_runs()) {
+    return Done{};
+  }
+  constexpr std::string_view last_chunks = "-32";  // about as many runs as the event log has
+  const auto log = m_host->logs({&name, 1}, limits.next());
+  if (!log.front()) {
+    return log.front().error();
+  }
+  std::vector<EventLogEntry> entries;
+  entries.reserve(log.front()->size());
+  for (const std::string& entry : *log.front()) {
+    entries.push_back(EventLogEntry::of(entry));
+  }
+  // The log of an exclusive lock tells by the next grant that a run is over. The others must be asked for their holders.
+  std::vector<PastRun> runs = rlock::past_runs(
+      entries, [](const Owner&) { return true; }, 0);
+  if (std::ranges::any_of(entries, &EventLogEntry::is_shared)) {
+    const auto answer = ask(name, "0", limits.next());
+    runs = answer ? past_runs_in(ScriptReply(answer->reply)) : std::move(runs);
+  }
+  const auto kept = kept_chunks(name, last_chunks, limits.next());
+  if (!kept) {
+    return kept.error();
+  }
+  const auto chunks = encode_runs(runs_to_keep(runs, decode_runs(*kept).runs));
+  if (chunks.empty()) {
+    return Done{};
+  }
+  const std::string key = LockKeys(name).runs;
+  const std::string memory = text_of(history);
+  const std::string most = std::to_string(most_chunks);
+  const std::array<std::string_view, 1> keys{key};
+  std::vector<std::string_view> args{"keep", memory, most};
+  args.insert(args.end(), chunks.begin(), chunks.end());
+  const auto reply = m_host->run({.script = scripts::runs, .keys = keys, .args = args}, limits.next());
+  if (!reply) {
+    return reply.error();
+  }
+  return reply->integer > static_cast<std::int64_t>(chunks_to_compact) ? compact_kept_runs(name, history, limits.next())
+                                                                       : Result(Done{});
+}
+
+// Writes the list again. If another client has done so meanwhile, nothing changes.
+Result<Done> ScriptStore::compact_kept_runs(const LockName& name, Millis history, const CallLimits& limit)
+{
+  const auto old = kept_chunks(name, "0", limit);
+  if (!old || old->empty()) {
+    return old ? Result(Done{}) : old.error();
+  }
+  LockHistory known = decode_runs(*old);
+  const std::int64_t newest_ms = known.runs.empty() ? 0 : known.runs.front().start_ms;
+  known = compact_history(std::move(known), newest_ms - history.count());
+  const auto chunks = encode_runs(known.runs, known.complete_since_ms);
+  const std::string key = LockKeys(name).runs;
+  const std::string memory = text_of(history);
+  const std::string most = std::to_string(most_chunks);
+  const std::string replaced = std::to_string(old->size());
+  const std::array<std::string_view, 1> keys{key};
+  std::vector<std::string_view> args{"replace", memory, most, replaced, old->back()};
+  args.insert(args.end(), chunks.begin(), chunks.end());
+  const auto reply = m_host->run({.script = scripts::runs, .keys = keys, .args = args}, limit);
+  return reply ? Result(Done{}) : reply.error();
+}
+
+// A holder's script looks for its grant in the event log, so the log of a lock that is held stays.
+Result<bool> ScriptStore::forget_runs(const LockName& name, const CallLimits& limit)
+{
+  const auto state = inspect(name, limit);
+  if (!state || state->held()) {
+    return state ? Result(false) : Result<bool>(state.error());
+  }
+  const LockKeys keys(name);
+  const std::array<std::string_view, 2> log{"DEL", keys.events};
+  const auto forgotten = m_host->command(name, log, limit);
+  if (!forgotten) {
+    return forgotten.error();
+  }
+  if (!m_host->can_keep_runs()) {
+    return forgotten->integer > 0;
+  }
+  const std::array<std::string_view, 1> list{keys.runs};
+  const std::array<std::string_view, 1> args{"forget"};
+  const auto kept = m_host->run({.script = scripts::runs, .keys = list, .args = args}, limit);
+  return kept ? Result(forgotten->integer > 0 || kept->integer > 0) : Result<bool>(kept.error());
 }
 
 Result<Done> ScriptStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,

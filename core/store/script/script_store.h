@@ -75,12 +75,18 @@ class ScriptStore : public LockStore,
   Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
-  Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
-                                                      const PerAnswer& limits) override;
+  Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) override;
+  Result<std::vector<LockHistory>> past_runs(std::span<const LockName> names, LogPart part,
+                                             const PerAnswer& limits) override;
+  Result<Done> keep_runs(const LockName& name, Millis history, const PerAnswer& limits) override;
+  Result<bool> forget_runs(const LockName& name, const CallLimits& limit) override;
   Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                             const CallLimits& limit) override;
 
  private:
+  // The chunks of the list of kept runs from the index `from` on, the oldest first (lock/kept_runs.h).
+  Result<std::vector<std::string>> kept_chunks(const LockName& name, std::string_view from, const CallLimits& limit);
+  Result<Done> compact_kept_runs(const LockName& name, Millis history, const CallLimits& limit);
   Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
                            const RenewOptions& options, const CallLimits& limit);
   [[nodiscard]] LeaseTerm lease_of(const Owner& owner, Instant sent_at, Millis ttl) const;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/known_locks.h"
+
+#include "lock/abilities.h"
+
+#include <set>
+
+namespace rlock::cli {
+namespace {
+
+bool is_glob(std::string_view word) { return word.find_first_of("*?[") != std::string_view::npos; }
+
+}  // namespace
+
+Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<const std::string> operands)
+{
+  std::vector<Subject> subjects;
+  RawKeys keys{.keys = raw.keys, .prefix = raw.prefix};
+  for (const std::string& word : operands) {
+    if (is_glob(word)) {
+      subjects.emplace_back(Pattern{resolve_pattern(raw, word)});
+    } else {
+      keys.keys.push_back(word);
+    }
+  }
+  if (keys.keys.empty()) {
+    return subjects;
+  }
+  const Result<std::vector<LockName>> names = resolve_keys(keys, {});
+  if (!names) {
+    return names.error();
+  }
+  subjects.insert(subjects.begin(), names->begin(), names->end());
+  return subjects;
+}
+
+Result<std::vector<LockName>> known_locks(const OpenedStore& opened, const RawKeys& raw,
+                                          std::span<const std::string> operands, std::string_view verb)
+{
+  auto subjects = resolve_subjects(raw, operands);
+  if (!subjects) {
+    return subjects.error();
+  }
+  if (subjects->empty()) {
+    subjects->emplace_back(Pattern{resolve_pattern(raw, "*")});
+  }
+  std::vector<LockName> locks;
+  std::set<LockName> seen;
+  const auto add = [&](const LockName& name) {
+    if (seen.insert(name).second) {
+      locks.push_back(name);
+    }
+  };
+  for (const Subject& subject : *subjects) {
+    if (const auto* const name = std::get_if<LockName>(&subject)) {
+      add(*name);
+      continue;
+    }
+    LockListing* const listing = opened.store->listing();
+    if (listing == nullptr) {
+      return not_offered(verb, opened.server);
+    }
+    const auto known = listing->find_known(std::get<Pattern>(subject).glob, opened.per_answer());
+    if (!known) {
+      return known.error();
+    }
+    for (const LockName& name : *known) {
+      add(name);
+    }
+  }
+  return locks;
+}
+
+}  // namespace rlock::cli

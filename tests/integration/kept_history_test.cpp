@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of many locks, and of a long time: `history` with globs and filters, `list --all`, `list --overdue`, --every, `forget`, and
+// the list of runs that outlives the event log.
+#include "support/history_reader.h"
+#include "support/integration.h"
+#include "support/queue_fixture.h"
+
+using namespace rlock::test;
+using nlohmann::json;
+
+namespace {
+
+int run_under(const RedisServer& server, const std::string& key, std::vector<std::string> options, int code)
+{
+  std::vector<std::string> words{"run", "-k", key};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--", "sh", "-c", "exit " + std::to_string(code)});
+  return rlock_on(server, words).code;
+}
+
+std::string keys_in(const std::string& lines)
+{
+  std::string keys;
+  for (const json& line : json_lines(lines)) {
+    keys += (keys.empty() ? "" : " ") + line.at("key").get<std::string>();
+  }
+  return keys;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("topology-quick");
+
+TEST_CASE("history: globs, several keys and no key name the locks, and filters the runs")
+{
+  const RedisServer server;
+  CHECK(rlock_on(server, {"history"}).code == 1);
+  REQUIRE(run_under(server, "job:a", {}, 0) == 0);
+  REQUIRE(run_under(server, "job:b", {}, 3) == 3);
+  REQUIRE(run_under(server, "other", {}, 0) == 0);
+  CHECK(keys_in(rlock_on(server, {"history", "--json"}).out) == "other job:b job:a");
+  CHECK(keys_in(rlock_on(server, {"history", "--json", "job:*"}).out) == "job:b job:a");
+  CHECK(keys_in(rlock_on(server, {"history", "--json", "other", "-k", "job:a"}).out) == "other job:a");
+  CHECK(keys_in(rlock_on(server, {"history", "--json", "--prefix", "job:", "*"}).out) == "job:b job:a");
+  const Finished failed = rlock_on(server, {"history", "--failed", "--since", "1h"});
+  CHECK(failed.code == 0);
+  CHECK(failed.out.starts_with("KEY "));
+  CHECK(has(failed.out, "\njob:b "));
+  CHECK(!has(failed.out, "job:a"));
+  const Finished none = rlock_on(server, {"history", "--failed", "job:a"});
+  CHECK(none.code == 1);
+  CHECK(has(none.err, "no run of job:a that failed is known"));
+  CHECK(rlock_on(server, {"history", "--since", "2100-01-01", "job:b"}).code == 1);
+  CHECK(rlock_on(server, {"history", "--since", "2020-01-01T00:00Z", "job:b"}).code == 0);
+  const Finished unclear = rlock_on(server, {"history", "--since", "yesterday"});
+  CHECK(unclear.code == 64);
+  CHECK(has(unclear.err, "--since: 'yesterday' is neither a duration nor a time (try --since 12h"));
+}
+
+TEST_CASE("history: a run that was skipped names the holder")
+{
+  const RedisServer server;
+  Process holder = held_run(server);
+  CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+  const auto runs = history_of(server);
+  REQUIRE(outcomes(runs) == "skipped");
+  CHECK(has(runs[0].at("by").get<std::string>(), "(pid " + std::to_string(holder.pid()) + ")"));
+  CHECK(has(rlock_on(server, {"history", "k"}).out, " (held by "));
+  holder.signal(SIGTERM);
+  holder.wait();
+}
+
+TEST_CASE("list: --all has free locks with their last success and failure, and --overdue those that are late")
+{
+  const RedisServer server;
+  const Finished nothing = rlock_on(server, {"list", "--all"});
+  CHECK(nothing.code == 0);
+  REQUIRE(run_under(server, "never", {"--every", "1h"}, 1) == 1);
+  REQUIRE(run_under(server, "usual", {}, 0) == 0);
+  REQUIRE(run_under(server, "usual", {}, 1) == 1);
+  REQUIRE(run_under(server, "late", {"--every", "1s"}, 0) == 0);
+  const Finished all = rlock_on(server, {"list", "--all"});
+  CHECK(all.code == 0);
+  CHECK(all.out.starts_with("KEY "));
+  CHECK(keys_in(rlock_on(server, {"list", "--all", "--json"}).out) == "late never usual");
+  const auto usual = json_lines(rlock_on(server, {"list", "--all", "--json", "us*"}).out);
+  REQUIRE(usual.size() == 1);
+  CHECK(usual[0].at("held") == false);
+  CHECK(usual[0].at("every_ms").is_null());
+  CHECK(usual[0].at("last_success").is_string());
+  CHECK(usual[0].at("last_failure") >= usual[0].at("last_success"));
+  CHECK(usual[0].at("skips") == 0);
+  wait_until([&] { return rlock_on(server, {"list", "--overdue"}).code == 1; }, "a lock is overdue");
+  CHECK(keys_in(rlock_on(server, {"list", "--overdue", "--json"}).out) == "late");
+  CHECK(rlock_on(server, {"list", "--overdue", "never"}).code == 0);
+  const std::string families = rlock_on(server, {"list", "--all", "-o", "prometheus"}).out;
+  CHECK(has(families, "rlock_overdue{key=\"late\"} 1\n"));
+  CHECK(has(families, "rlock_overdue{key=\"never\"} 0\n"));
+  CHECK(!has(families, "rlock_overdue{key=\"usual\"}"));
+  CHECK(rlock_on(server, {"forget", "late"}).code == 0);
+  CHECK(keys_in(rlock_on(server, {"list", "--all", "--json"}).out) == "never usual");
+  CHECK(rlock_on(server, {"list", "--overdue"}).code == 0);
+  CHECK(rlock_on(server, {"forget", "late"}).code == 1);
+}
+
+TEST_CASE("forget: the events of a lock that is held stay")
+{
+  const RedisServer server;
+  REQUIRE(run_under(server, "k", {}, 0) == 0);
+  Process holder = held_run(server);
+  CHECK(rlock_on(server, {"forget", "k"}).code == 1);
+  CHECK(outcomes(history_of(server)) == "succeeded 0");
+  holder.signal(SIGTERM);
+  holder.wait();
+  CHECK(rlock_on(server, {"forget", "--json", "k"}).out == "{\"key\":\"k\",\"forgotten\":false,\"history\":true}\n");
+  CHECK(history_of(server).empty());
+}
+
+TEST_CASE("history: --history keeps more runs than the event log has, the failure among them")
+{
+  const RedisServer server;
+  constexpr int successes = 150;  // two entries each; the log has 128 to 160
+  REQUIRE(run_under(server, "k", {"--history", "30d"}, 3) == 3);
+  for (int i = 0; i < successes; ++i) {
+    REQUIRE(run_under(server, "k", {"--history", "30d"}, 0) == 0);
+  }
+  const auto runs = history_of(server);
+  CHECK(runs.size() == successes + 1);
+  CHECK(runs.back().at("exit_code") == 3);
+  CHECK(runs.back().at("command") == "sh -c 'exit 3'");
+  const Finished failed = rlock_on(server, {"history", "--failed", "k"});
+  CHECK(failed.code == 0);
+  CHECK(failed.err == "");
+  CHECK(rlock_on(server, {"forget", "k"}).code == 0);
+  CHECK(history_of(server).empty());
+}
+
+TEST_SUITE_END();

@@ -71,7 +71,27 @@ Result<Done> PollingSource::begin(std::span<const LockChannel> channels, const C
     return noted.error();
   }
   send();
-  return Done{};
+  const auto taken = take_answers();
+  if (!taken) {
+    m_connection.drop();
+  }
+  return taken;
+}
+
+// libmariadb may have read an answer with the sending of its question. Then the descriptor does not become readable, and the server,
+// which waits for nothing, tells of no message.
+Result<Done> PollingSource::take_answers()
+{
+  for (;;) {
+    const auto received = receive({.deadline = m_clock.now(), .stop = StopToken::never()});
+    if (!received) {
+      return received.error();
+    }
+    if (!*received) {
+      return Done{};
+    }
+    send();
+  }
 }
 
 Result<Done> PollingSource::add(const LockChannel& channel, const CallLimits& limit)

@@ -48,6 +48,7 @@ class PollingSource final : public MessageSource {
   std::string registration_sql(std::span<const LockChannel> channels);
   void send();                                    // the statement of the step
   Result<bool> receive(const CallLimits& limit);  // ends the step; false: no answer by the deadline
+  Result<Done> take_answers();                    // those that are there
   void take(Rows& rows);
   [[nodiscard]] bool waits_at_gate() const;
 

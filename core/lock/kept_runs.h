@@ -23,7 +23,7 @@ inline constexpr std::size_t longest_chunk = 3500;     // bytes, unless one run 
 inline constexpr std::size_t most_chunks = 512;        // of the list: with longest_chunk less than 2 MB
 inline constexpr std::size_t chunks_to_compact = 384;  // a longer list is written again, in fewer and fuller chunks
 inline constexpr std::size_t compacted_bytes =
-    640 * 1024;  // of all chunks after that: a record of 1 MiB has room for them
+    std::size_t{640} * 1024;  // of all chunks after that: a record of 1 MiB has room for them
 
 // Whether the event log alone need not have all runs of so long a time.
 bool must_keep_runs(std::optional<Millis> history);

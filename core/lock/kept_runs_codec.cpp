@@ -39,7 +39,7 @@ constexpr std::array outcomes{Outcome::succeeded, Outcome::failed,    Outcome::c
 
 std::uint64_t zigzag(std::int64_t number)
 {
-  return (static_cast<std::uint64_t>(number) << 1) ^ static_cast<std::uint64_t>(number >> 63);
+  return (static_cast<std::uint64_t>(number) << 1) ^ (number < 0 ? ~std::uint64_t{0} : 0);
 }
 std::int64_t unzigzag(std::uint64_t number)
 {

@@ -73,8 +73,8 @@ struct HelpFixture {
   [[nodiscard]] Words values_of(const std::string& type) const
   {
     const std::map<std::string, std::string> named{
-        {"DUR", "1s"},   {"SECS", "1"}, {"N", "1"},        {"PID", std::to_string(::getpid())},
-        {"SIG", "TERM"}, {"TEXT", "x"}, {"URL", server},   {"FILE", file},
+        {"DUR", "1s"},   {"SECS", "1"}, {"N", "1"},         {"PID", std::to_string(::getpid())},
+        {"SIG", "TERM"}, {"TEXT", "x"}, {"URL", server},    {"FILE", file},
         {"KEY", "k"},    {"T", "a:1"},  {"STRING", "true"}, {"TIME", "22:00"}};
     Words values;
     std::istringstream words(type);

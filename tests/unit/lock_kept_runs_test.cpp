@@ -13,7 +13,7 @@ constexpr std::int64_t day_one = 1'764'000'000'000;  // ms since 1970
 
 PastRun run_number(int number, Outcome outcome = Outcome::succeeded)
 {
-  const std::int64_t start_ms = day_one + number * 300'000;
+  const std::int64_t start_ms = day_one + std::int64_t{number} * 300'000;
   std::string owner = "01234567-89ab-cdef-0123-456789abcdef:" + std::to_string(1000 + number);
   owner.replace(0, 4, std::to_string(1000 + number));
   return {.owner = Owner::of(owner),

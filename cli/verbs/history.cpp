@@ -115,7 +115,7 @@ void tell_none(const std::vector<LockName>& names, const RawHistory& raw)
               " is known; the server keeps runs for an hour, or as long as --history of the run says");
 }
 
-// Text is sorted over all locks, the last run first. JSON goes lock by lock, as the locks are read.
+// Sorted over all locks, the last run first.
 void print_runs(std::vector<ShownRun>& runs, const RawHistory& raw, const Environment& environment, bool names_locks)
 {
   std::ranges::stable_sort(runs, std::greater{}, [](const ShownRun& shown) { return shown.run->start_ms; });

@@ -59,8 +59,9 @@ class LockSession {
   Result<Release> release(const ReleaseOptions& options, const CallLimits& limit);
   // Whether a lock that is lost was released by its token. True: the lease no longer has an event.
   bool was_released(const CallLimits& limit);
-  // Whether the event log of the server has the grant of this lock to this owner. Errors: unknown.
-  Result<bool> is_grant_logged(const CallLimits& limit);
+  // Whether the event log of the server has lost the grant of this lock to this owner, although it has lost no entry by its bound.
+  // False also where that is unknown.
+  bool is_grant_missing(const CallLimits& limit);
   void drop_connection() { m_store->drop_connection(); }
   // The runs under the lock that are over, the last one first; empty: the store has no history.
   Result<std::vector<PastRun>> past_runs(const PerAnswer& limits);

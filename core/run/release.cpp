@@ -61,8 +61,7 @@ bool has_server_lost_data(const RunContext& context, LockSession& session, const
 {
   const bool must_be_logged = options.began != Instant{} && context.clock.now() - options.began <
                                                                 session.spec().who.history.value_or(default_history);
-  const auto is_logged = must_be_logged ? session.is_grant_logged(limit_for_lost_lock(context)) : Result(true);
-  return is_logged && !*is_logged;
+  return must_be_logged && session.is_grant_missing(limit_for_lost_lock(context));
 }
 
 // The server may still hold the lock for this owner, or name the owner that has it now, or why it is gone.

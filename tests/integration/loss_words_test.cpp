@@ -60,6 +60,23 @@ TEST_CASE("loss words: a server that has lost all data")
             "fail-over lost it); the job was stopped; noticed at "));
 }
 
+TEST_CASE("loss words: a permit that was deleted, after so many events of others that the log has forgotten its grant")
+{
+  const RedisServer server;
+  const std::vector<std::string> permit{"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--permits", "2"};
+  Process holder(rlock_argv(with_job(permit, {"sleep", "60"})));
+  wait_until([&] { return as_int(server.command({"ZCARD", "{k}:timeout"})) == 1; }, "the permit is held");
+  std::vector<std::string> events{"RPUSH", "rlock:events:{k}"};
+  for (int i = 0; i < 200; ++i) {
+    events.push_back("1795262390000123");
+  }
+  server.command(events);
+  server.command({"LTRIM", "rlock:events:{k}", "-128", "-1"});
+  server.command({"DEL", "{k}:timeout"});
+  CHECK(holder.wait(30s) == exited(121));
+  CHECK_MESSAGE(has(holder.err(), "the lock k was lost: expired or deleted; the job was stopped"), holder.err());
+}
+
 TEST_CASE("loss words: a lock that its own job released")
 {
   Holder holder({"sh", "-c", RLOCK_BINARY " release -k k; sleep 30"});

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON objects that rlock prints, as a table: `rlock help json` and rlock-json(5) are made of it. json_locks.cpp and
-// json_reports.cpp print the objects by the same rows, so a field is added in one place.
-// JSON for scripts: one object on a line, by the rows that rlock-json(5) documents.
+// JSON for scripts: one object on a line, by the rows that `rlock help json` and rlock-json(5) document (json_fields.h).
 #pragma once
 
 #include "cli/output/show.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/queue_fixture.h"
 
-#include "support/presences.h"
+#include "support/crowd.h"
 #include "support/temp_dir.h"
 #include "support/topology.h"
 #include "support/wait_until.h"
@@ -66,10 +66,8 @@ void QueueFixtureAt<Server>::add_waiter(const std::string& ttl, const std::strin
 template <typename Server>
 void QueueFixtureAt<Server>::await_subscriptions(std::size_t besides)
 {
-  // LockStore::spares_connections
-  const bool may_close_connections = topology_kind() == TopologyKind::database && !ends_holds_with_clients();
   const std::size_t in_front =
-      may_close_connections ? std::min<std::size_t>(waiters.size(), listening_waiters) : waiters.size();
+      far_waiters_may_sleep() ? std::min<std::size_t>(waiters.size(), listening_waiters) : waiters.size();
   wait_until([&] { return listening(server) >= in_front + besides; }, "all waiters that must listen do");
 }
 

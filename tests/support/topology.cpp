@@ -191,6 +191,8 @@ bool ends_holds_with_clients()
   return database != databases.end() && database->has_presences;
 }
 
+bool far_waiters_may_sleep() { return topology_kind() == TopologyKind::database && !ends_holds_with_clients(); }
+
 bool is_quorum_topology()
 {
   return topology_kind() == TopologyKind::quorum3 || topology_kind() == TopologyKind::quorum5;

@@ -180,6 +180,7 @@ using ReentryResult = std::variant<Granted, AlreadyDone, NotHeld>;
 
 struct Released {
   bool passed_on = false;  // the server handed the lock over to a waiter
+  bool earlier = false;    // an earlier request released it
 };
 struct StillHeld {
   std::int64_t count;  // holds that are left
@@ -192,6 +193,14 @@ using Release = std::variant<Released, StillHeld, Dequeued, NotHeld>;
 inline bool was_held(const Release& release)
 {
   return std::holds_alternative<Released>(release) || std::holds_alternative<StillHeld>(release);
+}
+
+// Whether the release of a lock that is proven to be lost finds that it was released with its token. A release that succeeds only
+// now ends what the server has handed over to the place that the holder still had in the queue.
+inline bool was_released_before(const Release& release)
+{
+  const auto* const released = std::get_if<Released>(&release);
+  return was_held(release) && (released == nullptr || released->earlier);
 }
 
 struct ReleaseOptions {

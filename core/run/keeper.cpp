@@ -380,7 +380,7 @@ class KeeperLoop {
   {
     m_watchdog.stop();
     const auto released = release_lost({});
-    return released && was_held(*released);
+    return released && was_released_before(*released);
   }
 
   [[nodiscard]] bool is_forced()

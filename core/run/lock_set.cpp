@@ -352,7 +352,7 @@ bool LockSession::was_released(const CallLimits& limit)
 {
   m_lease->stop_watchdog();
   const auto answer = release({}, limit);
-  const bool released = answer && was_held(*answer);
+  const bool released = answer && was_released_before(*answer);
   if (released) {
     m_lease->discard_event();
   }

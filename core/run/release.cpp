@@ -71,8 +71,9 @@ std::optional<Release> release_lost(const RunContext& context, LockSession& sess
   if (!released) {
     return std::nullopt;
   }
-  if (was_found_gone(session) && was_held(*released)) {  // repeating the release of a released lock succeeds
-    return NotHeld{.what = released_with_token, .forced = {}};
+  if (was_found_gone(session) && was_held(*released)) {
+    const char* const what = was_released_before(*released) ? released_with_token : expired_or_deleted;
+    released = Release(NotHeld{.what = what, .forced = {}});
   }
   auto* const lost = std::get_if<NotHeld>(&*released);
   if (lost != nullptr && lost->what == expired_or_deleted && has_server_lost_data(context, session, options)) {

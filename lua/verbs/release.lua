@@ -10,12 +10,12 @@
 --   ARGV[12] info about OWNER, for people, if its run has lost the lock; or ''
 --   ARGV[13] milliseconds since the run began, if its success counts from then; or ''
 --
---   returns  {'released', how many waiters were admitted}
+--   returns  {'released', how many waiters were admitted[, 1]}   1: an earlier request did it
 --            {'still_held', count}   another hold of the same owner is left
 --            {'left'}                OWNER was still waiting, and has left the queue
 --            {'lost', …}             see lost_reply() in lib/queue.lua
 --
--- A request that is sent twice gets the same reply: the first request removes the hold from the record and leaves an entry in
+-- A request that is sent twice gets the same reply, apart from the 1: the first request removes the hold from the record and leaves an entry in
 -- the event log, or remembers the departure from the queue; the second request finds that. The first write is DEL or HDEL, which
 -- a full memory allows; after one write the server allows the other writes too.
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -62,7 +62,7 @@ local function earlier_reply(hold)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
     if entry_has(entry, '@kind.released@', hold) then
       local left = string.match(entry, '%z@word.left@%z(%d+)')
-      return left and {'still_held', tonumber(left)} or {'released', string.find(entry, '\0@word.to@\0', 1, true) and 1 or 0}
+      return left and {'still_held', tonumber(left)} or {'released', string.find(entry, '\0@word.to@\0', 1, true) and 1 or 0, 1}
     end
   end
 end

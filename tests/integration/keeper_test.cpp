@@ -106,6 +106,19 @@ TEST_CASE("keeper: a lock that another has by now is told to a script that the s
   CHECK(belongs_to_another(server));
 }
 
+// Then the server hands the free lock over to that place, and the release that tells how the lock was lost succeeds.
+TEST_CASE("keeper: a lock that was deleted is told to a script that the server still has in its queue")
+{
+  const RedisServer server;
+  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
+  keeper_of(server, holder);
+  server.command({"ZADD", "rlock:queue:{x}", "1", owner(server)});
+  server.command({"DEL", "x"});
+  CHECK(holder.wait(5s) == exited(7));
+  wait_for_end(server);
+  CHECK_FALSE(is_held(server, "x"));
+}
+
 TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it gets through")
 {
   const RedisServer server;

@@ -87,7 +87,8 @@ Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_
   return kept;
 }
 
-// Merges the answers that agree with the decision. StillHeld takes precedence: if any server says so, an outer hold is left.
+// Merges the answers that agree with the decision. StillHeld takes precedence: if any server says so, an outer hold is left. Then an
+// earlier release: servers that it did not reach still had the hold.
 Release merged_release(const Answers<Release>& answers, bool is_released)
 {
   std::optional<Release> merged;
@@ -95,7 +96,8 @@ Release merged_release(const Answers<Release>& answers, bool is_released)
     if (!answer || !*answer || std::holds_alternative<NotHeld>(**answer) == is_released) {
       continue;
     }
-    if (!merged || std::holds_alternative<StillHeld>(**answer)) {
+    const bool was_earlier = merged && was_released_before(*merged);
+    if (!merged || std::holds_alternative<StillHeld>(**answer) || (!was_earlier && was_released_before(**answer))) {
       merged = **answer;
     }
   }

@@ -289,12 +289,15 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
   return Done{};
 }
 
-// Returns an Error when the time is over.
-Result<Done> RecordHost::pause_after_conflict(int conflicts, const Attempt& attempt, const CallLimits& limit)
+// Returns an Error when the time is over. A job's caller whose time, since `begun`, is half over pauses as after its first conflict,
+// so that it is not always behind those that have just come.
+Result<Done> RecordHost::pause_after_conflict(int conflicts, Instant begun, const Attempt& attempt,
+                                              const CallLimits& limit)
 {
-  const auto most = limit_of_pause(conflicts, attempt.only_joins_queue, attempt.took);
-  const Instant until =
-      m_clock.now() + std::chrono::microseconds(below(*m_rng, static_cast<std::uint64_t>(most.count()) + 1));
+  const Instant now = m_clock.now();
+  const bool is_late = !attempt.only_joins_queue && now - begun > limit.deadline - now;
+  const auto most = limit_of_pause(is_late ? 1 : conflicts, attempt.only_joins_queue, attempt.took);
+  const Instant until = now + std::chrono::microseconds(below(*m_rng, static_cast<std::uint64_t>(most.count()) + 1));
   if (until >= limit.deadline) {
     return Error{ErrorCode::server_not_ready, {}};
   }
@@ -390,6 +393,7 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
     }
   }
   bool is_remembered = work.may_use_remembered && remembers(work.lock.text());
+  const Instant first = m_clock.now();
   for (int conflicts = 0;;) {
     const Instant begun = m_clock.now();
     auto attempt = try_once(work, is_remembered, limit);
@@ -402,7 +406,7 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
     }
     is_remembered = false;
     attempt->took = std::chrono::duration_cast<std::chrono::microseconds>(m_clock.now() - begun);
-    if (const auto paused = pause_after_conflict(++conflicts, *attempt, limit); !paused) {
+    if (const auto paused = pause_after_conflict(++conflicts, first, *attempt, limit); !paused) {
       return paused.error().code == ErrorCode::interrupted ? paused.error() : busy_record(work.lock.text());
     }
   }

@@ -156,7 +156,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
   Result<Attempt> finish(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
                          const CallLimits& limit);
-  Result<Done> pause_after_conflict(int conflicts, const Attempt& attempt, const CallLimits& limit);
+  Result<Done> pause_after_conflict(int conflicts, Instant begun, const Attempt& attempt, const CallLimits& limit);
 
   std::unique_ptr<Backend> m_backend;
   const Clock& m_clock;

@@ -58,8 +58,8 @@ constexpr OptionRow<TakeRequest> format_row{
      .value = "redisson|string|etcd|curator|kazoo",
      .help = "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that "
              "holds a lock of that name then cannot renew it; etcd: beside etcdctl lock and the lock service of etcd; "
-             "curator, kazoo: beside the locks of these clients in ZooKeeper (redisson)",
-     .is_neutral = [](std::string_view value) { return value == "redisson"; }},
+             "curator, kazoo: beside the locks of these clients in ZooKeeper, curator also with -s and -x (redisson)",
+     .is_neutral = [](std::string_view value) { return value == "redisson" || value == "curator"; }},
     read_format};
 
 }  // namespace

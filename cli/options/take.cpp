@@ -147,6 +147,9 @@ Result<Done> check_format(const TakeRequest& request)
   if (request.beside == NativeFormat::none) {
     return Done{};
   }
+  if (std::holds_alternative<Permits>(request.kind)) {
+    return usage("--permits and --format exclude each other (try one of them)");
+  }
   const auto& formats = engine_of(request.server.endpoints.front()).beside;
   const bool is_there = std::ranges::find(formats, request.beside) != formats.end();
   if (request.server.endpoints.size() > 1 || !is_there) {

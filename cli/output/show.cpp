@@ -258,11 +258,9 @@ const char* relation_of(const LockEvent& event)
 std::string label_of(const LockState& state)
 {
   const auto* permits = std::get_if<Permits>(&state.kind);
-  if (state.beside != NativeFormat::none) {
-    return " (format " + std::string(name_of(state.beside)) + ")";
-  }
   if (permits == nullptr) {
-    return std::string(kind_of(state.kind).status_label);
+    const std::string format(name_of(state.beside));
+    return std::string(kind_of(state.kind).status_label) + (format.empty() ? "" : " (format " + format + ")");
   }
   const std::string held = ", " + std::to_string(state.count);
   return permits->limit == 0 ? held + " permits (their number is gone)"

@@ -23,7 +23,7 @@ using LockKind = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 enum class NativeFormat {
   none,
   etcd,     // etcdctl lock, and the lock service of etcd
-  curator,  // InterProcessMutex of Curator, in ZooKeeper
+  curator,  // InterProcessMutex of Curator, in ZooKeeper; of a reader or a writer: its InterProcessReadWriteLock
   kazoo,    // Lock of kazoo, in ZooKeeper
 };
 inline constexpr std::array<std::string_view, 4> native_formats{"", "etcd", "curator", "kazoo"};

@@ -32,7 +32,7 @@ struct Client {
 
   [[nodiscard]] LineView look(const std::string& own = {}) const
   {
-    return must(backend->native_lines().front()->look(lock, own, soon()));
+    return must(backend->native_lines().front()->look(lock, {.own = own}, soon()));
   }
   // The order of a new contender; nullopt: a conflict.
   [[nodiscard]] std::optional<std::int64_t> commit(const LineChange& change) const

@@ -166,7 +166,7 @@ TEST_CASE("zookeeper line: those who listen are told when a contender is gone, a
   line.come();
   const std::string own = "channel";
   const record::NativeLine::News news{.channel = own, .text = "look 0"};
-  const auto view = must(nodes->look(request.name, "", soon()));
+  const auto view = must(nodes->look(request.name, {}, soon()));
   REQUIRE(view.first);
   CHECK(view.first->name == native);
   CHECK(view.first->is_lock);

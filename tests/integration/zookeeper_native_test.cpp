@@ -2,165 +2,17 @@
 // rlock --format curator and kazoo beside the real InterProcessMutex of Curator and the real Lock of kazoo.
 #include <algorithm>
 #include <csignal>
-#include "store/zookeeper/zookeeper_native_line.h"
 #include "support/integration.h"
-#include "support/paths.h"
-#include "support/skip.h"
 #include "support/zookeeper_fixture.h"
+#include "support/zookeeper_line.h"
 
 using namespace rlock::test;
 
 namespace {
 
-namespace fs = std::filesystem;
-const fs::path interop = fs::path(RLOCK_SOURCE_DIR) / "tests/interop";
-const fs::path libraries = fs::path(RLOCK_SOURCE_DIR) / "build/interop";
-
-// The Python that has kazoo; empty: none has.
-std::string python_with_kazoo()
+void holder_stands(NativeFormat format)
 {
-  for (const char* python : {"python3", "/usr/bin/python3"}) {
-    if (Process({python, "-c", "import kazoo"}).wait(30s) == success) {
-      return python;
-    }
-  }
-  return {};
-}
-
-// What runs a command under a native lock, but for the arguments of the lock.
-Words native_client(const std::string& format)
-{
-  if (format == "kazoo") {
-    const std::string python = python_with_kazoo();
-    if (python.empty()) {
-      skip("no kazoo (install python3-kazoo)");
-    }
-    return {python, "-B", (interop / "kazoo_lock.py").string()};
-  }
-  const fs::path curator = libraries / "curator";
-  if (!fs::exists(curator / "classes")) {
-    skip("no Curator (sh tests/interop/run.sh --download)");
-  }
-  return {"java",
-          "-Xmx64m",
-          "-XX:+UseSerialGC",
-          "-XX:TieredStopAtLevel=1",
-          "-cp",
-          (curator / "*").string() + ":" + (curator / "classes").string(),
-          "CuratorLock"};
-}
-
-// A lock that both sides know.
-class Line {
- public:
-  explicit Line(std::string format, std::string chroot = {}, int nodes = 1)
-      : m_chroot(std::move(chroot)), m_format(std::move(format)), m_native(native_client(m_format))
-  {
-    m_nodes.emplace(ZookeeperOptions{.nodes = nodes});
-    m_client = m_nodes->client(m_nodes->url(), 60s, m_clock);
-  }
-
-  [[nodiscard]] const std::string& format() const { return m_format; }
-  // Returns when another member leads.
-  void kill_leader()
-  {
-    m_nodes->kill(m_nodes->leader());
-    wait_until([&] { return m_nodes->leader() != 0; }, "another member leads");
-  }
-  [[nodiscard]] Words with_server(Words args) const
-  {
-    args.insert(args.begin() + 1, {"-S", m_nodes->url(m_chroot)});
-    return args;
-  }
-  [[nodiscard]] Finished rlock(Words args) const { return run_rlock(with_server(std::move(args))); }
-  [[nodiscard]] Words run_words(const Words& options, const Words& job) const
-  {
-    return with_job(joined({"run", "--format", m_format, "-k", "k"}, options), job);
-  }
-  [[nodiscard]] Process start_rlock_run(const Words& options, const Words& job) const
-  {
-    return start_rlock(with_server(run_words(options, job)));
-  }
-  [[nodiscard]] Finished rlock_run(const Words& options, const Words& job) const
-  {
-    return rlock(run_words(options, job));
-  }
-  [[nodiscard]] Process start_native(const Words& job, Millis session = 30s) const
-  {
-    return Process(joined(m_native, joined({m_nodes->hosts() + m_chroot, std::to_string(session.count()), "/k"}, job)));
-  }
-  // A reader ("read") or writer ("write") of Curator's InterProcessReadWriteLock.
-  [[nodiscard]] Process start_read_write(const std::string& kind, const Words& job) const
-  {
-    Words words = m_native;
-    words.insert(words.begin() + 1, "-Dkind=" + kind);
-    return Process(joined(words, joined({m_nodes->hosts() + m_chroot, "30000", "/k"}, job)));
-  }
-
-  // The names of the nodes, the first one first.
-  [[nodiscard]] std::vector<std::string> contenders() const
-  {
-    const auto format = m_format == "kazoo" ? NativeFormat::kazoo : NativeFormat::curator;
-    const auto answer = m_client->ask(zookeeper::get_children(m_chroot + "/k"), soon());
-    REQUIRE_MESSAGE(answer, answer.error().text);
-    return zookeeper::line_in(format, answer->children);
-  }
-  void await_contenders(std::size_t number) const
-  {
-    wait_until([&] { return contenders().size() == number; }, std::to_string(number) + " contenders are in the line",
-               30s);
-  }
-  [[nodiscard]] std::string first_owner() const
-  {
-    const auto format = m_format == "kazoo" ? NativeFormat::kazoo : NativeFormat::curator;
-    return zookeeper::contender_in(format, contenders().front());
-  }
-  void remove(const std::string& node) const
-  {
-    const auto answer = m_client->ask(zookeeper::remove(m_chroot + "/k/" + node, zookeeper::any_version), soon());
-    REQUIRE_MESSAGE(answer, answer.error().text);
-    REQUIRE(answer->is_ok());
-  }
-  void put(const std::string& node) const
-  {
-    const auto answer =
-        m_client->ask(zookeeper::create(m_chroot + "/k/" + node, {}, zookeeper::CreateMode::persistent, false), soon());
-    REQUIRE_MESSAGE(answer, answer.error().text);
-    REQUIRE(answer->is_ok());
-  }
-  [[nodiscard]] std::int64_t czxid(const std::string& node) const
-  {
-    const auto answer = m_client->ask(zookeeper::exists(m_chroot + "/k/" + node, false), soon());
-    REQUIRE_MESSAGE(answer, answer.error().text);
-    return answer->stat.czxid;
-  }
-
- private:
-  [[nodiscard]] CallLimits soon() const { return {.deadline = m_clock.now() + 10s, .stop = StopToken::never()}; }
-
-  const std::string m_chroot;
-  const std::string m_format;
-  const Words m_native;
-  std::optional<ZookeeperNodes> m_nodes;
-  const BootClock m_clock;
-  std::unique_ptr<zookeeper::Client> m_client;
-};
-
-constexpr Millis native_start{30'000};  // of a JVM on a busy machine
-
-std::string until_exists(const fs::path& file) { return "until [ -e " + file.string() + " ]; do sleep 0.02; done"; }
-
-Words shell(const std::string& line) { return {"sh", "-c", line}; }
-
-std::string noting(const std::string& word) { return "echo " + word + " >> " + (home_dir() / "order").string(); }
-
-std::string order() { return text_of(home_dir() / "order"); }
-
-void create(const fs::path& file) { std::ofstream(file).flush(); }
-
-void holder_stands(const std::string& format)
-{
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto go = home_dir() / "go";
   Process holder = line.start_rlock_run({}, shell("echo fence $RLOCK_FENCE; " + until_exists(go) + "; exit 7"));
   line.await_contenders(1);
@@ -179,9 +31,9 @@ void holder_stands(const std::string& format)
   CHECK_MESSAGE(has(events, "\"fence\":" + next.out.substr(0, next.out.find('\n')) + ","), events);
 }
 
-void native_waits(const std::string& format)
+void native_waits(NativeFormat format)
 {
-  const Line line(format, "/app/locks");
+  const ZookeeperLine line(format, "/app/locks");
   const auto go = home_dir() / "go";
   Process holder = line.start_rlock_run({}, shell(noting("rlock") + "; " + until_exists(go) + "; " + noting("end")));
   line.await_contenders(1);
@@ -194,9 +46,9 @@ void native_waits(const std::string& format)
   CHECK(order() == "rlock\nend\nnative\n");
 }
 
-void rlock_waits(const std::string& format)
+void rlock_waits(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto go = home_dir() / "go";
   Process native = line.start_native(shell(until_exists(go) + "; " + noting("native")));
   line.await_contenders(1);
@@ -219,9 +71,9 @@ void rlock_waits(const std::string& format)
   CHECK(line.contenders().empty());
 }
 
-void no_wait(const std::string& format)
+void no_wait(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto go = home_dir() / "go";
   Process native = line.start_native(shell(until_exists(go)));
   line.await_contenders(1);
@@ -239,9 +91,9 @@ void no_wait(const std::string& format)
   CHECK(line.rlock_run({"-n"}, {"true"}).code == 0);
 }
 
-void alternating(const std::string& format)
+void alternating(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto go = home_dir() / "go";
   Process first = line.start_rlock_run({}, shell(until_exists(go) + "; " + noting("1")));
   line.await_contenders(1);
@@ -265,9 +117,9 @@ void alternating(const std::string& format)
   wait_until([&] { return line.contenders().empty(); }, "the line is empty");
 }
 
-void called_into_line(const std::string& format)
+void called_into_line(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto go = home_dir() / "go";
   const auto end = home_dir() / "end";
   Process first = line.start_rlock_run({}, shell(until_exists(go)));
@@ -295,9 +147,9 @@ void called_into_line(const std::string& format)
   CHECK(order() == "2\n3\nnative\n");
 }
 
-void no_overlap(const std::string& format)
+void no_overlap(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto busy = home_dir() / "busy";
   const std::string job = "mkdir " + busy.string() + " || echo overlap >> " + (home_dir() / "overlaps").string() +
                           "; sleep 0.1; rmdir " + busy.string() + "; " + noting("x");
@@ -312,9 +164,9 @@ void no_overlap(const std::string& format)
   CHECK(line.contenders().empty());
 }
 
-void killed_native(const std::string& format)
+void killed_native(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   Process native = line.start_native({"sleep", "60"}, 2s);
   line.await_contenders(1);
   Process waiter = line.start_rlock_run({}, {"true"});
@@ -323,9 +175,9 @@ void killed_native(const std::string& format)
   CHECK_MESSAGE(waiter.wait(20s) == success, waiter.err());
 }
 
-void killed_runner(const std::string& format, bool stops)
+void killed_runner(NativeFormat format, bool stops)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto alive = home_dir() / "alive";
   Process holder = line.start_rlock_run({"--ttl", "3s"}, {"flock", alive.string(), "sleep", "60"});
   line.await_contenders(1);
@@ -336,9 +188,9 @@ void killed_runner(const std::string& format, bool stops)
   holder.signal(SIGCONT);
 }
 
-void killed_waiter(const std::string& format)
+void killed_waiter(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto go = home_dir() / "go";
   Process native = line.start_native(shell(until_exists(go)));
   line.await_contenders(1);
@@ -351,9 +203,9 @@ void killed_waiter(const std::string& format)
   CHECK(line.rlock_run({"-w", "10s"}, {"true"}).code == 0);
 }
 
-void lost_contender(const std::string& format)
+void lost_contender(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   Process holder = line.start_rlock_run({"--ttl", "60s"}, shell(noting("runs") + "; exec sleep 60"));
   wait_until([&] { return order() == "runs\n"; }, "the job runs");
   line.remove(line.contenders().front());
@@ -362,9 +214,9 @@ void lost_contender(const std::string& format)
   CHECK(line.rlock_run({"-w", "10s"}, {"true"}).code == 0);
 }
 
-void shown_native(const std::string& format)
+void shown_native(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   Process native = line.start_native({"sleep", "60"});
   line.await_contenders(1);
   const std::string owner = line.first_owner();
@@ -380,9 +232,9 @@ void shown_native(const std::string& format)
   CHECK(has(line.rlock({"events", "-k", "k"}).out, owner));
 }
 
-void among_rlocks(const std::string& format)
+void among_rlocks(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const auto go = home_dir() / "go";
   SUBCASE("the next ones stand in the line one after the other, and run in their order")
   {
@@ -432,9 +284,9 @@ void among_rlocks(const std::string& format)
   }
 }
 
-void forced_rlock(const std::string& format)
+void forced_rlock(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   const Finished taken = line.rlock({"acquire", "--format", line.format(), "-k", "k", "--lease", "60s"});
   REQUIRE_MESSAGE(taken.code == 0, taken.err);
   line.await_contenders(1);
@@ -442,9 +294,9 @@ void forced_rlock(const std::string& format)
   CHECK(line.contenders().empty());
 }
 
-void doctor_names(const std::string& format)
+void doctor_names(NativeFormat format)
 {
-  const Line line(format);
+  const ZookeeperLine line(format);
   CHECK(line.rlock_run({}, {"true"}).code == 0);
   CHECK_FALSE(has(line.rlock({"doctor"}).out, "Curator and kazoo"));
   line.put("_c_00000000-0000-4000-8000-000000000000-lock-0000000007");
@@ -452,27 +304,9 @@ void doctor_names(const std::string& format)
   CHECK(has(line.rlock({"doctor"}).out, "Curator and kazoo"));
 }
 
-void refused_beside_read_write(const std::string& kind)
+void keeps_format(NativeFormat format)
 {
-  const Line line("curator");
-  const auto go = home_dir() / "go";
-  Process native = line.start_read_write(kind, shell(noting("native") + "; " + until_exists(go)));
-  wait_until([&] { return order() == "native\n"; }, "the native client runs", native_start);
-  const std::string node = line.contenders().front();
-  const Finished waits = line.rlock_run({"-w", "20s"}, shell(noting("overlap")));
-  CHECK_MESSAGE(waits.code == 78, waits.err);
-  CHECK(has(waits.err, "cannot exclude " + node));
-  CHECK(line.rlock_run({"-n"}, shell(noting("overlap"))).code != 0);
-  CHECK(line.contenders() == std::vector<std::string>{node});
-  create(go);
-  CHECK_MESSAGE(native.wait(native_start) == success, native.err());
-  CHECK(order() == "native\n");
-  CHECK(line.rlock_run({"-w", "20s"}, {"true"}).code == 0);
-}
-
-void keeps_format(const std::string& format)
-{
-  const Line line(format);
+  const ZookeeperLine line(format);
   const std::string other = line.format() == "kazoo" ? "curator" : "kazoo";
   CHECK(line.rlock_run({}, {"true"}).code == 0);
   const Finished mixed = line.rlock({"run", "--format", other, "-k", "k", "--", "true"});
@@ -487,7 +321,7 @@ void keeps_format(const std::string& format)
 
 TEST_CASE("kazoo format: the line stays as it is when the leader is killed")
 {
-  Line line("kazoo", "", 3);
+  ZookeeperLine line(NativeFormat::kazoo, "", 3);
   const auto go = home_dir() / "go";
   Process native = line.start_native(shell(until_exists(go) + "; " + noting("native")));
   line.await_contenders(1);
@@ -511,11 +345,17 @@ TEST_CASE("native format of ZooKeeper: what cannot be is refused, with the reaso
       CHECK(refused.code == 64);
       CHECK(has(refused.err, "--format " + format + " is for locks in ZooKeeper"));
     }
-    const Finished shared = run({"-S", "zookeeper://127.0.0.1:1", "--format", format, "-k", "k", "-s"});
-    CHECK(shared.code == 64);
+    const Finished permits = run({"-S", "zookeeper://127.0.0.1:1", "--format", format, "-k", "k", "--permits", "2"});
+    CHECK(permits.code == 64);
+    CHECK(has(permits.err, "exclude each other"));
     const Finished held = run({"-S", "zookeeper://127.0.0.1:1", "--format", format, "-k", "k", "--min-hold", "1s"});
     CHECK(held.code == 64);
     CHECK(has(held.err, "--min-hold"));
+  }
+  for (const char* mode : {"-s", "-x"}) {
+    const Finished refused = run({"-S", "zookeeper://127.0.0.1:1", "--format", "kazoo", "-k", "k", mode});
+    CHECK(refused.code == 64);
+    CHECK(has(refused.err, "exclude each other"));
   }
   const ZookeeperNodes nodes;
   for (const char* key : {"rlock", "/rlock/locks", "a//b", "a/", "a/../b", "zookeeper/k"}) {
@@ -528,83 +368,126 @@ TEST_CASE("native format of ZooKeeper: what cannot be is refused, with the reaso
 
 TEST_CASE("curator format: the holder stands in the line, and nothing is left after its release")
 {
-  holder_stands("curator");
+  holder_stands(NativeFormat::curator);
 }
-TEST_CASE("curator format: a native client waits for rlock, also below a chroot") { native_waits("curator"); }
+TEST_CASE("curator format: a native client waits for rlock, also below a chroot")
+{
+  native_waits(NativeFormat::curator);
+}
 TEST_CASE("curator format: rlock waits for a native client, says so, and starts when it is gone")
 {
-  rlock_waits("curator");
+  rlock_waits(NativeFormat::curator);
 }
 TEST_CASE("curator format: a caller that does not wait is busy at once, and leaves no contender")
 {
-  no_wait("curator");
+  no_wait(NativeFormat::curator);
 }
-TEST_CASE("curator format: five alternating contenders run in the order of their arrival") { alternating("curator"); }
-TEST_CASE("curator format: no two jobs overlap where rlocks and native clients contend") { no_overlap("curator"); }
+TEST_CASE("curator format: five alternating contenders run in the order of their arrival")
+{
+  alternating(NativeFormat::curator);
+}
+TEST_CASE("curator format: no two jobs overlap where rlocks and native clients contend")
+{
+  no_overlap(NativeFormat::curator);
+}
 TEST_CASE("curator format: after kill -9 of a native client its session ends, and rlock runs")
 {
-  killed_native("curator");
+  killed_native(NativeFormat::curator);
 }
 TEST_CASE("curator format: the job of a killed runner is dead before a native client runs")
 {
-  killed_runner("curator", false);
+  killed_runner(NativeFormat::curator, false);
 }
 TEST_CASE("curator format: the job of a stopped runner is dead before a native client runs")
 {
-  killed_runner("curator", true);
+  killed_runner(NativeFormat::curator, true);
 }
-TEST_CASE("curator format: after kill -9 of a waiter its contender ends with its session") { killed_waiter("curator"); }
-TEST_CASE("curator format: a holder whose contender is deleted has lost the lock") { lost_contender("curator"); }
+TEST_CASE("curator format: after kill -9 of a waiter its contender ends with its session")
+{
+  killed_waiter(NativeFormat::curator);
+}
+TEST_CASE("curator format: a holder whose contender is deleted has lost the lock")
+{
+  lost_contender(NativeFormat::curator);
+}
 TEST_CASE("curator format: list, status and force-unlock know a native holder, also one that no rlock knows")
 {
-  shown_native("curator");
+  shown_native(NativeFormat::curator);
 }
-TEST_CASE("curator format: rlocks hand over, nest and give back as without it") { among_rlocks("curator"); }
-TEST_CASE("curator format: rlock force-unlock takes the lock from an rlock in the line") { forced_rlock("curator"); }
-TEST_CASE("curator format: doctor names lines in which clients of both formats stand") { doctor_names("curator"); }
-TEST_CASE("curator format: a lock keeps its format, and has no other") { keeps_format("curator"); }
+TEST_CASE("curator format: rlocks hand over, nest and give back as without it") { among_rlocks(NativeFormat::curator); }
+TEST_CASE("curator format: rlock force-unlock takes the lock from an rlock in the line")
+{
+  forced_rlock(NativeFormat::curator);
+}
+TEST_CASE("curator format: doctor names lines in which clients of both formats stand")
+{
+  doctor_names(NativeFormat::curator);
+}
+TEST_CASE("curator format: a lock keeps its format, and has no other") { keeps_format(NativeFormat::curator); }
 TEST_CASE(
     "curator format: a second waiter stands in the line when it has become the first, before a native client that "
     "comes later")
 {
-  called_into_line("curator");
+  called_into_line(NativeFormat::curator);
 }
-TEST_CASE("curator format: a lock is refused where a reader of Curator stands") { refused_beside_read_write("read"); }
-TEST_CASE("curator format: a lock is refused where a writer of Curator stands") { refused_beside_read_write("write"); }
 TEST_CASE("kazoo format: the holder stands in the line, and nothing is left after its release")
 {
-  holder_stands("kazoo");
+  holder_stands(NativeFormat::kazoo);
 }
-TEST_CASE("kazoo format: a native client waits for rlock, also below a chroot") { native_waits("kazoo"); }
+TEST_CASE("kazoo format: a native client waits for rlock, also below a chroot") { native_waits(NativeFormat::kazoo); }
 TEST_CASE("kazoo format: rlock waits for a native client, says so, and starts when it is gone")
 {
-  rlock_waits("kazoo");
+  rlock_waits(NativeFormat::kazoo);
 }
-TEST_CASE("kazoo format: a caller that does not wait is busy at once, and leaves no contender") { no_wait("kazoo"); }
-TEST_CASE("kazoo format: five alternating contenders run in the order of their arrival") { alternating("kazoo"); }
-TEST_CASE("kazoo format: no two jobs overlap where rlocks and native clients contend") { no_overlap("kazoo"); }
-TEST_CASE("kazoo format: after kill -9 of a native client its session ends, and rlock runs") { killed_native("kazoo"); }
+TEST_CASE("kazoo format: a caller that does not wait is busy at once, and leaves no contender")
+{
+  no_wait(NativeFormat::kazoo);
+}
+TEST_CASE("kazoo format: five alternating contenders run in the order of their arrival")
+{
+  alternating(NativeFormat::kazoo);
+}
+TEST_CASE("kazoo format: no two jobs overlap where rlocks and native clients contend")
+{
+  no_overlap(NativeFormat::kazoo);
+}
+TEST_CASE("kazoo format: after kill -9 of a native client its session ends, and rlock runs")
+{
+  killed_native(NativeFormat::kazoo);
+}
 TEST_CASE("kazoo format: the job of a killed runner is dead before a native client runs")
 {
-  killed_runner("kazoo", false);
+  killed_runner(NativeFormat::kazoo, false);
 }
 TEST_CASE("kazoo format: the job of a stopped runner is dead before a native client runs")
 {
-  killed_runner("kazoo", true);
+  killed_runner(NativeFormat::kazoo, true);
 }
-TEST_CASE("kazoo format: after kill -9 of a waiter its contender ends with its session") { killed_waiter("kazoo"); }
-TEST_CASE("kazoo format: a holder whose contender is deleted has lost the lock") { lost_contender("kazoo"); }
+TEST_CASE("kazoo format: after kill -9 of a waiter its contender ends with its session")
+{
+  killed_waiter(NativeFormat::kazoo);
+}
+TEST_CASE("kazoo format: a holder whose contender is deleted has lost the lock")
+{
+  lost_contender(NativeFormat::kazoo);
+}
 TEST_CASE("kazoo format: list, status and force-unlock know a native holder, also one that no rlock knows")
 {
-  shown_native("kazoo");
+  shown_native(NativeFormat::kazoo);
 }
-TEST_CASE("kazoo format: rlocks hand over, nest and give back as without it") { among_rlocks("kazoo"); }
-TEST_CASE("kazoo format: rlock force-unlock takes the lock from an rlock in the line") { forced_rlock("kazoo"); }
-TEST_CASE("kazoo format: doctor names lines in which clients of both formats stand") { doctor_names("kazoo"); }
-TEST_CASE("kazoo format: a lock keeps its format, and has no other") { keeps_format("kazoo"); }
+TEST_CASE("kazoo format: rlocks hand over, nest and give back as without it") { among_rlocks(NativeFormat::kazoo); }
+TEST_CASE("kazoo format: rlock force-unlock takes the lock from an rlock in the line")
+{
+  forced_rlock(NativeFormat::kazoo);
+}
+TEST_CASE("kazoo format: doctor names lines in which clients of both formats stand")
+{
+  doctor_names(NativeFormat::kazoo);
+}
+TEST_CASE("kazoo format: a lock keeps its format, and has no other") { keeps_format(NativeFormat::kazoo); }
 TEST_CASE(
     "kazoo format: a second waiter stands in the line when it has become the first, before a native client that comes "
     "later")
 {
-  called_into_line("kazoo");
+  called_into_line(NativeFormat::kazoo);
 }

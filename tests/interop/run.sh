@@ -61,7 +61,7 @@ shedlock() {
   build shedlock javac -nowarn -d "$out/shedlock/classes" -cp "$out/shedlock/*" "$here"/java/shedlock/*.java
 }
 
-# For the cases "curator format" of tests/integration.
+# For the cases "curator format" and "curator read-write" of tests/integration.
 curator() {
   export MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
   download curator mvn mvn -B -q -f "$here/java/pom.xml" -P curator -Dmaven.repo.local="$out/m2" \

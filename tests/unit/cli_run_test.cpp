@@ -103,6 +103,9 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"--on-lost=warn"}).on_lost == OnLost::warn);
   CHECK(request_with({"--label", "nightly"}).label == "nightly");
   CHECK(request_with({"--sync", "2"}).sync == 2);
+  const RunRequest reader = request_with({"-s", "--format", "curator", "-S", "zookeeper://a"});
+  CHECK(std::holds_alternative<Reader>(reader.kind));
+  CHECK(reader.beside == NativeFormat::curator);
 
   CHECK(request_with({}).shards.empty());
   CHECK(request_with({"--shards", "1024"}).shards.size() == 1024);
@@ -168,6 +171,13 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
        "semi-synchronous replication)"},
       {{"--permits", "0"}, "64 --permits: '0' is not a number from 1 to 1000000 (try --permits 5)"},
       {{"--format", "hash"}, "64 --format: 'hash' is none of redisson, string, etcd, curator, kazoo"},
+      {{"-s", "--format", "kazoo"}, "64 --shared and --format exclude each other (try one of them)"},
+      {{"-x", "--format", "etcd"}, "64 --exclusive and --format exclude each other (try one of them)"},
+      {{"--permits", "2", "--format", "curator", "-S", "zookeeper://a"},
+       "64 --permits and --format exclude each other (try one of them)"},
+      {{"-s", "--format", "curator", "-S", "zookeeper://a", "--min-hold", "1s"},
+       "64 --min-hold: a lock with --format curator ends with the session of its rlock (leave out --min-hold, or let "
+       "the job last longer)"},
       {{"--server-timeout", "0"}, "64 --server-timeout: '0' is too short, at least 1ms (try --server-timeout 5s)"},
   };
   for (const Row& row : rows) {

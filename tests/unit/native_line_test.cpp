@@ -15,10 +15,10 @@ const LockName lock = *LockName::parse("k");
 
 class NoLine : public NativeLine {
  public:
-  [[nodiscard]] NativeFormat format() const override { return NativeFormat::etcd; }
+  [[nodiscard]] LineFormat format() const override { return NativeFormat::etcd; }
   [[nodiscard]] Result<Done> check_name(const LockName&) const override { return Done{}; }
   [[nodiscard]] std::string contender_for(const PresenceId& presence) const override { return "at-" + presence; }
-  Result<LineView> look(const LockName&, const std::string&, const CallLimits&) override { return LineView{}; }
+  Result<LineView> look(const LockName&, const LookFor&, const CallLimits&) override { return LineView{}; }
   bool tell_when_gone(const LockName&, const std::string&, std::int64_t, const News&, const CallLimits&) override
   {
     return false;
@@ -27,6 +27,12 @@ class NoLine : public NativeLine {
 
 class BoundLine final : public NoLine {
  public:
+  [[nodiscard]] bool binds_sessions() const override { return true; }
+};
+
+class SharedLine final : public NoLine {
+ public:
+  [[nodiscard]] LineFormat format() const override { return curator_read_write; }
   [[nodiscard]] bool binds_sessions() const override { return true; }
 };
 
@@ -189,4 +195,88 @@ TEST_CASE("native line: an owner that lets its hold go keeps its contender until
   CHECK(exclusive_holder(record, lock).empty());
   CHECK(contender_of(record, "a") == "at-pa");
   CHECK(changed(record) == "-at-pa");
+}
+
+namespace {
+
+void bind(LockRecord& record, const std::string& owner)
+{
+  record.bindings[owner] = {{.id = "p" + owner, .lease_ms = 1000, .keeping = Keeping::kept}};
+}
+
+// A read-write lock with these readers, for which this writer waits.
+LockRecord read_by(const std::vector<std::string>& readers, const std::string& writer)
+{
+  const LockKeys names(lock, Writer{});
+  LockRecord record;
+  put_beside(record, curator_read_write);
+  Hash hash{{"mode", "read"}};
+  Hash about;
+  for (const std::string& reader : readers) {
+    hash.emplace_back(reader, "1");
+    about.emplace_back(reader, "info of " + reader);
+    bind(record, reader);
+  }
+  record.keys[names.lock] = {.data = hash, .expires = 5000};
+  record.keys[names.holder] = {.data = about, .expires = 5000};
+  if (!writer.empty()) {
+    SortedSet queue;
+    queue.add(writer, 10);
+    record.keys[names.queue] = {.data = queue, .expires = 5000};
+    record.keys[names.waiters] = {.data = Hash{{writer, "info"}, {"wish:" + writer, "write"}}, .expires = 5000};
+    bind(record, writer);
+  }
+  return record;
+}
+
+LineChange changed_by_reader(LockRecord& record, const std::string& owner, const std::string& first = {})
+{
+  std::optional<LineView> view;
+  if (!first.empty()) {
+    view = LineView{.first = Contender{.name = first}, .own = {}, .next = {}};
+  }
+  return change_line(record, lock, SharedLine(), view, {.owner = owner, .presence = "p" + owner});
+}
+
+}  // namespace
+
+TEST_CASE("native line: each reader of a read-write lock stands in it, and the first waiter, each as what it asked for")
+{
+  LockRecord record = read_by({"a", "b"}, "w");
+  CHECK(beside_of(record) == curator_read_write);
+  CHECK(holders_of(record, lock) == std::vector<std::string>{"a", "b"});
+  const LineChange reader = changed_by_reader(record, "a");
+  CHECK(show(reader) == "+at-pa(pa)");
+  CHECK(reader.stand->reads);
+  CHECK(show(changed_by_reader(record, "b")) == "+at-pb(pb)");
+  const LineChange writer = changed_by_reader(record, "w");
+  CHECK(show(writer) == "+at-pw(pw)");
+  CHECK_FALSE(writer.stand->reads);
+  LockRecord left = with_line(read_by({"b"}, "w"), record);
+  CHECK(show(changed_by_reader(left, "")) == "-at-pa");
+}
+
+TEST_CASE("native line: a waiter lets a reader pass that holds the lock behind it, and stays behind the others")
+{
+  LockRecord record = read_by({"a", "b"}, "w");
+  REQUIRE(show(changed_by_reader(record, "w")) == "+at-pw(pw)");
+  CHECK(show(changed_by_reader(record, "", "at-pw")).empty());
+  CHECK(show(changed_by_reader(record, "a", "at-pw")) == "+at-pa(pa) -at-pw");
+}
+
+TEST_CASE("native line: native readers are shown beside those of rlock, and a native writer alone")
+{
+  LockRecord record = read_by({"a"}, "");
+  REQUIRE(show(changed_by_reader(record, "a")) == "+at-pa(pa)");
+  LockRecord shared = record;
+  const Contender own{.name = "at-pa", .order = 3};
+  const Contender native{.name = "_c_n", .order = 4, .is_lock = true};
+  show_holders(shared, lock,
+               {.first = {}, .own = {}, .next = {}, .holders = {own, native}, .is_read_by_holders = true});
+  CHECK(holders_of(shared, lock) == std::vector<std::string>{"a", "_c_n"});
+  CHECK(first_waiter(shared, lock).empty());
+  LockRecord alone = record;
+  show_holders(alone, lock, {.first = {}, .own = {}, .next = {}, .holders = {native}});
+  CHECK(exclusive_holder(alone, lock) == "_c_n");
+  CHECK(first_waiter(alone, lock) == "a");
 }

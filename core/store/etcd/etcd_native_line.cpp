@@ -11,6 +11,7 @@ namespace {
 using record::Contender;
 using record::LineChange;
 using record::LineView;
+using record::LookFor;
 
 std::string line_of(std::string_view lock) { return std::string(lock) + "/"; }
 
@@ -47,8 +48,9 @@ Result<Done> EtcdNativeLine::check_name(const LockName& lock) const
 
 std::string EtcdNativeLine::contender_for(const record::PresenceId& presence) const { return without_zeros(presence); }
 
-Result<LineView> EtcdNativeLine::look(const LockName& lock, const std::string& own, const CallLimits& limit)
+Result<LineView> EtcdNativeLine::look(const LockName& lock, const LookFor& what, const CallLimits& limit)
 {
+  const std::string& own = what.own;
   Connection& connection = m_shared.connection();
   Range front = all_of(lock.text());
   front.limit = 2;

@@ -17,10 +17,10 @@ class EtcdNativeLine final : public record::NativeLine {
   // It must outlive this.
   explicit EtcdNativeLine(Listeners& shared) : m_shared(shared) {}
 
-  [[nodiscard]] NativeFormat format() const override { return NativeFormat::etcd; }
+  [[nodiscard]] record::LineFormat format() const override { return NativeFormat::etcd; }
   [[nodiscard]] Result<Done> check_name(const LockName& lock) const override;
   [[nodiscard]] std::string contender_for(const record::PresenceId& presence) const override;
-  Result<record::LineView> look(const LockName& lock, const std::string& own, const CallLimits& limit) override;
+  Result<record::LineView> look(const LockName& lock, const record::LookFor& what, const CallLimits& limit) override;
   bool tell_when_gone(const LockName& lock, const std::string& contender, std::int64_t since, const News& news,
                       const CallLimits& limit) override;
 

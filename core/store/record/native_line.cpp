@@ -16,6 +16,9 @@ const std::string format_field = "format";
 
 constexpr std::string_view writer_suffix = ":write";
 
+// Behind the name of the clients.
+constexpr std::string_view read_write_suffix = "-rw";
+
 Hash* line_in(LockRecord& record)
 {
   const auto found = record.keys.find(line_key);
@@ -73,21 +76,27 @@ const BoundPresence* longest_of(const LockRecord& record, const std::string& own
 
 bool may_be_beside(std::string_view bytes) { return bytes.find(line_key) != std::string_view::npos; }
 
-NativeFormat beside_of(const LockRecord& record)
+LineFormat beside_of(const LockRecord& record)
 {
   const Hash* const line = line_in(record);
   const auto format = line == nullptr ? Hash::const_iterator{} : find_field(*line, format_field);
   if (line == nullptr || format == line->end()) {
-    return NativeFormat::none;
+    return no_line;
   }
-  const auto* const known = std::ranges::find(native_formats, format->second);
-  return known == native_formats.end() ? NativeFormat::none : static_cast<NativeFormat>(known - native_formats.begin());
+  std::string_view name = format->second;
+  const bool has_readers = name.ends_with(read_write_suffix);
+  name.remove_suffix(has_readers ? read_write_suffix.size() : 0);
+  const auto* const known = std::ranges::find(native_formats, name);
+  return known == native_formats.end()
+             ? no_line
+             : LineFormat(static_cast<NativeFormat>(known - native_formats.begin()), has_readers);
 }
 
-void put_beside(LockRecord& record, NativeFormat format)
+void put_beside(LockRecord& record, LineFormat format)
 {
   if (line_in(record) == nullptr) {
-    record.keys[line_key] = {.data = Hash{{format_field, std::string(name_of(format))}}, .expires = std::nullopt};
+    const std::string name = std::string(name_of(format.clients)).append(format.has_readers ? read_write_suffix : "");
+    record.keys[line_key] = {.data = Hash{{format_field, name}}, .expires = std::nullopt};
   }
 }
 
@@ -113,6 +122,22 @@ std::string exclusive_holder(const LockRecord& record, const LockName& lock)
   return writes ? field->first.substr(0, field->first.size() - writer_suffix.size()) : field->first;
 }
 
+std::vector<std::string> holders_of(const LockRecord& record, const LockName& lock)
+{
+  if (std::string only = exclusive_holder(record, lock); !only.empty()) {
+    return {std::move(only)};
+  }
+  std::vector<std::string> readers;
+  const auto found = record.keys.find(lock.text());
+  const auto* hash = found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+  for (const auto& [field, count] : hash == nullptr ? Hash{} : *hash) {
+    if (field != "mode") {
+      readers.push_back(field);
+    }
+  }
+  return readers;
+}
+
 std::string first_waiter(const LockRecord& record, const LockName& lock)
 {
   for (const LockKind& kind : std::array<LockKind, 3>{Plain{}, Writer{}, StringLock{}}) {
@@ -129,6 +154,26 @@ std::string first_waiter(const LockRecord& record, const LockName& lock)
   }
   return {};
 }
+
+namespace {
+
+// Of a holder or a waiter of a read-write lock.
+std::string_view mode_of(const LockRecord& record, const LockName& lock, const std::string& owner)
+{
+  const auto text_at = [&](const std::string& key, const std::string& field) -> std::string_view {
+    const auto found = record.keys.find(key);
+    const auto* hash = found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+    const auto value = hash == nullptr ? Hash::const_iterator{} : find_field(*hash, field);
+    return hash == nullptr || value == hash->end() ? std::string_view() : std::string_view(value->second);
+  };
+  const std::string as_writer = owner + std::string(writer_suffix);
+  const bool holds = !text_at(lock.text(), owner).empty() || !text_at(lock.text(), as_writer).empty();
+  const bool reads = holds ? text_at(lock.text(), as_writer).empty()
+                           : text_at(LockKeys(lock, Writer{}).waiters, "wish:" + owner) == reader_mode;
+  return reads ? reader_mode : writer_mode;
+}
+
+}  // namespace
 
 std::string contender_of(const LockRecord& record, const std::string& owner)
 {
@@ -193,6 +238,77 @@ void show_native(LockRecord& record, const LockName& lock, const Contender& firs
 
 namespace {
 
+Hash& hash_at(LockRecord& record, const std::string& key)
+{
+  auto* hash = std::get_if<Hash>(&record.keys[key].data);
+  return hash == nullptr ? record.keys[key].data.emplace<Hash>() : *hash;
+}
+
+// The owner whose contender it is; empty: a native client's.
+std::string owner_of(const LockRecord& record, const std::string& contender)
+{
+  const Hash* const line = line_in(record);
+  for (const auto& field : line == nullptr ? Hash{} : *line) {
+    if (is_owner(field) && noted_in(field.second).name == contender) {
+      return field.first;
+    }
+  }
+  return {};
+}
+
+// A holder by the record becomes the first waiter.
+void put_in_front(LockRecord& record, const LockKeys& names, const std::string& owner, std::string_view mode)
+{
+  const Hash& holders = hash_at(record, names.holder);
+  const auto info = find_field(holders, owner);
+  if (info == holders.end()) {
+    return;
+  }
+  const std::string about = info->second;
+  auto* queue = std::get_if<SortedSet>(&record.keys[names.queue].data);
+  auto& waiting = queue == nullptr ? record.keys[names.queue].data.emplace<SortedSet>() : *queue;
+  waiting.add(owner, waiting.order.empty() ? 1 : waiting.order.begin()->first - 1);
+  Hash& waiters = hash_at(record, names.waiters);
+  waiters.emplace_back(owner, about);
+  waiters.emplace_back("wish:" + owner, mode);
+}
+
+}  // namespace
+
+void show_holders(LockRecord& record, const LockName& lock, const LineView& view)
+{
+  const LockKeys names(lock, Writer{});
+  const std::string mode(view.is_read_by_holders ? reader_mode : writer_mode);
+  std::vector<std::string> behind = holders_of(record, lock);
+  const Hash known = behind.empty() ? Hash{} : hash_at(record, names.lock);
+  Hash shown{{"mode", mode}};
+  for (const Contender& each : view.holders) {
+    const std::string owner = owner_of(record, each.name);
+    if (owner.empty()) {
+      shown.emplace_back(each.name + std::string(view.is_read_by_holders ? "" : writer_suffix), "1");
+      record.keys[names.reads + each.name + ":rwlock_timeout:1"] = {.data = std::string("1"), .expires = std::nullopt};
+      continue;
+    }
+    std::ranges::copy_if(known, std::back_inserter(shown), [&](const auto& field) {
+      return field.first == owner || field.first == owner + std::string(writer_suffix);
+    });
+    std::erase(behind, owner);
+  }
+  for (const std::string& owner : behind) {
+    put_in_front(record, names, owner, mode_of(record, lock, owner));
+  }
+  record.keys[names.lock] = {.data = std::move(shown), .expires = std::nullopt};
+}
+
+void show_writer(LockRecord& record, const LockName& lock, const std::string& name)
+{
+  record.keys[lock.text()] = {
+      .data = Hash{{"mode", std::string(writer_mode)}, {name + std::string(writer_suffix), "1"}},
+      .expires = std::nullopt};
+}
+
+namespace {
+
 // The presence with which a new contender of the owner ends; empty: the owner has none.
 PresenceId presence_for(const LockRecord& after, const std::string& owner, const NativeLine& line,
                         const Committer& committer)
@@ -219,6 +335,15 @@ std::optional<LineChange::Stand> stand_of_holder(const LockRecord& after, const 
   return LineChange::Stand{.name = noted.name, .presence = longest->id, .is_new = false};
 }
 
+// Whether the contender of a waiter stands in front of a holder: of the only one, or of the one that commits.
+bool is_in_the_way(const std::string& contender, const std::vector<std::string>& holders, const NativeLine& line,
+                   const std::optional<LineView>& view, const Committer& committer)
+{
+  const bool may_be =
+      line.has_readers() ? std::ranges::find(holders, committer.owner) != holders.end() : !holders.empty();
+  return may_be && view && view->first && view->first->name == contender;
+}
+
 }  // namespace
 
 LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine& line,
@@ -226,31 +351,39 @@ LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine
 {
   LineChange change{.format = line.format()};
   Hash& noted = *line_in(after);
-  const std::string holder = exclusive_holder(after, lock);
+  const std::vector<std::string> holders = holders_of(after, lock);
+  const auto holds = [&](const std::string& owner) { return std::ranges::find(holders, owner) != holders.end(); };
   std::string next = first_waiter(after, lock);
   std::erase_if(noted, [&](const auto& field) {
-    const bool stands = !is_owner(field) || field.first == holder || field.first == next;
-    // A waiter that stands in front of a new holder lets it pass.
-    const bool is_in_the_way = is_owner(field) && field.first != holder && !holder.empty() && view && view->first &&
-                               view->first->name == noted_in(field.second).name;
-    if (!stands || is_in_the_way) {
-      change.leaves.push_back(noted_in(field.second).name);
+    if (!is_owner(field) || holds(field.first)) {
+      return false;
     }
-    if (is_in_the_way) {
+    const std::string contender = noted_in(field.second).name;
+    const bool lets_pass = is_in_the_way(contender, holders, line, view, committer);
+    if (!lets_pass && field.first == next) {
+      return false;
+    }
+    change.leaves.push_back(contender);
+    if (lets_pass) {
       next.clear();  // it stands again after a later change
     }
-    return !stands || is_in_the_way;
+    return true;
   });
-  for (const std::string& owner : {holder, next}) {
+  std::vector<std::string> standing = holders;
+  standing.push_back(next);
+  for (const std::string& owner : standing) {
     const auto field = find_field(noted, owner);
     if (change.stand || owner.empty()) {
       continue;
     }
     if (field != noted.end()) {
-      const bool may_move = owner == holder && !line.binds_sessions();
+      const bool may_move = holds(owner) && !line.binds_sessions();
       change.stand = may_move ? stand_of_holder(after, owner, noted_in(field->second)) : std::nullopt;
     } else if (const PresenceId presence = presence_for(after, owner, line, committer); !presence.empty()) {
-      change.stand = LineChange::Stand{.name = line.contender_for(presence), .presence = presence, .is_new = true};
+      change.stand = LineChange::Stand{.name = line.contender_for(presence),
+                                       .presence = presence,
+                                       .is_new = true,
+                                       .reads = mode_of(after, lock, owner) == reader_mode};
     }
     if (change.stand) {
       std::erase_if(noted, [&](const auto& each) { return each.first == owner; });

@@ -177,14 +177,19 @@ Result<RecordHost::Started> RecordHost::start_from(const Work& work, const Snaps
     return record.error();
   }
   const bool must_prepare = m_keeper && m_keeper->prepare(work.asked, work.lock, *record, state);
+  const bool is_ended = m_line != nullptr && end_by_line(work, state, *record);
   const bool must_write = must_prepare || may_still_change(work.lock.text(), state.version);
   RecordedLog log = log_in(*record, LockKeys(work.lock).events, state.time_us);
-  auto native = m_line != nullptr ? prepare_line(work, state, *record) : std::nullopt;
-  const auto beside = native ? m_line->format() : m_line != nullptr ? beside_of(*record) : NativeFormat::none;
+  const auto own_key = record->keys.find(work.lock.text());
+  const bool may_be_covered = m_line != nullptr && own_key != record->keys.end();
+  auto covered = may_be_covered ? std::optional(own_key->second) : std::nullopt;
+  auto native = m_line != nullptr ? show_line(work, state, *record) : std::nullopt;
+  const auto beside = native ? m_line->format() : m_line != nullptr ? beside_of(*record) : no_line;
   return Started{.record = *std::move(record),
                  .log = std::move(log),
-                 .must_write = must_write,
+                 .must_write = must_write || is_ended,
                  .native = std::move(native),
+                 .covered = std::move(covered),
                  .beside = beside};
 }
 
@@ -241,6 +246,26 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   return decision;
 }
 
+// The native client that the script has seen holds no lock by the record.
+void RecordHost::uncover(const LockName& lock, const Started& start, KeySpace::Keys& keys)
+{
+  if (start.native && start.covered) {
+    keys[lock.text()] = *start.covered;
+  } else if (start.native) {
+    keys.erase(lock.text());
+  }
+}
+
+// The time is another one.
+bool RecordHost::is_changed_by(const Work& work, const Snapshot& state, const LockRecord& after)
+{
+  auto before = start_from(work, state);
+  if (before) {
+    uncover(work.lock, *before, before->record.keys);
+  }
+  return !before || is_changed(std::move(before->record.keys), after.keys, state.time_us);
+}
+
 // Adds to the decision what must be written after the script.
 Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, const Started& start, Decision& decision,
                                      const CallLimits& limit)
@@ -252,14 +277,11 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
   LockRecord after{.keys = m_keys.take_keys(), .log_base = start.log.base};
   decision.is_written = start.must_write;
   if (m_keeper) {
-    changes = start.must_write || !m_messages.empty() ||
-              (m_keys.may_have_changed() &&
-               is_changed(start_from(work, state)->record.keys, after.keys, state.time_us));  // the time is another one
+    uncover(work.lock, start, after.keys);
+    changes =
+        start.must_write || !m_messages.empty() || (m_keys.may_have_changed() && is_changed_by(work, state, after));
     after.time_us = state.time_us;
     after.bindings = start.record.bindings;
-    if (start.native) {
-      after.keys.erase(work.lock.text());  // it holds no lock by the record
-    }
     const auto& parts = decision.answer.elements;
     auto bound =
         m_keeper->bind(asked_beside(work, after), work.lock, parts.empty() ? "" : parts.front().text, after, limit);
@@ -269,19 +291,19 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
     decision.is_stale = bound->is_stale;
     decision.needed = std::move(bound->needed);
     decision.is_written = decision.is_written || bound->is_changed;
-    note_line(work, state, after, decision);
+    note_line(work, state, start, after, decision);
     changes = changes || bound->is_changed || !decision.line.is_none();
   }
   if (changes) {
     call_into_line(work, after);
     const LockKeys names(work.lock);
     decision.log = change_of(start.log, after.keys, names.events);
-    if (beside_of(after) != NativeFormat::none) {
+    if (beside_of(after) != no_line) {
       note_fences(state, after, decision);
     }
     shorten_log(after, names.events);
     decision.face = face_of(after.keys, names);
-    if (beside_of(after) != NativeFormat::none && decision.face.holder.empty()) {
+    if (beside_of(after) != no_line && decision.face.holder.empty()) {
       decision.face.holder = "?";  // maybe a native client
     }
     decision.bytes = encode(after);
@@ -424,8 +446,9 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
         "a table or collection of ShedLock has exclusive locks only (leave out --shared, --exclusive, --permits and "
         "--format)"};
   }
-  if (request.beside != NativeFormat::none &&
-      std::ranges::find(m_lines, request.beside, &NativeLine::format) == m_lines.end()) {
+  const LineFormat beside(request.beside,
+                          request.beside == NativeFormat::curator && is_of_read_write_lock(request.script));
+  if (beside != no_line && std::ranges::find(m_lines, beside, &NativeLine::format) == m_lines.end()) {
     return Error{ErrorCode::config, "--format " + std::string(name_of(request.beside)) +
                                         ": this store has no such clients (leave out --format)"};
   }
@@ -440,7 +463,7 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
                   .may_use_remembered = request.script.name.ends_with("_release"),
                   .asked = m_keeper ? asked_of(request) : Asked{},
                   .line_use = m_lines.empty() ? LineUse::none : line_use_of(request),
-                  .beside = request.beside},
+                  .beside = beside},
                  limit);
 }
 

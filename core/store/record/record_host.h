@@ -87,7 +87,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     bool may_use_remembered = false;
     Asked asked = {};  // in a store with presences
     LineUse line_use = LineUse::none;
-    NativeFormat beside = NativeFormat::none;  // of an acquire
+    LineFormat beside = no_line;  // of an acquire
   };
   // The state of a lock after the last read or commit of this host.
   struct Remembered {
@@ -101,7 +101,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     RecordedLog log;
     bool must_write;                                 // whatever the script does
     std::optional<Contender> native = std::nullopt;  // that the script takes for the holder
-    NativeFormat beside = NativeFormat::none;
+    std::optional<Entry> covered = std::nullopt;  // what the lock's own key holds, where the script sees `native` there
+    LineFormat beside = no_line;
   };
   struct Decision {
     Value answer;
@@ -129,15 +130,22 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<Decision> decide(const Work& work, const Snapshot& state, const CallLimits& limit);
   Result<Done> note_change(const Work& work, const Snapshot& state, const Started& start, Decision& decision,
                            const CallLimits& limit);
+  static void uncover(const LockName& lock, const Started& start, KeySpace::Keys& keys);
+  bool is_changed_by(const Work& work, const Snapshot& state, const LockRecord& after);
   std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, KeySpace::Keys keys);
   [[nodiscard]] bool may_still_change(std::string_view lock, const Version& version) const;
   [[nodiscard]] static LineUse line_use_of(const ScriptRequest& request);
   [[nodiscard]] static bool asks_for_shared(const Work& work);
+  [[nodiscard]] static bool is_of_read_write_lock(const Script& script) { return script.name.starts_with("rw_"); }
   void choose_line(const Work& work, const LockRecord& record);
   Result<Done> look_at_line(const Work& work, Snapshot& state, const CallLimits& limit);
   Result<Done> look_for_native(const Work& work, Snapshot& state, const CallLimits& limit);
   [[nodiscard]] Result<Done> check_format(const Work& work, const Started& start) const;
-  std::optional<Contender> prepare_line(const Work& work, const Snapshot& state, LockRecord& record) const;
+  bool end_by_line(const Work& work, const Snapshot& state, LockRecord& record) const;
+  std::optional<Contender> show_line(const Work& work, const Snapshot& state, LockRecord& record) const;
+  std::optional<Contender> show_shared_line(const Work& work, const Snapshot& state, LockRecord& record) const;
+  std::optional<Contender> stop_before_line(const Work& work, const Snapshot& state, LockRecord& record) const;
+  [[nodiscard]] std::string holder_without_contender(const Work& work, const LockRecord& record) const;
   std::optional<Value> leave_to_native(const Work& work, const Snapshot& state, const Started& start);
   // The answer to an acquire of a lock that is free by the record.
   [[nodiscard]] static Value busy_behind(const Contender& first);
@@ -145,7 +153,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   static void note_fences(const Snapshot& state, const LockRecord& after, Decision& decision);
   [[nodiscard]] static bool is_try(const Work& work);
   [[nodiscard]] Asked asked_beside(const Work& work, const LockRecord& after) const;
-  void note_line(const Work& work, const Snapshot& state, LockRecord& after, Decision& decision) const;
+  void note_line(const Work& work, const Snapshot& state, const Started& start, LockRecord& after,
+                 Decision& decision) const;
   void call_into_line(const Work& work, const LockRecord& after) const;
   Result<Done> note_take_from_native(const Work& work, const Snapshot& state, const Started& start, Decision& decision);
   Result<bool> answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,

@@ -80,8 +80,8 @@ bool RecordHost::asks_for_shared(const Work& work)
 // The record keeps its format; else the caller chooses one.
 void RecordHost::choose_line(const Work& work, const LockRecord& record)
 {
-  const NativeFormat noted = beside_of(record);
-  const NativeFormat format = noted != NativeFormat::none ? noted : work.beside;
+  const LineFormat noted = beside_of(record);
+  const LineFormat format = noted != no_line ? noted : work.beside;
   const auto line = std::ranges::find(m_lines, format, &NativeLine::format);
   m_line = line != m_lines.end() ? *line : m_lines.front();
 }
@@ -98,7 +98,7 @@ Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const C
     return record.error();
   }
   choose_line(work, *record);
-  const bool is_beside = may_be_beside(state.bytes) || work.beside != NativeFormat::none;
+  const bool is_beside = may_be_beside(state.bytes) || work.beside != no_line;
   if (work.line_use == LineUse::none || !is_beside) {
     const bool may_be_native = is_shown && !record->keys.contains(work.lock.text());
     return may_be_native ? look_for_native(work, state, limit) : Result(Done{});
@@ -106,8 +106,13 @@ Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const C
   if (const auto checked = m_line->check_name(work.lock); !checked) {
     return checked;
   }
-  const std::string owner = work.line_use == LineUse::shows ? exclusive_holder(*record, work.lock) : work.words.front();
-  auto view = m_line->look(work.lock, contender_of(*record, owner), limit);
+  const std::string owner = is_shown ? exclusive_holder(*record, work.lock) : work.words.front();
+  const bool is_of_holders = is_shown && m_line->has_readers();
+  auto view = m_line->look(work.lock,
+                           {.own = is_of_holders ? "" : contender_of(*record, owner),
+                            .reads = asks_for_shared(work),
+                            .holders = is_of_holders},
+                           limit);
   if (!view) {
     return view.error();
   }
@@ -122,7 +127,7 @@ Result<Done> RecordHost::look_for_native(const Work& work, Snapshot& state, cons
     if (!line->check_name(work.lock)) {
       continue;
     }
-    auto view = line->look(work.lock, "", limit);
+    auto view = line->look(work.lock, {.holders = true}, limit);
     if (!view && view.error().code != ErrorCode::refused) {
       return view.error();
     }
@@ -139,45 +144,84 @@ Result<Done> RecordHost::look_for_native(const Work& work, Snapshot& state, cons
 // Whether the lock may be taken as the caller asks.
 Result<Done> RecordHost::check_format(const Work& work, const Started& start) const
 {
-  const std::string format(name_of(start.beside));
+  const std::string format(name_of(start.beside.clients));
   const std::string has_format = "the lock " + printable(work.lock.text()) + " has the format " + format;
-  if (start.beside == NativeFormat::none) {
+  if (start.beside == no_line) {
     return Done{};
   }
-  if (asks_for_shared(work)) {
+  const bool is_shared = start.beside.has_readers;
+  if (is_shared && work.line_use == LineUse::takes && !is_of_read_write_lock(*work.script)) {
+    return Error{ErrorCode::config,
+                 has_format + " of a read-write lock (try --format " + format + " with --shared or --exclusive)"};
+  }
+  if (!is_shared && asks_for_shared(work)) {
     return Error{ErrorCode::config,
                  has_format + ", in which it has one holder at a time (leave out --shared and --permits)"};
   }
-  if (work.beside != NativeFormat::none && work.beside != start.beside) {
+  if (work.beside.has_readers && start.beside == NativeFormat::curator) {
+    return Error{ErrorCode::config, has_format + " of a lock without readers (leave out --exclusive)"};
+  }
+  if (work.beside != no_line && work.beside != start.beside) {
     return Error{ErrorCode::config, has_format + " (try --format " + format + ")"};
   }
   return Done{};
 }
 
-// Ends what is over by the line. Returns the native client that is shown as the holder.
-std::optional<Contender> RecordHost::prepare_line(const Work& work, const Snapshot& state, LockRecord& record) const
+// A reader that took the lock without the format, so that it stands in no line: no native client may run beside it. Empty: there is none.
+std::string RecordHost::holder_without_contender(const Work& work, const LockRecord& record) const
+{
+  const bool may_be = m_line->has_readers() && work.line_use == LineUse::takes && work.beside != no_line &&
+                      beside_of(record) == no_line && exclusive_holder(record, work.lock).empty();
+  const auto holders = may_be ? holders_of(record, work.lock) : std::vector<std::string>();
+  const auto other = std::ranges::find_if(holders, [&](const auto& each) { return each != work.words.front(); });
+  return other == holders.end() ? std::string() : *other;
+}
+
+// Ends what is over by the line. True: this must be written, whatever the script does.
+bool RecordHost::end_by_line(const Work& work, const Snapshot& state, LockRecord& record) const
 {
   end_without_contender(record, work.lock, state.gone);
-  if (!state.line || work.line_use == LineUse::none) {
-    return std::nullopt;
+  const bool is_shown_to_people = work.line_use == LineUse::shows;
+  if (!state.line || work.line_use == LineUse::none || is_shown_to_people) {
+    return false;
   }
   const LineView& view = *state.line;
   const bool is_first = is_same(view.first, view.own);
-  const bool is_shown_to_people = work.line_use == LineUse::shows;
-  if (!is_shown_to_people && !contender_of(record, work.words.front()).empty()) {
+  const std::string& owner = work.words.front();
+  if (!contender_of(record, owner).empty()) {
     const bool must_be_first = work.line_use == LineUse::keeps;
     if (!view.own || (must_be_first && !is_first)) {
-      lose_contender(record, work.lock, work.words.front());
+      lose_contender(record, work.lock, owner);
     } else if (!is_first && is_try(work) && m_line->binds_sessions()) {  // its contender came behind another one
-      end_hold(record, work.lock, work.words.front());
+      end_hold(record, work.lock, owner);
     }
   }
-  const bool is_native_first = view.first && !is_first && is_native(record, *view.first);
+  // A lock that was handed over to a reader, which has not begun.
+  const bool was_early =
+      !holder_without_contender(work, record).empty() && standing_of(record.keys, work.lock, owner).holds;
+  if (was_early) {
+    end_hold(record, work.lock, owner);
+  }
+  return was_early;
+}
+
+// Returns the native client that is shown as the holder.
+std::optional<Contender> RecordHost::show_line(const Work& work, const Snapshot& state, LockRecord& record) const
+{
+  if (!state.line || work.line_use == LineUse::none) {
+    return std::nullopt;
+  }
+  const bool is_shown_to_people = work.line_use == LineUse::shows;
+  if (m_line->has_readers()) {
+    return is_shown_to_people ? show_shared_line(work, state, record) : stop_before_line(work, state, record);
+  }
+  const LineView& view = *state.line;
+  const bool is_native_first = view.first && !is_same(view.first, view.own) && is_native(record, *view.first);
   if (!is_native_first) {
     return std::nullopt;
   }
-  const bool is_known = beside_of(record) != NativeFormat::none || work.beside != NativeFormat::none;
-  const bool is_in_the_way = work.line_use == LineUse::takes && is_known && exclusive_holder(record, work.lock).empty();
+  const bool is_known = beside_of(record) != no_line || work.beside != no_line;
+  const bool is_in_the_way = work.line_use == LineUse::takes && is_known && holders_of(record, work.lock).empty();
   if (!is_in_the_way && !(is_shown_to_people && (is_known || view.first->is_lock))) {
     return std::nullopt;
   }
@@ -185,8 +229,43 @@ std::optional<Contender> RecordHost::prepare_line(const Work& work, const Snapsh
   return view.first;
 }
 
+// The line of a read-write lock, for people. Returns the first native client, or the one that is to give the lock up.
+std::optional<Contender> RecordHost::show_shared_line(const Work& work, const Snapshot& state, LockRecord& record) const
+{
+  const bool is_forced = work.script->name.ends_with("_force");
+  const auto& holders = state.line->holders;
+  const auto native = std::ranges::find_if(holders, [&](const Contender& each) {
+    return is_native(record, each) && (!is_forced || each.name == work.words.front());
+  });
+  if (native == holders.end() || (beside_of(record) == no_line && !native->is_lock)) {
+    return std::nullopt;
+  }
+  show_holders(record, work.lock, *state.line);
+  return *native;
+}
+
+// Lets no script give the lock to a caller that a native client excludes. Returns that client.
+std::optional<Contender> RecordHost::stop_before_line(const Work& work, const Snapshot& state, LockRecord& record) const
+{
+  const LineView& view = *state.line;
+  const bool may_take =
+      work.line_use == LineUse::takes && !standing_of(record.keys, work.lock, work.words.front()).holds;
+  std::optional<Contender> stop;
+  if (const std::string other = holder_without_contender(work, record); !other.empty()) {
+    stop = Contender{.name = other};
+  } else if (may_take && view.first && !is_same(view.first, view.own)) {
+    // Behind a writer of rlock that waits, a reader is told for whom that one waits.
+    stop = is_native(record, *view.first) || view.holders.empty() ? *view.first : view.holders.front();
+    stop = is_native(record, *stop) ? stop : std::nullopt;
+  }
+  if (stop) {
+    show_writer(record, work.lock, stop->name);
+  }
+  return stop;
+}
+
 // A release behind which a native client is next, or a waiter that is not in the line yet, hands the lock over to no waiter. Returns
-// nullopt for another one.
+// nullopt for another one. With readers, the first waiter looks who stands in front of it.
 std::optional<Value> RecordHost::leave_to_native(const Work& work, const Snapshot& state, const Started& start)
 {
   const bool is_known = work.line_use == LineUse::leaves && state.line && is_same(state.line->first, state.line->own);
@@ -195,9 +274,9 @@ std::optional<Value> RecordHost::leave_to_native(const Work& work, const Snapsho
   }
   const auto& next = state.line->next;
   const std::string waiter = first_waiter(start.record, work.lock);
-  const bool is_native_next = next && is_native(start.record, *next);
-  const bool joins_later =
-      m_line->binds_sessions() && !waiter.empty() && (!next || contender_of(start.record, waiter) != next->name);
+  const bool is_native_next = next && is_native(start.record, *next) && !m_line->has_readers();
+  const bool joins_later = m_line->binds_sessions() && !waiter.empty() &&
+                           (m_line->has_readers() || !next || contender_of(start.record, waiter) != next->name);
   if (!is_native_next && !joins_later) {
     return std::nullopt;
   }
@@ -226,41 +305,43 @@ bool RecordHost::is_try(const Work& work)
 Asked RecordHost::asked_beside(const Work& work, const LockRecord& after) const
 {
   Asked asked = work.asked;
-  asked.keeps_presence = m_line != nullptr && m_line->binds_sessions() &&
-                         (work.beside != NativeFormat::none || beside_of(after) != NativeFormat::none);
+  asked.keeps_presence =
+      m_line != nullptr && m_line->binds_sessions() && (work.beside != no_line || beside_of(after) != no_line);
   return asked;
 }
 
 // The first waiter joins the line behind the holder when it asks.
 void RecordHost::call_into_line(const Work& work, const LockRecord& after) const
 {
-  if (m_line == nullptr || !m_line->binds_sessions() || beside_of(after) == NativeFormat::none) {
+  if (m_line == nullptr || !m_line->binds_sessions() || beside_of(after) == no_line) {
     return;
   }
   const std::string waiter = first_waiter(after, work.lock);
   const bool is_missing = !waiter.empty() && contender_of(after, waiter).empty();
   const bool asks_now = !work.words.empty() && work.words.front() == waiter;
-  if (is_missing && !asks_now && !exclusive_holder(after, work.lock).empty()) {
+  if (is_missing && !asks_now && !holders_of(after, work.lock).empty()) {
     m_keys.on_publish(LockKeys(work.lock).owner_channel + waiter, "look 0");
   }
 }
 
 // Adds to the decision what the change of the record needs in the line.
-void RecordHost::note_line(const Work& work, const Snapshot& state, LockRecord& after, Decision& decision) const
+void RecordHost::note_line(const Work& work, const Snapshot& state, const Started& start, LockRecord& after,
+                           Decision& decision) const
 {
   const bool is_granted = is_answer(decision.answer, "granted");
   const bool stands = work.line_use == LineUse::takes && after.bindings.contains(work.asked.owner);
-  if (work.beside != NativeFormat::none && stands && (is_granted || exclusive_holder(after, work.lock).empty())) {
+  if (work.beside != no_line && stands && (is_granted || holders_of(after, work.lock).empty())) {
     put_beside(after, work.beside);
   }
-  if (m_line == nullptr || beside_of(after) == NativeFormat::none) {
+  if (m_line == nullptr || beside_of(after) == no_line) {
     return;
   }
   const bool may_join = work.line_use == LineUse::takes && !decision.needed.empty();
   const Committer committer{.owner = may_join ? work.asked.owner : "",
                             .presence = may_join ? decision.needed.front() : PresenceId()};
   decision.line = change_line(after, work.lock, *m_line, state.line, committer);
-  const bool waits_behind_native = work.line_use == LineUse::takes && exclusive_holder(after, work.lock).empty();
+  const bool waits_behind_native =
+      work.line_use == LineUse::takes && (start.native || holders_of(after, work.lock).empty());
   if (is_granted || waits_behind_native || (work.line_use == LineUse::keeps && is_answer(decision.answer, "kept"))) {
     decision.contender = contender_of(after, work.words.front());
   }
@@ -339,7 +420,7 @@ Result<bool> RecordHost::answer_by_line(const Work& work, const Snapshot& state,
       const Contender own{.name = stand->name, .order = order};
       view = {.first = own, .own = own, .next = {}, .state = order};
     } else {
-      auto looked = m_line->look(work.lock, decision.contender, limit);
+      auto looked = m_line->look(work.lock, {.own = decision.contender}, limit);
       if (!looked) {
         return looked.error();
       }
@@ -383,17 +464,21 @@ Result<bool> RecordHost::answer_by_line(const Work& work, const Snapshot& state,
 void RecordHost::tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const
 {
   const bool is_known = is_answer(decision.answer, "known") && decision.answer.elements.size() > proof_at;
-  if (!state.line || !is_known || start.beside == NativeFormat::none) {
+  if (!state.line || !is_known || start.beside == no_line) {
     return;
   }
   std::vector<Value>& parts = decision.answer.elements;
   const auto& holder = start.native ? start.native : state.line->own;
-  parts[fence_at] = Value::of(std::to_string(holder ? holder->order : 0));
+  std::int64_t fence = holder ? holder->order : 0;
+  for (const Contender& each : state.line->holders) {
+    fence = std::max(fence, each.order);
+  }
+  parts[fence_at] = Value::of(std::to_string(fence));
   if (start.native) {
     parts[proof_at] = Value::of(start.native->is_lock ? 1 : 0);
   }
   parts.resize(std::max(parts.size(), format_at + 1));
-  parts[format_at] = Value::of(std::string(name_of(start.beside)));
+  parts[format_at] = Value::of(std::string(name_of(start.beside.clients)));
 }
 
 }  // namespace rlock::record

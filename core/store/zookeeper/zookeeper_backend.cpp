@@ -78,7 +78,8 @@ class ZookeeperBackend final : public record::Backend {
         m_client(*m_shared->client),
         m_presences(m_shared->client, m_layout, clock),
         m_lines{NativeNodes(NativeFormat::curator, *m_shared, m_client.spec().chroot),
-                NativeNodes(NativeFormat::kazoo, *m_shared, m_client.spec().chroot)},
+                NativeNodes(NativeFormat::kazoo, *m_shared, m_client.spec().chroot),
+                NativeNodes(record::curator_read_write, *m_shared, m_client.spec().chroot)},
         m_clock(clock),
         m_process(::getpid())
   {
@@ -219,7 +220,12 @@ class ZookeeperBackend final : public record::Backend {
     return zookeeper::check_server(m_client, m_clock, limit);
   }
   record::Presences* presences() override { return &m_presences; }
-  std::vector<record::NativeLine*> native_lines() override { return {m_lines.data(), m_lines.data() + 1}; }
+  std::vector<record::NativeLine*> native_lines() override
+  {
+    std::vector<record::NativeLine*> lines;
+    std::ranges::transform(m_lines, std::back_inserter(lines), [](NativeNodes& each) { return &each; });
+    return lines;
+  }
   void drop_connection() override { m_client.drop(); }
 
  private:
@@ -358,7 +364,7 @@ class ZookeeperBackend final : public record::Backend {
 
   Result<Done> add_line(std::string_view name, const Change& change, Parts& parts, const CallLimits& limit)
   {
-    const auto line = std::ranges::find(m_lines, change.line != nullptr ? change.line->format : NativeFormat::none,
+    const auto line = std::ranges::find(m_lines, change.line != nullptr ? change.line->format : record::no_line,
                                         &NativeNodes::format);
     if (line == m_lines.end()) {
       return Done{};
@@ -412,7 +418,7 @@ class ZookeeperBackend final : public record::Backend {
   std::shared_ptr<SharedClient> m_shared;
   Client& m_client;
   NodePresences m_presences;
-  std::array<NativeNodes, 2> m_lines;
+  std::array<NativeNodes, 3> m_lines;
   EventNodes m_log{m_client, m_layout, m_is_private};
   const Clock& m_clock;
   const pid_t m_process;

@@ -91,15 +91,21 @@ Finding lines(const ServerFacts& facts)
   for (const std::string& lock : facts.mixed_lines) {
     locks.append(locks.empty() ? "" : ", ").append(printable(lock));
   }
-  return fail("lock clients", "Curator and kazoo do not exclude each other, and both take " + locks,
+  return fail("lock clients",
+              "Curator and kazoo do not exclude each other, nor do Curator's InterProcessMutex and "
+              "InterProcessReadWriteLock, and clients of two of these take " +
+                  locks,
               "let all clients of a lock have one format");
 }
 
-bool has_both_formats(const std::vector<std::string>& nodes)
+bool has_several_formats(const std::vector<std::string>& nodes)
 {
-  return std::ranges::all_of(std::array{NativeFormat::curator, NativeFormat::kazoo}, [&](NativeFormat format) {
+  const std::array<record::LineFormat, 3> formats{NativeFormat::curator, NativeFormat::kazoo,
+                                                  record::curator_read_write};
+  const auto there = std::ranges::count_if(formats, [&](record::LineFormat format) {
     return std::ranges::any_of(nodes, [&](const std::string& node) { return is_contender(format, node); });
   });
+  return there > 1;
 }
 
 // Of the locks that rlock knows to be beside native clients.
@@ -118,7 +124,7 @@ Result<std::vector<std::string>> mixed_lines(Client& client, const CallLimits& l
       continue;
     }
     const auto line = client.ask(get_children(line_path(client.spec().chroot, *lock)), limit);
-    if (line && has_both_formats(line->children)) {
+    if (line && has_several_formats(line->children)) {
       locks.push_back(*lock);
     }
   }

@@ -25,7 +25,7 @@ struct ServerFacts {
   Millis asked_for{0};
   bool uses_tls = false;
   bool is_this_host = false;
-  std::vector<std::string> mixed_lines = {};  // locks in whose lines clients of Curator and of kazoo stand
+  std::vector<std::string> mixed_lines = {};  // locks in whose lines clients stand that do not exclude each other
 };
 
 // Reads the answer to the command "srvr".

@@ -240,7 +240,10 @@ TEST_CASE("mariadb: a server that is silent in the handshake of TLS is given up 
   const std::string hello = greeting("8.0.33", true);
   CHECK(::send(accepted.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
   CHECK(client.wait(20s) == exited(69));
-  CHECK_MESSAGE(has(client.err(), "did not answer within"), client.err());
+  const bool by_time = has(client.err(), "did not answer within");
+  const bool by_library =
+      has(client.err(), "completed no login within");  // libmariadb 3.4 gives up by itself, and says no more
+  CHECK_MESSAGE((by_time || by_library), client.err());
 }
 
 TEST_CASE("mariadb: user and password from a my.cnf")

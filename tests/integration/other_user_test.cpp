@@ -230,6 +230,9 @@ TEST_CASE("other user: after the guardian was killed rlock keeps the lock until 
 TEST_CASE("other user: a process that /proc hides is one of the job")
 {
   const OtherUser scene;
+  if (Process({"unshare", "-m", "true"}).wait() != success) {
+    skip("unshare(1) makes no mount namespace, as in a chroot");
+  }
   Process rlock =
       scene.start({"--max-runtime", "3s", "--kill-after", "200ms", "--ttl", "2s"}, "; exec sleep 300",
                   {"unshare", "-m", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"", "sh"});

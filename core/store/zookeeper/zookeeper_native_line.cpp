@@ -198,9 +198,9 @@ Result<LineView> NativeNodes::look(const LockName& lock, const LookFor& what, co
     std::ranges::transform(view.holders, std::back_inserter(asked), [](Contender& each) { return &each; });
   }
   std::vector<Operation> questions;
-  for (const Contender* each : asked) {
-    questions.push_back(exists(path_of(lock.text()) + "/" + node_of(each->name), false));
-  }
+  std::ranges::transform(asked, std::back_inserter(questions), [&](const Contender* each) {
+    return exists(path_of(lock.text()) + "/" + node_of(each->name), false);
+  });
   const auto answers = questions.empty() ? std::vector<Answer>() : m_shared.client->ask(questions, limit);
   if (!answers) {
     return answers.error();

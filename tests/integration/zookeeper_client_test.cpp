@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of ZooKeeper on real servers.
 #include "support/hostile_server.h"
+#include "support/stepped_clock.h"
 #include "support/test.h"
 #include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
@@ -68,6 +69,38 @@ TEST_CASE("zookeeper client: connects, creates, reads and watches, several reque
 
   const auto other = servers.client(servers.url(), 10s, clock);
   CHECK(asked(*other, get_children("/a")).children == std::vector<std::string>{"c"});
+}
+
+// Two members may have closed it when a third one lets it go on.
+TEST_CASE("zookeeper client: a session is not attached again when its term is over by the clock of the client")
+{
+  const ZookeeperNodes servers;
+  SteppedClock clock;
+  const auto client = servers.client(servers.url(), 30s, clock);
+  const CallLimits limit{.deadline = clock.now() + 600s, .stop = StopToken::never()};
+  const auto change = set_data("/me", "", any_version);
+  REQUIRE(client->ask(create("/me", "", CreateMode::ephemeral, false), limit));
+  const auto first = client->session_id();
+  clock.add(29s);
+  const auto proven = client->prove(change, limit);
+  REQUIRE(proven);
+  REQUIRE(proven->has_value());
+  CHECK((*proven)->is_ok());
+  clock.add(31s);  // from the proof
+  const auto late = client->prove(change, limit);
+  REQUIRE(late);
+  CHECK_FALSE(late->has_value());
+  CHECK(client->session_id() == 0);
+
+  const auto again = client->ask(exists("/me", false), limit);
+  REQUIRE_MESSAGE(again, again.error().text);
+  CHECK(again->stat.ephemeral_owner == first);  // which the server still has
+  CHECK(client->session_number() == 2);
+  const auto second = client->session_id();
+  client->drop();
+  clock.add(31s);
+  REQUIRE(client->ask(exists("/me", false), limit));
+  CHECK(client->session_id() != second);
 }
 
 TEST_CASE("zookeeper client: the session lives through a lost connection, and a new one begins when it has expired")

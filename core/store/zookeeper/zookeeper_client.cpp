@@ -85,6 +85,17 @@ void Client::forget_session()
   m_term = {};
 }
 
+// A session that was not proven for its whole timeout may have been closed, and is never attached again. After a change of the leader,
+// ZooKeeper 3.8.0 let a session go on, with its nodes on one member, that two members had closed (ZOOKEEPER-4785 is of this kind): it
+// attached, and its node could be changed, when clients of the other members had seen that node gone.
+void Client::give_up_old_session()
+{
+  if (m_session.id != 0 && m_clock->now() >= m_term.from + m_term.length) {
+    drop();
+    forget_session();
+  }
+}
+
 Error Client::nonsense(const Link& link) const
 {
   return {ErrorCode::internal, link.stream.where() + " answered nonsense (is it ZooKeeper?)"};
@@ -314,6 +325,7 @@ Result<std::vector<Answer>> Client::ask(std::span<const Operation> operations, c
   }
   Result<std::vector<Answer>> answered = std::vector<Answer>();
   if (!is_connected()) {
+    give_up_old_session();
     const bool had_session = m_session.id != 0;
     answered = ask_members(operations, limit);
     const bool has_expired = !answered && had_session && m_session.id == 0;
@@ -352,6 +364,7 @@ void Client::send_ahead(const Operation& operation)
 
 Result<std::optional<Answer>> Client::prove(const Operation& change, const CallLimits& limit)
 {
+  give_up_old_session();
   if (m_session.id == 0) {
     return std::optional<Answer>();
   }

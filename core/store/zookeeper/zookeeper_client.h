@@ -45,7 +45,7 @@ class Client {
 
   // Proves that the session lives: attaches it on a new connection, where the leader counts it from anew, and then commits `change`, a change
   // of an ephemeral node of the session, which only a leader with a majority does. The old connection is closed. The term moves if
-  // the answer is ok. nullopt: the session has ended. An Error says nothing about it.
+  // the answer is ok. nullopt: the session has ended, or its term is over. An Error says nothing about it.
   //
   // Why the term counts from before the attachment: the member of the new connection closes it when it loses its leader, so the leader that
   // counted the session from anew is the one that committed. A majority was in its epoch after that, so each later leader begins with the
@@ -102,6 +102,7 @@ class Client {
   std::string frames_of(std::span<const Operation> operations);
   bool keep_event(const Received& received);
   void forget_session();
+  void give_up_old_session();
   [[nodiscard]] Error nonsense(const Link& link) const;
 
   ConnectionSpec m_spec;

@@ -134,6 +134,32 @@ class LateBackend final : public Backend {
   std::string m_bytes;
 };
 
+// Passes the time of each pause at once, and notes it.
+class PauseClock final : public Clock {
+ public:
+  [[nodiscard]] Instant now() const override { return m_now; }
+  Wake sleep_until(Instant until, const StopToken&) const override
+  {
+    pauses.emplace_back(m_now, until - m_now);
+    m_now = until;
+    return Wake::due;
+  }
+  // Of those that began from `from` until `to`.
+  [[nodiscard]] std::chrono::nanoseconds longest(Instant from, Instant to) const
+  {
+    std::chrono::nanoseconds longest{0};
+    for (const auto& [began, pause] : pauses) {
+      longest = began >= from && began < to ? std::max<std::chrono::nanoseconds>(longest, pause) : longest;
+    }
+    return longest;
+  }
+
+  mutable std::vector<std::pair<Instant, std::chrono::nanoseconds>> pauses;
+
+ private:
+  mutable Instant m_now{};
+};
+
 // Of a request that has 30 ms on a clock that moves on by 1 ms each time it is read.
 Error error_of_crowded(int reads)
 {
@@ -237,6 +263,20 @@ TEST_CASE("record host: a store that answers with conflicts was there, also when
   CHECK(away.answered);
   CHECK_FALSE(error_of_crowded(0).was_there);
   CHECK_FALSE(error_of_crowded(0).answered);
+}
+
+TEST_CASE("record host: who has tried for half of its time pauses as after its first conflict")
+{
+  const PauseClock clock;
+  RecordHost host(std::make_unique<CrowdedBackend>(1'000'000), clock, std::make_unique<SystemRng>());
+  const Instant begin = clock.now();
+  const std::array<std::string_view, 3> change{"SET", "k", "1"};
+  const auto late = host.command(*LockName::parse("k"), change, {.deadline = begin + 4s, .stop = StopToken::never()});
+  REQUIRE_FALSE(late);
+  CHECK(late.error().code == ErrorCode::server_not_ready);
+  CHECK(clock.longest(begin, begin + 2s) > 10ms);
+  CHECK(clock.longest(begin + 2100ms, begin + 4s) > 0ms);
+  CHECK(clock.longest(begin + 2100ms, begin + 4s) < 2ms);
 }
 
 TEST_CASE("record host: what an uncontended run needs of the scripts is bytecode of Lua 5.1")

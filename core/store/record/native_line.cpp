@@ -19,17 +19,20 @@ constexpr std::string_view writer_suffix = ":write";
 // Behind the name of the clients.
 constexpr std::string_view read_write_suffix = "-rw";
 
+// nullptr: the record has none there.
+const Hash* hash_in(const LockRecord& record, const std::string& key)
+{
+  const auto found = record.keys.find(key);
+  return found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+}
+
 Hash* line_in(LockRecord& record)
 {
   const auto found = record.keys.find(line_key);
   return found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
 }
 
-const Hash* line_in(const LockRecord& record)
-{
-  const auto found = record.keys.find(line_key);
-  return found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
-}
+const Hash* line_in(const LockRecord& record) { return hash_in(record, line_key); }
 
 auto find_field(auto& hash, const std::string& name)
 {
@@ -128,8 +131,7 @@ std::vector<std::string> holders_of(const LockRecord& record, const LockName& lo
     return {std::move(only)};
   }
   std::vector<std::string> readers;
-  const auto found = record.keys.find(lock.text());
-  const auto* hash = found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+  const Hash* const hash = hash_in(record, lock.text());
   for (const auto& [field, count] : hash == nullptr ? Hash{} : *hash) {
     if (field != "mode") {
       readers.push_back(field);
@@ -161,8 +163,7 @@ namespace {
 std::string_view mode_of(const LockRecord& record, const LockName& lock, const std::string& owner)
 {
   const auto text_at = [&](const std::string& key, const std::string& field) -> std::string_view {
-    const auto found = record.keys.find(key);
-    const auto* hash = found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+    const Hash* const hash = hash_in(record, key);
     const auto value = hash == nullptr ? Hash::const_iterator{} : find_field(*hash, field);
     return hash == nullptr || value == hash->end() ? std::string_view() : std::string_view(value->second);
   };

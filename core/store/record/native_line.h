@@ -148,7 +148,7 @@ void show_native(LockRecord& record, const LockName& lock, const Contender& firs
 // Shows those that hold a read-write lock by its line, of which one at least is a native client, as the holders, and the other holders by
 // the record as the first waiters.
 void show_holders(LockRecord& record, const LockName& lock, const LineView& view);
-// Shows the lock as held by a writer of that name, so that a script admits nobody.
+// Makes a writer of that name the holder in the record, so that a script grants the lock to no caller.
 void show_writer(LockRecord& record, const LockName& lock, const std::string& name);
 
 // The client that commits.

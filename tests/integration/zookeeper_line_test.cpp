@@ -6,6 +6,7 @@
 #include "store/script/script_store.h"
 #include "store/zookeeper/zookeeper_backend.h"
 #include "store/zookeeper/zookeeper_native_line.h"
+#include "support/forwarding_backend.h"
 #include "support/test.h"
 #include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
@@ -35,15 +36,11 @@ std::unique_ptr<record::Backend> backend_on(const ZookeeperNodes& nodes)
 }
 
 // A native client comes before the first commit of a backend arrives.
-class Surprised final : public record::Backend {
+class Surprised final : public ForwardingBackend {
  public:
   Surprised(std::unique_ptr<record::Backend> real, std::function<void()> surprise)
-      : m_real(std::move(real)), m_surprise(std::move(surprise))
+      : ForwardingBackend(std::move(real)), m_surprise(std::move(surprise))
   {
-  }
-  Result<record::Snapshot> read(std::string_view name, const CallLimits& limit) override
-  {
-    return m_real->read(name, limit);
   }
   Result<record::Commit> write_if(std::string_view name, const record::Version& version, const record::Change& change,
                                   const CallLimits& limit) override
@@ -51,26 +48,10 @@ class Surprised final : public record::Backend {
     if (m_surprise) {
       std::exchange(m_surprise, nullptr)();
     }
-    return m_real->write_if(name, version, change, limit);
+    return ForwardingBackend::write_if(name, version, change, limit);
   }
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
-  {
-    return m_real->listen(channels, limit);
-  }
-  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
-  {
-    return m_real->events(name, limit);
-  }
-  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
-  {
-    return m_real->list(glob, which, limit);
-  }
-  record::Presences* presences() override { return m_real->presences(); }
-  std::vector<record::NativeLine*> native_lines() override { return m_real->native_lines(); }
-  void drop_connection() override { m_real->drop_connection(); }
 
  private:
-  const std::unique_ptr<record::Backend> m_real;
   std::function<void()> m_surprise;
 };
 

@@ -5,6 +5,7 @@
 #include "lock/abilities.h"
 #include "store/record/record_host.h"
 #include "store/script/script_store.h"
+#include "support/forwarding_backend.h"
 #include "support/memory_backend.h"
 #include "support/seeded_rng.h"
 #include "support/stepped_clock.h"
@@ -19,66 +20,33 @@ using namespace std::chrono_literals;
 namespace {
 
 // Of a store in memory; something happens between a read and the proof after it.
-class LateProofs final : public Presences {
+class LateProofs final : public ForwardingPresences {
  public:
   LateProofs(Presences& presences, std::function<void()>& before_proof)
-      : m_presences(presences), m_before_proof(before_proof)
+      : ForwardingPresences(presences), m_before_proof(before_proof)
   {
-  }
-  Result<Presence> make(Millis lease, Keeping keeping, const CallLimits& limit) override
-  {
-    return m_presences.make(lease, keeping, limit);
   }
   Result<Proof> prove(const PresenceId& id, const CallLimits& limit) override
   {
     if (const auto happens = std::exchange(m_before_proof, nullptr)) {
       happens();
     }
-    return m_presences.prove(id, limit);
+    return ForwardingPresences::prove(id, limit);
   }
-  Result<std::vector<PresenceId>> gone(std::span<const PresenceId> ids, const CallLimits& limit) override
-  {
-    return m_presences.gone(ids, limit);
-  }
-  Result<Done> remove(const PresenceId& id, const CallLimits& limit) override { return m_presences.remove(id, limit); }
 
  private:
-  Presences& m_presences;
   std::function<void()>& m_before_proof;
 };
 
-class LateBackend final : public Backend {
+class LateBackend final : public ForwardingBackend {
  public:
   LateBackend(std::unique_ptr<Backend> backend, std::function<void()>& before_proof)
-      : m_backend(std::move(backend)), m_presences(*m_backend->presences(), before_proof)
+      : ForwardingBackend(std::move(backend)), m_presences(*ForwardingBackend::presences(), before_proof)
   {
-  }
-  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
-  {
-    return m_backend->read(name, limit);
-  }
-  Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
-                          const CallLimits& limit) override
-  {
-    return m_backend->write_if(name, version, change, limit);
-  }
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
-  {
-    return m_backend->listen(channels, limit);
-  }
-  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
-  {
-    return m_backend->events(name, limit);
-  }
-  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
-  {
-    return m_backend->list(glob, which, limit);
   }
   Presences* presences() override { return &m_presences; }
-  void drop_connection() override { m_backend->drop_connection(); }
 
  private:
-  std::unique_ptr<Backend> m_backend;
   LateProofs m_presences;
 };
 

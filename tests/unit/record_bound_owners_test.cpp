@@ -64,7 +64,8 @@ TEST_CASE("bound owners: the scripts are told which holder was dead")
 {
   LockRecord record = held_by("holder");
   queue_up(record, "waiter");
-  end_gone(record, lock, std::array{PresenceId("presence of holder")}, time_us);
+  const auto of_holders = end_gone(record, lock, std::array{PresenceId("presence of holder")}, time_us);
+  CHECK(of_holders == std::vector{PresenceId("presence of holder")});
   CHECK(noted_deaths(record) == "\0holder\0"s);
   CHECK_FALSE(record.keys.contains(names.lock));
   CHECK_FALSE(record.bindings.contains("holder"));
@@ -75,7 +76,7 @@ TEST_CASE("bound owners: a dead waiter leaves the queue without a note, and so d
   LockRecord waited = held_by("holder");
   queue_up(waited, "dead");
   queue_up(waited, "waiter");
-  end_gone(waited, lock, std::array{PresenceId("presence of dead")}, time_us);
+  CHECK(end_gone(waited, lock, std::array{PresenceId("presence of dead")}, time_us).empty());
   CHECK(noted_deaths(waited).empty());
   CHECK(std::get<SortedSet>(waited.keys.at(names.queue).data).scores.size() == 1);
 

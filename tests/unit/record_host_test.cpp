@@ -6,6 +6,7 @@
 #include "lua/bytecode.h"
 #include "lua/scripts.h"
 #include "store/script/lock_keys.h"
+#include "support/forwarding_backend.h"
 #include "support/memory_backend.h"
 #include "support/seeded_rng.h"
 #include "support/stepped_clock.h"
@@ -93,16 +94,15 @@ class CrowdedBackend final : public Backend {
 };
 
 // The first commit gets no answer, and reaches the store when the test says so.
-class LateBackend final : public Backend {
+class LateBackend final : public ForwardingBackend {
  public:
-  explicit LateBackend(std::unique_ptr<Backend> store) : m_store(std::move(store)) {}
+  using ForwardingBackend::ForwardingBackend;
 
   Result<Commit> deliver(const CallLimits& limit)
   {
-    return m_store->write_if("k", m_version, {.bytes = m_bytes, .face = {}, .log = {}, .messages = {}}, limit);
+    return ForwardingBackend::write_if("k", m_version, {.bytes = m_bytes, .face = {}, .log = {}, .messages = {}},
+                                       limit);
   }
-
-  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override { return m_store->read(name, limit); }
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
                           const CallLimits& limit) override
   {
@@ -111,24 +111,10 @@ class LateBackend final : public Backend {
       m_bytes = change.bytes;
       return Error{ErrorCode::unreachable, "no answer"};
     }
-    return m_store->write_if(name, version, change, limit);
+    return ForwardingBackend::write_if(name, version, change, limit);
   }
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
-  {
-    return Error{ErrorCode::internal, "not asked"};
-  }
-  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
-  {
-    return m_store->events(name, limit);
-  }
-  Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
-  {
-    return m_store->list(glob, which, limit);
-  }
-  void drop_connection() override {}
 
  private:
-  std::unique_ptr<Backend> m_store;
   bool m_is_first = true;
   Version m_version;
   std::string m_bytes;

@@ -277,17 +277,21 @@ void end_owner(LockRecord& record, const LockName& lock, const std::string& owne
   Owned{.keys = record.keys, .names = names, .owner = owner}.end_all();
 }
 
-void end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone, std::int64_t time_us)
+std::vector<PresenceId> end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone,
+                                 std::int64_t time_us)
 {
+  std::vector<PresenceId> of_holders;
   const Names names(lock);
   const std::int64_t now_ms = time_us / 1000;
   for (auto bound = record.bindings.begin(); bound != record.bindings.end();) {
     auto& [owner, presences] = *bound;
     Owned owned{.keys = record.keys, .names = names, .owner = owner};
+    const std::vector<BoundPresence> before = presences;
     std::erase_if(presences, [&](const BoundPresence& each) { return std::ranges::find(gone, each.id) != gone.end(); });
     if (presences.empty()) {
       if (owned.holds()) {
         owned.note_death();
+        add_presences(of_holders, before);
       }
       owned.end_all();
       bound = record.bindings.erase(bound);
@@ -298,6 +302,7 @@ void end_gone(LockRecord& record, const LockName& lock, std::span<const Presence
     }
     ++bound;
   }
+  return of_holders;
 }
 
 bool is_changed(KeySpace::Keys before, const KeySpace::Keys& after, std::int64_t time_us)

@@ -211,7 +211,7 @@ Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, con
 
 bool PresenceKeeper::prepare(const Asked& asked, const LockName& lock, LockRecord& record, const Snapshot& state)
 {
-  end_gone(record, lock, state.gone, state.time_us);
+  m_ended = end_gone(record, lock, state.gone, state.time_us);
   if (asked.verb != Asked::Verb::revoke) {
     return false;
   }

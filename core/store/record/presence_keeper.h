@@ -59,6 +59,8 @@ class PresenceKeeper {
   Result<Done> complete(const LockName& lock, Snapshot& state, const CallLimits& limit);
   // Before the script: what is over ends, and what is not over lasts. True: this must be written, whatever the script does.
   bool prepare(const Asked& asked, const LockName& lock, LockRecord& record, const Snapshot& state);
+  // Those of the holders that the last prepare() has ended, for Change::ended.
+  [[nodiscard]] const std::vector<PresenceId>& ended() const { return m_ended; }
 
   struct Bound {
     bool is_changed = false;              // the bindings must be written
@@ -136,6 +138,7 @@ class PresenceKeeper {
   std::map<Lock, Revocation> m_revocations;
   std::optional<std::pair<Lock, Revocation>> m_revoked;  // by the commit that is under way
   std::set<User> m_leaving;                              // with the commit that is under way
+  std::vector<PresenceId> m_ended;
   std::vector<PresenceId> m_unkept_before;               // that the record of the last read names
   std::vector<PresenceId> m_unbound;                     // of those, by the commit that is under way
 };

@@ -81,6 +81,10 @@ struct Change {
   std::span<const Message> messages;  // to be delivered if, and only if, the change happens
   // Presences that must exist when the change happens, compared in the same transaction. Empty unless the store has presences.
   std::span<const PresenceId> needed = {};
+  // Presences of holders that this change ends, because the read showed them as gone. A store whose reads are answered by one server
+  // alone compares in the same transaction that they do not exist, else it is a Conflict: the trees of two servers of ZooKeeper 3.8
+  // have differed after a leader change. Other stores may ignore them.
+  std::span<const PresenceId> ended = {};
   const LineChange* line = nullptr;  // nullptr: none. Of a Backend with a NativeLine
 };
 

@@ -347,6 +347,7 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
                                         .log = decision.log,
                                         .messages = m_messages,
                                         .needed = decision.needed,
+                                        .ended = m_keeper ? std::span(m_keeper->ended()) : std::span<const PresenceId>(),
                                         .line = m_line != nullptr ? &decision.line : nullptr},
                                        limit);
   if (committed) {

@@ -357,6 +357,10 @@ class ZookeeperBackend final : public record::Backend {
     for (const record::PresenceId& id : change.needed) {
       parts.operations.push_back(m_presences.needed(id));
     }
+    for (const record::PresenceId& id : change.ended) {
+      const auto proof = m_presences.absent(id);
+      parts.operations.insert(parts.operations.end(), proof.begin(), proof.end());
+    }
     return parts;
   }
 

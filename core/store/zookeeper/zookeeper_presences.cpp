@@ -265,6 +265,11 @@ Operation NodePresences::needed(const PresenceId& id) const
   return is_new ? creation(id) : check(m_layout.presence(id), any_version);
 }
 
+std::array<Operation, 2> NodePresences::absent(const PresenceId& id) const
+{
+  return {creation(id), zookeeper::remove(m_layout.presence(id), any_version)};
+}
+
 Result<Answer> NodePresences::ask_as(const PresenceId& id, const Operation& operation, const CallLimits& limit)
 {
   const auto own = m_own.find(id);

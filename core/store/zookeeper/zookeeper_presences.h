@@ -2,6 +2,7 @@
 // Presences as ephemeral nodes. Private to store/zookeeper.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,6 +38,9 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
   // The part of a commit that needs the presence: makes the node, or checks that it is there.
   [[nodiscard]] Operation needed(const record::PresenceId& id) const;
   void note_made(const record::PresenceId& id);
+  // The parts of a commit that fail (Code::node_exists) where the presence exists by the tree of the leader. The server that was asked
+  // may have another tree: 3.8.0 let sessions go on that two of three members had closed.
+  [[nodiscard]] std::array<Operation, 2> absent(const record::PresenceId& id) const;
   // Whether a presence is in the session of the requests.
   [[nodiscard]] bool shares_session() const { return has_any_in(*m_client); }
   // Asks in the session of the presence.

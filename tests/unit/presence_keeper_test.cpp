@@ -50,6 +50,37 @@ class LateBackend final : public ForwardingBackend {
   LateProofs m_presences;
 };
 
+// Something happens between a read and the question which presences are gone.
+class LateQuestions final : public ForwardingPresences {
+ public:
+  LateQuestions(Presences& presences, std::function<void()>& before_question)
+      : ForwardingPresences(presences), m_before_question(before_question)
+  {
+  }
+  Result<std::vector<PresenceId>> gone(std::span<const PresenceId> ids, const CallLimits& limit) override
+  {
+    if (const auto happens = std::exchange(m_before_question, nullptr)) {
+      happens();
+    }
+    return ForwardingPresences::gone(ids, limit);
+  }
+
+ private:
+  std::function<void()>& m_before_question;
+};
+
+class LateLook final : public ForwardingBackend {
+ public:
+  LateLook(std::unique_ptr<Backend> backend, std::function<void()>& before_question)
+      : ForwardingBackend(std::move(backend)), m_presences(*ForwardingBackend::presences(), before_question)
+  {
+  }
+  Presences* presences() override { return &m_presences; }
+
+ private:
+  LateQuestions m_presences;
+};
+
 // A holder whose lease of a second and a half is half a second old, and an operator.
 class RevokedBeforeProof {
  public:
@@ -127,4 +158,34 @@ TEST_CASE("presence keeper: a nested hold is not granted in a hold that is revok
   const auto* granted = std::get_if<Granted>(&*again);
   const Instant believed_until = granted != nullptr ? granted->lease.from + granted->lease.length : store.clock.now();
   CHECK(store.freed_at() >= believed_until);
+}
+
+TEST_CASE("presence keeper: a lock that changes hands between the read and the question for its holder is not shown as free")
+{
+  const BootClock clock;
+  const CallLimits limit{.deadline = clock.now() + 10s, .stop = StopToken::never()};
+  std::function<void()> before_question;
+  const auto store_with = [&](std::unique_ptr<Backend> backend) {
+    return ScriptStore(std::make_unique<RecordHost>(std::move(backend), clock, std::make_unique<SeededRng>(1)), clock);
+  };
+  const auto backend = [&] { return session_backend("late-look", clock); };
+  ScriptStore clients = store_with(backend());
+  ScriptStore looking = store_with(std::make_unique<LateLook>(backend(), before_question));
+  const LockRequest wanted{.name = *LockName::parse("k"),
+                           .kind = Plain{},
+                           .ttl = 30s,
+                           .who = {.host = "h", .pid = 1, .automatic = true},
+                           .once = {}};
+  const Owner first = Owner::of("11111111-2222-3333-4444-555555555555:1");
+  const Owner second = Owner::of("11111111-2222-3333-4444-666666666666:1");
+  REQUIRE(std::holds_alternative<Granted>(*clients.acquire(wanted, first, {}, limit)));
+  before_question = [&] {
+    REQUIRE(clients.release(wanted, Hold(first), {}, limit));
+    REQUIRE(std::holds_alternative<Granted>(*clients.acquire(wanted, second, {}, limit)));
+  };
+  const auto seen = looking.inspect(wanted.name, limit);
+  REQUIRE_MESSAGE(seen, seen.error().text);
+  CHECK_FALSE(before_question);  // it was asked
+  REQUIRE(seen->holders.size() == 1);
+  CHECK(seen->holders.front().owner == second);
 }

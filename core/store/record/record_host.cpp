@@ -371,6 +371,16 @@ Result<RecordHost::Attempt> RecordHost::finish(const Work& work, const Snapshot&
   return *answered ? Attempt{.reply = reply_of(decision.answer)} : Attempt{};
 }
 
+// A holder whose presence was asked for after the record may have released the lock in between, and another one may hold it now.
+Result<bool> RecordHost::is_still_true(const Work& work, const Snapshot& state, const CallLimits& limit)
+{
+  if (!m_keeper || m_keeper->ended().empty()) {
+    return true;
+  }
+  const auto now = m_backend->read(work.lock.text(), limit);
+  return now ? Result(now->version == state.version) : now.error();
+}
+
 Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remembered, const CallLimits& limit)
 {
   const auto state = state_of(work, is_remembered, limit);
@@ -388,7 +398,14 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
   }
   if (!decision->is_written && decision->bytes == state->bytes && m_messages.empty()) {
     // What changes nothing must be true of a fresh state.
-    return is_remembered ? try_once(work, false, limit) : finish(work, *state, 0, *decision, limit);
+    if (is_remembered) {
+      return try_once(work, false, limit);
+    }
+    const auto is_true = is_still_true(work, *state, limit);
+    if (!is_true) {
+      return is_true.error();
+    }
+    return *is_true ? finish(work, *state, 0, *decision, limit) : Result(again);
   }
   auto committed = commit(work, *state, *decision, limit);
   if (!committed) {

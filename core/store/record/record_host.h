@@ -162,6 +162,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   void tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const;
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
+  Result<bool> is_still_true(const Work& work, const Snapshot& state, const CallLimits& limit);
   Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
   Result<Attempt> finish(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
                          const CallLimits& limit);

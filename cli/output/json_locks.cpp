@@ -75,15 +75,17 @@ Json holder_json(const Holder& holder)
 
 struct QueuePlace {
   std::size_t place;
-  bool is_connected;
+  const Waiter& waiter;
 };
-constexpr Fields<QueuePlace, 2> place_fields{{
+constexpr Fields<QueuePlace, 3> place_fields{{
     {{"place", "integer", "place in the queue; the waiter at place 1 is next"},
-     [](const QueuePlace& waiter) -> Json { return waiter.place; }},
+     [](const QueuePlace& each) -> Json { return each.place; }},
+    {{"token", "string", "owner id of the waiter; of a client of the store itself its name in the line of the lock"},
+     [](const QueuePlace& each) -> Json { return each.waiter.owner.text(); }},
     {{"connected", "boolean",
       "false only in databases and consensus stores: it waits far back without a connection and asks every few "
       "seconds; if it was killed, that is not known yet"},
-     [](const QueuePlace& waiter) -> Json { return waiter.is_connected; }},
+     [](const QueuePlace& each) -> Json { return each.waiter.is_connected; }},
 }};
 
 Json waiting_json(const std::vector<Waiter>& waiting)
@@ -91,7 +93,7 @@ Json waiting_json(const std::vector<Waiter>& waiting)
   std::size_t place = 0;
   return array(waiting, [&](const Waiter& waiter) {
     const HolderInfo info = waiter.info.value_or(HolderInfo{});
-    Json json = object(QueuePlace{++place, waiter.is_connected}, place_fields);
+    Json json = object(QueuePlace{++place, waiter}, place_fields);
     add(json, info, process_fields);
     add(json, info, since_fields);
     return json;

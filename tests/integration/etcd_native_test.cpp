@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include "support/etcd_fixture.h"
+#include "support/history_reader.h"
 #include "support/integration.h"
 
 using namespace rlock::test;
@@ -186,9 +187,9 @@ TEST_CASE("etcd format: five alternating contenders run in the order of their ar
   Process fifth = line.start_rlock_run({}, shell(noting("5")));
   wait_until(
       [&] {
-        return has(line.rlock({"status", "--json", "k"}).out, "\"place\":2");
+        return pids_waiting(line.rlock({"status", "--json", "k"}).out) == std::vector{0, third.pid(), 0, fifth.pid()};
       },
-      "the fifth is in the queue");
+      "the waiters of both programs are shown in their order");
   create(go);
   for (Process* each : {&first, &second, &third, &fourth, &fifth}) {
     CHECK_MESSAGE(each->wait() == success, each->err());

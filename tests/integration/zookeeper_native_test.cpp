@@ -2,6 +2,7 @@
 // rlock --format curator and kazoo beside the real InterProcessMutex of Curator and the real Lock of kazoo.
 #include <algorithm>
 #include <csignal>
+#include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/zookeeper_fixture.h"
 #include "support/zookeeper_line.h"
@@ -106,9 +107,9 @@ void alternating(NativeFormat format)
   Process fifth = line.start_rlock_run({}, shell(noting("5")));
   wait_until(
       [&] {
-        return has(line.rlock({"status", "--json", "k"}).out, "\"place\":2");
+        return pids_waiting(line.rlock({"status", "--json", "k"}).out) == std::vector{0, third.pid(), 0, fifth.pid()};
       },
-      "the fifth is in the queue");
+      "the waiters of both programs are shown in their order");
   create(go);
   for (Process* each : {&first, &second, &third, &fourth, &fifth}) {
     CHECK_MESSAGE(each->wait(native_start) == success, each->err());

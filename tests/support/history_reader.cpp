@@ -29,6 +29,16 @@ std::vector<json> history_of(const RedisServer& server, const std::string& key)
 
 json status_of(const RedisServer& server) { return json::parse(rlock_on(server, {"status", "--json", "k"}).out); }
 
+std::vector<pid_t> pids_waiting(const std::string& status)
+{
+  const json lock = json::parse(status);
+  std::vector<pid_t> pids;
+  std::ranges::transform(lock.at("waiting"), std::back_inserter(pids), [](const json& waiter) {
+    return waiter.at("pid").is_null() ? 0 : waiter.at("pid").get<pid_t>();
+  });
+  return pids;
+}
+
 std::string outcomes(const std::vector<json>& runs)
 {
   std::string text;

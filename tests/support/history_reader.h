@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sys/types.h>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace rlock::test {
 std::vector<nlohmann::json> json_lines(const std::string& text);
 std::vector<nlohmann::json> history_of(const RedisServer& server, const std::string& key = "k");  // the last run first
 nlohmann::json status_of(const RedisServer& server);
+
+// Those of `rlock status --json KEY`, in their order; 0: a client that is no rlock.
+std::vector<pid_t> pids_waiting(const std::string& status);
 
 // "failed 3, succeeded 0"
 std::string outcomes(const std::vector<nlohmann::json>& runs);

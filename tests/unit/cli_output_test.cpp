@@ -149,18 +149,19 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
 {
   LockState state = vacant();
   state.waiting = {bob("nightly"), nameless()};
-  CHECK(status_json(state) ==
-        R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
-        R"("fence":null,"holders":[],"waiting":[)"
-        R"({"place":1,"connected":true,"host":"web2","pid":72,"user":"bob","sudo_user":null,"command":"./night.sh",)"
-        R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
-        R"({"place":2,"connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
-        R"("label":null,"since":null}],"last_run":null,"once":null,)"
-        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
-        "\n");
+  CHECK(
+      status_json(state) ==
+      R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
+      R"("fence":null,"holders":[],"waiting":[)"
+      R"({"place":1,"token":"b0b:1","connected":true,"host":"web2","pid":72,"user":"bob","sudo_user":null,"command":"./night.sh",)"
+      R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
+      R"({"place":2,"token":"uuid:2","connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
+      R"("label":null,"since":null}],"last_run":null,"once":null,)"
+      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
+      "\n");
   state.waiting.resize(12, nameless());
   state.waiting.back().is_connected = false;
-  CHECK(status_json(state).find(R"("place":12,"connected":false,)") != std::string::npos);
+  CHECK(status_json(state).find(R"("place":12,"token":"uuid:2","connected":false,)") != std::string::npos);
 }
 
 TEST_CASE("json: bytes that are not UTF-8 do not stop it")

@@ -53,7 +53,7 @@ Result<LineView> EtcdNativeLine::look(const LockName& lock, const LookFor& what,
   const std::string& own = what.own;
   Connection& connection = m_shared.connection();
   Range front = all_of(lock.text());
-  front.limit = 2;
+  front.limit = what.waiting ? 1 + record::most_waiting_shown : 2;
   front.keys_only = true;
   front.oldest_first = true;
   Txn txn;
@@ -77,6 +77,8 @@ Result<LineView> EtcdNativeLine::look(const LockName& lock, const LookFor& what,
       if (!view.first) {
         view.first = contender;
         lease_of_first = key.lease;
+      } else if (what.waiting && contender.is_lock) {
+        view.waiting.push_back(contender);
       }
       if (!view.next && contender.name != own) {
         view.next = contender;

@@ -183,12 +183,20 @@ std::string contender_of(const LockRecord& record, const std::string& owner)
   return line == nullptr || field == line->end() || !is_owner(*field) ? "" : noted_in(field->second).name;
 }
 
-bool is_native(const LockRecord& record, const Contender& contender)
+std::string owner_of(const LockRecord& record, const std::string& contender)
 {
   const Hash* const line = line_in(record);
-  return line == nullptr || std::ranges::none_of(*line, [&](const auto& field) {
-           return is_owner(field) && noted_in(field.second).name == contender.name;
-         });
+  for (const auto& field : line == nullptr ? Hash{} : *line) {
+    if (is_owner(field) && noted_in(field.second).name == contender) {
+      return field.first;
+    }
+  }
+  return {};
+}
+
+bool is_native(const LockRecord& record, const Contender& contender)
+{
+  return owner_of(record, contender.name).empty();
 }
 
 void end_hold(LockRecord& record, const LockName& lock, const std::string& owner)
@@ -243,18 +251,6 @@ Hash& hash_at(LockRecord& record, const std::string& key)
 {
   auto* hash = std::get_if<Hash>(&record.keys[key].data);
   return hash == nullptr ? record.keys[key].data.emplace<Hash>() : *hash;
-}
-
-// The owner whose contender it is; empty: a native client's.
-std::string owner_of(const LockRecord& record, const std::string& contender)
-{
-  const Hash* const line = line_in(record);
-  for (const auto& field : line == nullptr ? Hash{} : *line) {
-    if (is_owner(field) && noted_in(field.second).name == contender) {
-      return field.first;
-    }
-  }
-  return {};
 }
 
 // A holder by the record becomes the first waiter.

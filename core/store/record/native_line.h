@@ -53,6 +53,7 @@ struct Contender {
   std::int64_t order = 0;            // grows from one contender to the next
   bool is_lock = false;              // whether its name and lease show that a lock client made it
   std::optional<Millis> lasts = {};  // of the first one, if it is not the caller's: its lease; nullopt: it never ends
+  bool reads = false;                // of LineView::waiting in the line of a read-write lock
 };
 
 // What a look at the line is for.
@@ -60,6 +61,7 @@ struct LookFor {
   std::string own = {};  // the name of a contender, or "": that of a new one, at the end
   bool reads = false;    // whether a new one is a reader in the line of a read-write lock
   bool holders = false;  // whether more is asked for than the names of LineView::holders
+  bool waiting = false;  // whether LineView::waiting is asked for
 };
 
 struct LineView {
@@ -72,7 +74,10 @@ struct LineView {
   std::vector<Contender> holders =
       {};  // in a line of a read-write lock: the first contenders, which share the lock or are one
   bool is_read_by_holders = false;  // whether they are readers
+  std::vector<Contender> waiting =
+      {};  // the lock clients behind the first one, or behind `holders`, if asked for; a thousand at most
 };
+inline constexpr int most_waiting_shown = 1000;
 
 // What a commit does to the line, in the same transaction.
 struct LineChange {
@@ -134,6 +139,8 @@ std::string first_waiter(const LockRecord& record, const LockName& lock);
 // The name of the owner's contender; empty: it has none.
 std::string contender_of(const LockRecord& record, const std::string& owner);
 bool is_native(const LockRecord& record, const Contender& contender);
+// The owner whose contender it is; empty: a native client's.
+std::string owner_of(const LockRecord& record, const std::string& contender);
 
 // Ends the holds of the owners whose contender ended with one of these presences.
 void end_without_contender(LockRecord& record, const LockName& lock, const std::vector<PresenceId>& gone);

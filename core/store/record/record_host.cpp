@@ -183,6 +183,12 @@ Result<RecordHost::Started> RecordHost::start_from(const Work& work, const Snaps
   const auto own_key = record->keys.find(work.lock.text());
   const bool may_be_covered = m_line != nullptr && own_key != record->keys.end();
   auto covered = may_be_covered ? std::optional(own_key->second) : std::nullopt;
+  std::vector<Started::InLine> in_line;
+  if (state.line) {
+    std::ranges::transform(state.line->waiting, std::back_inserter(in_line), [&](const Contender& each) {
+      return Started::InLine{.owner = owner_of(*record, each.name), .contender = each};
+    });
+  }
   auto native = m_line != nullptr ? show_line(work, state, *record) : std::nullopt;
   const auto beside = native ? m_line->format() : m_line != nullptr ? beside_of(*record) : no_line;
   return Started{.record = *std::move(record),
@@ -190,7 +196,8 @@ Result<RecordHost::Started> RecordHost::start_from(const Work& work, const Snaps
                  .must_write = must_write || is_ended,
                  .native = std::move(native),
                  .covered = std::move(covered),
-                 .beside = beside};
+                 .beside = beside,
+                 .in_line = std::move(in_line)};
 }
 
 // Runs the work on the state. Changes no lock in the store; may make a presence there.
@@ -341,15 +348,16 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
     return Error{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
                                                   " would have more than 1 MiB (too many waiters)"};
   }
-  auto committed = m_backend->write_if(work.lock.text(), state.version,
-                                       {.bytes = decision.bytes,
-                                        .face = decision.face,
-                                        .log = decision.log,
-                                        .messages = m_messages,
-                                        .needed = decision.needed,
-                                        .ended = m_keeper ? std::span(m_keeper->ended()) : std::span<const PresenceId>(),
-                                        .line = m_line != nullptr ? &decision.line : nullptr},
-                                       limit);
+  auto committed =
+      m_backend->write_if(work.lock.text(), state.version,
+                          {.bytes = decision.bytes,
+                           .face = decision.face,
+                           .log = decision.log,
+                           .messages = m_messages,
+                           .needed = decision.needed,
+                           .ended = m_keeper ? std::span(m_keeper->ended()) : std::span<const PresenceId>(),
+                           .line = m_line != nullptr ? &decision.line : nullptr},
+                          limit);
   if (committed) {
     m_unanswered.erase(work.lock.text());
   } else {

@@ -103,6 +103,12 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     std::optional<Contender> native = std::nullopt;  // that the script takes for the holder
     std::optional<Entry> covered = std::nullopt;  // what the lock's own key holds, where the script sees `native` there
     LineFormat beside = no_line;
+    // For people: who stands behind the first of a line.
+    struct InLine {
+      std::string owner;  // of a waiter, or of a holder, by the record; empty: a native client
+      Contender contender;
+    };
+    std::vector<InLine> in_line = {};
   };
   struct Decision {
     Value answer;
@@ -159,6 +165,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<Done> note_take_from_native(const Work& work, const Snapshot& state, const Started& start, Decision& decision);
   Result<bool> answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
                               const CallLimits& limit);
+  [[nodiscard]] static std::vector<Value> with_native_waiters(const std::vector<Value>& rows, const Started& start);
   void tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const;
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);

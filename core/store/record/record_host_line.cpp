@@ -32,6 +32,8 @@ constexpr std::size_t busy_size = busy_told_at + 1;
 
 // Of the answer of inspect.
 constexpr std::size_t fence_at = 1;
+constexpr std::size_t waiters_at = 6;
+constexpr std::ptrdiff_t parts_of_waiter = 4;
 constexpr std::size_t proof_at = 8;
 constexpr std::size_t format_at = 13;
 
@@ -111,7 +113,8 @@ Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const C
   auto view = m_line->look(work.lock,
                            {.own = is_of_holders ? "" : contender_of(*record, owner),
                             .reads = asks_for_shared(work),
-                            .holders = is_of_holders},
+                            .holders = is_of_holders,
+                            .waiting = is_shown},
                            limit);
   if (!view) {
     return view.error();
@@ -127,7 +130,7 @@ Result<Done> RecordHost::look_for_native(const Work& work, Snapshot& state, cons
     if (!line->check_name(work.lock)) {
       continue;
     }
-    auto view = line->look(work.lock, {.holders = true}, limit);
+    auto view = line->look(work.lock, {.holders = true, .waiting = true}, limit);
     if (!view && view.error().code != ErrorCode::refused) {
       return view.error();
     }
@@ -460,6 +463,28 @@ Result<bool> RecordHost::answer_by_line(const Work& work, const Snapshot& state,
   return true;
 }
 
+// The waiters by the record, of which the first may stand in the line, and the native ones in their places.
+std::vector<Value> RecordHost::with_native_waiters(const std::vector<Value>& rows, const Started& start)
+{
+  std::vector<Value> all;
+  auto next = rows.begin();
+  for (const auto& [owner, contender] : start.in_line) {
+    if (owner.empty()) {
+      const std::string_view mode = contender.reads ? reader_mode : start.beside.has_readers ? writer_mode : "";
+      all.insert(all.end(),
+                 {Value::of(contender.name), Value::of(std::string(mode)), Value::of(std::string()), Value::of(1)});
+      continue;
+    }
+    const auto same_owner = [&](const Value& part) { return part.text == owner; };
+    if (const auto row = std::find_if(next, rows.end(), same_owner); row != rows.end()) {
+      all.insert(all.end(), next, row + parts_of_waiter);
+      next = row + parts_of_waiter;
+    }
+  }
+  all.insert(all.end(), next, rows.end());
+  return all;
+}
+
 // What inspect cannot know of a lock beside native clients.
 void RecordHost::tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const
 {
@@ -474,6 +499,7 @@ void RecordHost::tell_of_line(const Snapshot& state, const Started& start, Decis
     fence = std::max(fence, each.order);
   }
   parts[fence_at] = Value::of(std::to_string(fence));
+  parts[waiters_at].elements = with_native_waiters(parts[waiters_at].elements, start);
   if (start.native) {
     parts[proof_at] = Value::of(start.native->is_lock ? 1 : 0);
   }

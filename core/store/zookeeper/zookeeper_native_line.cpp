@@ -177,7 +177,26 @@ LineView NativeNodes::named_view(const LookFor& what) const
     view.holders.push_back({.name = contender_in(m_format, node)});
     view.is_read_by_holders = is_reader(node);
   }
+  if (what.waiting) {
+    view.waiting = waiting_behind(view);
+  }
   return view;
+}
+
+// By the line of the last look.
+std::vector<Contender> NativeNodes::waiting_behind(const LineView& view) const
+{
+  std::vector<Contender> waiting;
+  for (const std::string& node : m_nodes) {
+    Contender contender{.name = contender_in(m_format, node), .is_lock = true, .reads = is_reader(node)};
+    const bool holds = m_format.has_readers
+                           ? std::ranges::find(view.holders, contender.name, &Contender::name) != view.holders.end()
+                           : node == m_nodes.front();
+    if (!holds && is_contender(m_format, node) && waiting.size() < record::most_waiting_shown) {
+      waiting.push_back(std::move(contender));
+    }
+  }
+  return waiting;
 }
 
 // The answer may be that of a member that is behind. But no client gets in front of a contender that is there, so the view is right

@@ -63,6 +63,7 @@ class NativeNodes final : public record::NativeLine {
   [[nodiscard]] std::string path_of(std::string_view lock) const { return line_path(m_chroot, lock); }
   [[nodiscard]] std::string node_of(std::string_view contender) const;
   [[nodiscard]] record::LineView named_view(const record::LookFor& what) const;
+  [[nodiscard]] std::vector<record::Contender> waiting_behind(const record::LineView& view) const;
   Result<Done> read_line(std::string_view lock, const CallLimits& limit);
   [[nodiscard]] Result<Done> check_exclusion(std::string_view lock) const;
   Result<Done> make_directory(const std::string& path, const CallLimits& limit);

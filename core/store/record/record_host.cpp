@@ -97,7 +97,7 @@ Error after_conflicts(int conflicts, Error error)
 }  // namespace
 
 RecordHost::RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng)
-    : m_backend(std::move(backend)), m_clock(clock), m_rng(std::move(rng)), m_lines(m_backend->native_lines())
+    : m_backend(std::move(backend)), m_clock(clock), m_rng(std::move(rng))
 {
   if (Presences* const presences = m_backend->presences()) {
     m_keeper.emplace(*presences, m_clock);
@@ -133,7 +133,7 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
   if (is_remembered) {
     Snapshot state = remembered_state();
     state.line.reset();
-    const auto looked = look_at_line(work, state, limit);
+    const auto looked = m_line.look(work, state, limit);
     return looked ? Result(std::move(state)) : looked.error();
   }
   m_remembered.reset();
@@ -151,7 +151,7 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     }
   }
   if (read) {
-    if (const auto looked = look_at_line(work, *read, limit); !looked) {
+    if (const auto looked = m_line.look(work, *read, limit); !looked) {
       return looked.error();
     }
     // The store's clock has moved on by at least what passes from now on.
@@ -170,47 +170,43 @@ std::optional<Value> RecordHost::run_part(const Work& work, ScriptPart part, con
   return work.script == nullptr ? m_keys.command(work.words) : m_scripts.run(*work.script, part, work.keys, work.words);
 }
 
-Result<RecordHost::Started> RecordHost::start_from(const Work& work, const Snapshot& state)
+Result<Started> RecordHost::start_from(const Work& work, const Snapshot& state)
 {
   auto record = decode(state.bytes);
   if (!record) {
     return record.error();
   }
   const bool must_prepare = m_keeper && m_keeper->prepare(work.asked, work.lock, *record, state);
-  const bool is_ended = m_line != nullptr && end_by_line(work, state, *record);
-  const bool must_write = must_prepare || may_still_change(work.lock.text(), state.version);
-  RecordedLog log = log_in(*record, LockKeys(work.lock).events, state.time_us);
-  const auto own_key = record->keys.find(work.lock.text());
-  const bool may_be_covered = m_line != nullptr && own_key != record->keys.end();
-  auto covered = may_be_covered ? std::optional(own_key->second) : std::nullopt;
-  std::vector<Started::InLine> in_line;
-  if (state.line) {
-    std::ranges::transform(state.line->waiting, std::back_inserter(in_line), [&](const Contender& each) {
-      return Started::InLine{.owner = owner_of(*record, each.name), .contender = each};
-    });
+  Started start{.record = *std::move(record),
+                .log = {},
+                .must_write = must_prepare || may_still_change(work.lock.text(), state.version)};
+  m_line.begin(work, state, start);
+  start.log = log_in(start.record, LockKeys(work.lock).events, state.time_us);
+  return start;
+}
+
+// A release after which the line decides who is next.
+std::optional<Value> RecordHost::release_to_none(const Work& work, const Snapshot& state, const Started& start)
+{
+  const auto alone = m_line.without_hand_over(work, state, start);
+  auto answer = alone ? run_part(*alone, ScriptPart::whole, state, start.record.keys) : std::nullopt;
+  if (answer && is_answer(*answer, "released")) {
+    m_line.call_first_waiter(work, start);
   }
-  auto native = m_line != nullptr ? show_line(work, state, *record) : std::nullopt;
-  const auto beside = native ? m_line->format() : m_line != nullptr ? beside_of(*record) : no_line;
-  return Started{.record = *std::move(record),
-                 .log = std::move(log),
-                 .must_write = must_write || is_ended,
-                 .native = std::move(native),
-                 .covered = std::move(covered),
-                 .beside = beside,
-                 .in_line = std::move(in_line)};
+  return answer;
 }
 
 // Runs the work on the state. Changes no lock in the store; may make a presence there.
-Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot& state, const CallLimits& limit)
+Result<Decision> RecordHost::decide(const Work& work, const Snapshot& state, const CallLimits& limit)
 {
   auto start = start_from(work, state);
   if (!start) {
     return start.error();
   }
-  if (const auto fits = check_format(work, *start); !fits) {
+  if (const auto fits = m_line.check_format(work, *start); !fits) {
     return fits.error();
   }
-  auto answer = leave_to_native(work, state, *start);
+  auto answer = release_to_none(work, state, *start);
   const bool is_answered = answer.has_value();
   KeySpace::Keys keys = std::move(start->record.keys);
   if (work.reads_log && !start->log.is_over) {
@@ -232,16 +228,16 @@ Result<RecordHost::Decision> RecordHost::decide(const Work& work, const Snapshot
   if (decision.answer.kind == Value::Kind::error) {
     return script_failed(work.lock.text(), decision.answer.text);
   }
-  if (must_not_stand_behind(work, state, decision)) {
-    decision.answer = busy_behind(*state.line->first);
+  if (auto refusal = m_line.refusal(work, state, decision)) {
+    decision.answer = *std::move(refusal);
     m_messages.clear();
     return decision;
   }
-  tell_of_line(state, *start, decision);
+  m_line.tell(state, *start, decision);
   if (start->native && work.line_use == LineUse::shows) {
     m_messages.clear();
     if (is_answer(decision.answer, "broken")) {
-      if (const auto noted = note_take_from_native(work, state, *start, decision); !noted) {
+      if (const auto noted = m_line.note_take(work, state, *start, decision); !noted) {
         return noted.error();
       }
     }
@@ -291,22 +287,22 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
     after.bindings = start.record.bindings;
     const auto& parts = decision.answer.elements;
     auto bound =
-        m_keeper->bind(asked_beside(work, after), work.lock, parts.empty() ? "" : parts.front().text, after, limit);
+        m_keeper->bind(m_line.asked(work, after), work.lock, parts.empty() ? "" : parts.front().text, after, limit);
     if (!bound) {
       return bound.error();
     }
     decision.is_stale = bound->is_stale;
     decision.needed = std::move(bound->needed);
     decision.is_written = decision.is_written || bound->is_changed;
-    note_line(work, state, start, after, decision);
+    m_line.note(work, state, start, after, decision);
     changes = changes || bound->is_changed || !decision.line.is_none();
   }
   if (changes) {
-    call_into_line(work, after);
+    m_line.call_waiter_in(work, after);
     const LockKeys names(work.lock);
     decision.log = change_of(start.log, after.keys, names.events);
     if (beside_of(after) != no_line) {
-      note_fences(state, after, decision);
+      LockLine::note_fences(state, after, decision);
     }
     shorten_log(after, names.events);
     decision.face = face_of(after.keys, names);
@@ -356,7 +352,7 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
                            .messages = m_messages,
                            .needed = decision.needed,
                            .ended = m_keeper ? std::span(m_keeper->ended()) : std::span<const PresenceId>(),
-                           .line = m_line != nullptr ? &decision.line : nullptr},
+                           .line = m_line.is_known() ? &decision.line : nullptr},
                           limit);
   if (committed) {
     m_unanswered.erase(work.lock.text());
@@ -372,7 +368,7 @@ Result<RecordHost::Attempt> RecordHost::finish(const Work& work, const Snapshot&
   if (m_keeper) {
     m_keeper->settle(limit);
   }
-  const auto answered = answer_by_line(work, state, order, decision, limit);
+  const auto answered = m_line.answer(work, state, order, decision, limit);
   if (!answered) {
     return answered.error();
   }
@@ -472,11 +468,9 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
         "a table or collection of ShedLock has exclusive locks only (leave out --shared, --exclusive, --permits and "
         "--format)"};
   }
-  const LineFormat beside(request.beside,
-                          request.beside == NativeFormat::curator && is_of_read_write_lock(request.script));
-  if (beside != no_line && std::ranges::find(m_lines, beside, &NativeLine::format) == m_lines.end()) {
-    return Error{ErrorCode::config, "--format " + std::string(name_of(request.beside)) +
-                                        ": this store has no such clients (leave out --format)"};
+  const auto beside = m_line.format_in(request);
+  if (!beside) {
+    return beside.error();
   }
   if (request.script.name.ends_with("_acquire")) {
     m_backend->ask_for_rights();
@@ -488,8 +482,8 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
                   .reads_log = request.reads_log,
                   .may_use_remembered = request.script.name.ends_with("_release"),
                   .asked = m_keeper ? asked_of(request) : Asked{},
-                  .line_use = m_lines.empty() ? LineUse::none : line_use_of(request),
-                  .beside = beside},
+                  .line_use = m_line.use_in(request),
+                  .beside = *beside},
                  limit);
 }
 

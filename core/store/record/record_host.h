@@ -20,10 +20,11 @@
 #include <vector>
 #include "base/clock.h"
 #include "store/record/key_space.h"
+#include "store/record/lock_line.h"
 #include "store/record/presence_keeper.h"
 #include "store/record/record_backend.h"
 #include "store/record/record_codec.h"
-#include "store/record/recorded_log.h"
+#include "store/record/record_work.h"
 #include "store/record/script_interpreter.h"
 #include "store/script/script_host.h"
 
@@ -69,57 +70,11 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   void drop_connection() override;
 
  private:
-  // What a script does with the line of native clients (native_line.h).
-  enum class LineUse {
-    none,
-    takes,   // an acquire: the owner may stand in the line
-    keeps,   // a renewal or a nested hold: the owner must be first in the line
-    leaves,  // a release
-    shows,   // a script for people, who see the native client that is first
-  };
-  // A script, or a command, for one lock.
-  struct Work {
-    const LockName& lock;
-    const Script* script;  // nullptr: a command
-    Words keys;
-    Words words;  // ARGV, or the command
-    bool reads_log = false;
-    bool may_use_remembered = false;
-    Asked asked = {};  // in a store with presences
-    LineUse line_use = LineUse::none;
-    LineFormat beside = no_line;  // of an acquire
-  };
   // The state of a lock after the last read or commit of this host.
   struct Remembered {
     std::string lock;
     Snapshot state;
     Instant at;  // when the state was read
-  };
-  // The record before a script.
-  struct Started {
-    LockRecord record;
-    RecordedLog log;
-    bool must_write;                                 // whatever the script does
-    std::optional<Contender> native = std::nullopt;  // that the script takes for the holder
-    std::optional<Entry> covered = std::nullopt;  // what the lock's own key holds, where the script sees `native` there
-    LineFormat beside = no_line;
-    // For people: who stands behind the first of a line.
-    struct InLine {
-      std::string owner;  // of a waiter, or of a holder, by the record; empty: a native client
-      Contender contender;
-    };
-    std::vector<InLine> in_line = {};
-  };
-  struct Decision {
-    Value answer;
-    std::string bytes;
-    Face face;
-    LogChange log;
-    bool is_written = false;  // also if the bytes are the same
-    bool is_stale = false;    // the state must be read again
-    std::vector<PresenceId> needed = {};
-    LineChange line = {};
-    std::string contender = {};  // of the owner that the script has granted the lock to, or renewed; empty: none
   };
   // What came of one state. No reply: the state was not, or is no longer, that of the store.
   struct Attempt {
@@ -139,34 +94,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   static void uncover(const LockName& lock, const Started& start, KeySpace::Keys& keys);
   bool is_changed_by(const Work& work, const Snapshot& state, const LockRecord& after);
   std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, KeySpace::Keys keys);
+  std::optional<Value> release_to_none(const Work& work, const Snapshot& state, const Started& start);
   [[nodiscard]] bool may_still_change(std::string_view lock, const Version& version) const;
-  [[nodiscard]] static LineUse line_use_of(const ScriptRequest& request);
-  [[nodiscard]] static bool asks_for_shared(const Work& work);
-  [[nodiscard]] static bool is_of_read_write_lock(const Script& script) { return script.name.starts_with("rw_"); }
-  void choose_line(const Work& work, const LockRecord& record);
-  Result<Done> look_at_line(const Work& work, Snapshot& state, const CallLimits& limit);
-  Result<Done> look_for_native(const Work& work, Snapshot& state, const CallLimits& limit);
-  [[nodiscard]] Result<Done> check_format(const Work& work, const Started& start) const;
-  bool end_by_line(const Work& work, const Snapshot& state, LockRecord& record) const;
-  std::optional<Contender> show_line(const Work& work, const Snapshot& state, LockRecord& record) const;
-  std::optional<Contender> show_shared_line(const Work& work, const Snapshot& state, LockRecord& record) const;
-  std::optional<Contender> stop_before_line(const Work& work, const Snapshot& state, LockRecord& record) const;
-  [[nodiscard]] std::string holder_without_contender(const Work& work, const LockRecord& record) const;
-  std::optional<Value> leave_to_native(const Work& work, const Snapshot& state, const Started& start);
-  // The answer to an acquire of a lock that is free by the record.
-  [[nodiscard]] static Value busy_behind(const Contender& first);
-  [[nodiscard]] static bool must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision);
-  static void note_fences(const Snapshot& state, const LockRecord& after, Decision& decision);
-  [[nodiscard]] static bool is_try(const Work& work);
-  [[nodiscard]] Asked asked_beside(const Work& work, const LockRecord& after) const;
-  void note_line(const Work& work, const Snapshot& state, const Started& start, LockRecord& after,
-                 Decision& decision) const;
-  void call_into_line(const Work& work, const LockRecord& after) const;
-  Result<Done> note_take_from_native(const Work& work, const Snapshot& state, const Started& start, Decision& decision);
-  Result<bool> answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
-                              const CallLimits& limit);
-  [[nodiscard]] static std::vector<Value> with_native_waiters(const std::vector<Value>& rows, const Started& start);
-  void tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const;
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<bool> is_still_true(const Work& work, const Snapshot& state, const CallLimits& limit);
@@ -179,9 +108,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::optional<PresenceKeeper> m_keeper;  // for a store with presences
-  const std::vector<NativeLine*> m_lines;
-  NativeLine* m_line = nullptr;  // of the lock of the last state; nullptr: the store has none
   KeySpace m_keys;
+  LockLine m_line{*m_backend, m_keys};
   ScriptInterpreter m_scripts{m_keys};
   std::vector<std::string> m_listeners;  // of the state on which a script runs
   std::vector<Message> m_messages;       // that the script has published

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine does for a lock beside native clients: it looks at their line, and fits state, decision and answer to it.
+#include "store/record/lock_line.h"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -8,7 +9,6 @@
 #include "lock/schema.h"
 #include "store/record/foreign_face.h"
 #include "store/record/record_codec.h"
-#include "store/record/record_host.h"
 #include "store/script/lock_keys.h"
 
 namespace rlock::record {
@@ -44,7 +44,7 @@ bool is_same(const std::optional<Contender>& one, const std::optional<Contender>
 
 }  // namespace
 
-Value RecordHost::busy_behind(const Contender& first)
+Value LockLine::busy_behind(const Contender& first)
 {
   std::vector<Value> parts(busy_size);
   parts[0] = Value::of(std::string("busy"));
@@ -56,9 +56,25 @@ Value RecordHost::busy_behind(const Contender& first)
   return Value::array(std::move(parts));
 }
 
-RecordHost::LineUse RecordHost::line_use_of(const ScriptRequest& request)
+LockLine::LockLine(Backend& backend, KeySpace& keys) : m_lines(backend.native_lines()), m_keys(keys) {}
+
+Result<LineFormat> LockLine::format_in(const ScriptRequest& request) const
+{
+  const LineFormat format(request.beside,
+                          request.beside == NativeFormat::curator && is_of_read_write_lock(request.script));
+  if (format != no_line && std::ranges::find(m_lines, format, &NativeLine::format) == m_lines.end()) {
+    return Error{ErrorCode::config, "--format " + std::string(name_of(request.beside)) +
+                                        ": this store has no such clients (leave out --format)"};
+  }
+  return format;
+}
+
+LineUse LockLine::use_in(const ScriptRequest& request) const
 {
   const std::string_view name = request.script.name;
+  if (m_lines.empty()) {
+    return LineUse::none;
+  }
   if (name.ends_with("_acquire") && request.args.size() > wait_mode_at) {
     return request.args[wait_mode_at] == "again" ? LineUse::keeps : LineUse::takes;
   }
@@ -72,7 +88,7 @@ RecordHost::LineUse RecordHost::line_use_of(const ScriptRequest& request)
 }
 
 // An acquire of a reader, or of a permit.
-bool RecordHost::asks_for_shared(const Work& work)
+bool LockLine::asks_for_shared(const Work& work)
 {
   constexpr std::size_t mode_at = 3;
   const std::string_view mode = work.line_use == LineUse::takes ? std::string_view(work.words.at(mode_at)) : "";
@@ -80,7 +96,7 @@ bool RecordHost::asks_for_shared(const Work& work)
 }
 
 // The record keeps its format; else the caller chooses one.
-void RecordHost::choose_line(const Work& work, const LockRecord& record)
+void LockLine::choose_line(const Work& work, const LockRecord& record)
 {
   const LineFormat noted = beside_of(record);
   const LineFormat format = noted != no_line ? noted : work.beside;
@@ -89,7 +105,7 @@ void RecordHost::choose_line(const Work& work, const LockRecord& record)
 }
 
 // A lock that has no holder by its record may have native clients only: the record may be the note of a run that was skipped.
-Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const CallLimits& limit)
+Result<Done> LockLine::look(const Work& work, Snapshot& state, const CallLimits& limit)
 {
   if (m_lines.empty()) {
     return Done{};
@@ -124,7 +140,7 @@ Result<Done> RecordHost::look_at_line(const Work& work, Snapshot& state, const C
 }
 
 // Sets the line in which a native client stands.
-Result<Done> RecordHost::look_for_native(const Work& work, Snapshot& state, const CallLimits& limit)
+Result<Done> LockLine::look_for_native(const Work& work, Snapshot& state, const CallLimits& limit)
 {
   for (NativeLine* const line : m_lines) {
     if (!line->check_name(work.lock)) {
@@ -145,7 +161,7 @@ Result<Done> RecordHost::look_for_native(const Work& work, Snapshot& state, cons
 }
 
 // Whether the lock may be taken as the caller asks.
-Result<Done> RecordHost::check_format(const Work& work, const Started& start) const
+Result<Done> LockLine::check_format(const Work& work, const Started& start) const
 {
   const std::string format(name_of(start.beside.clients));
   const std::string has_format = "the lock " + printable(work.lock.text()) + " has the format " + format;
@@ -171,7 +187,7 @@ Result<Done> RecordHost::check_format(const Work& work, const Started& start) co
 }
 
 // A reader that took the lock without the format, so that it stands in no line: no native client may run beside it. Empty: there is none.
-std::string RecordHost::holder_without_contender(const Work& work, const LockRecord& record) const
+std::string LockLine::holder_without_contender(const Work& work, const LockRecord& record) const
 {
   const bool may_be = m_line->has_readers() && work.line_use == LineUse::takes && work.beside != no_line &&
                       beside_of(record) == no_line && exclusive_holder(record, work.lock).empty();
@@ -180,8 +196,27 @@ std::string RecordHost::holder_without_contender(const Work& work, const LockRec
   return other == holders.end() ? std::string() : *other;
 }
 
+void LockLine::begin(const Work& work, const Snapshot& state, Started& start) const
+{
+  if (!is_known()) {
+    return;
+  }
+  LockRecord& record = start.record;
+  start.must_write = end(work, state, record) || start.must_write;
+  if (const auto own_key = record.keys.find(work.lock.text()); own_key != record.keys.end()) {
+    start.covered = own_key->second;
+  }
+  if (state.line) {
+    std::ranges::transform(state.line->waiting, std::back_inserter(start.in_line), [&](const Contender& each) {
+      return Started::InLine{.owner = owner_of(record, each.name), .contender = each};
+    });
+  }
+  start.native = show(work, state, record);
+  start.beside = start.native ? m_line->format() : beside_of(record);
+}
+
 // Ends what is over by the line. True: this must be written, whatever the script does.
-bool RecordHost::end_by_line(const Work& work, const Snapshot& state, LockRecord& record) const
+bool LockLine::end(const Work& work, const Snapshot& state, LockRecord& record) const
 {
   end_without_contender(record, work.lock, state.gone);
   const bool is_shown_to_people = work.line_use == LineUse::shows;
@@ -209,14 +244,14 @@ bool RecordHost::end_by_line(const Work& work, const Snapshot& state, LockRecord
 }
 
 // Returns the native client that is shown as the holder.
-std::optional<Contender> RecordHost::show_line(const Work& work, const Snapshot& state, LockRecord& record) const
+std::optional<Contender> LockLine::show(const Work& work, const Snapshot& state, LockRecord& record) const
 {
   if (!state.line || work.line_use == LineUse::none) {
     return std::nullopt;
   }
   const bool is_shown_to_people = work.line_use == LineUse::shows;
   if (m_line->has_readers()) {
-    return is_shown_to_people ? show_shared_line(work, state, record) : stop_before_line(work, state, record);
+    return is_shown_to_people ? show_shared(work, state, record) : stop_before(work, state, record);
   }
   const LineView& view = *state.line;
   const bool is_native_first = view.first && !is_same(view.first, view.own) && is_native(record, *view.first);
@@ -233,7 +268,7 @@ std::optional<Contender> RecordHost::show_line(const Work& work, const Snapshot&
 }
 
 // The line of a read-write lock, for people. Returns the first native client, or the one that is to give the lock up.
-std::optional<Contender> RecordHost::show_shared_line(const Work& work, const Snapshot& state, LockRecord& record) const
+std::optional<Contender> LockLine::show_shared(const Work& work, const Snapshot& state, LockRecord& record) const
 {
   const bool is_forced = work.script->name.ends_with("_force");
   const auto& holders = state.line->holders;
@@ -248,7 +283,7 @@ std::optional<Contender> RecordHost::show_shared_line(const Work& work, const Sn
 }
 
 // Lets no script give the lock to a caller that a native client excludes. Returns that client.
-std::optional<Contender> RecordHost::stop_before_line(const Work& work, const Snapshot& state, LockRecord& record) const
+std::optional<Contender> LockLine::stop_before(const Work& work, const Snapshot& state, LockRecord& record) const
 {
   const LineView& view = *state.line;
   const bool may_take =
@@ -267,12 +302,10 @@ std::optional<Contender> RecordHost::stop_before_line(const Work& work, const Sn
   return stop;
 }
 
-// A release behind which a native client is next, or a waiter that is not in the line yet, hands the lock over to no waiter. Returns
-// nullopt for another one. With readers, the first waiter looks who stands in front of it.
-std::optional<Value> RecordHost::leave_to_native(const Work& work, const Snapshot& state, const Started& start)
+std::optional<Work> LockLine::without_hand_over(const Work& work, const Snapshot& state, const Started& start) const
 {
-  const bool is_known = work.line_use == LineUse::leaves && state.line && is_same(state.line->first, state.line->own);
-  if (!is_known) {
+  const bool is_held = work.line_use == LineUse::leaves && state.line && is_same(state.line->first, state.line->own);
+  if (!is_held) {
     return std::nullopt;
   }
   const auto& next = state.line->next;
@@ -285,38 +318,41 @@ std::optional<Value> RecordHost::leave_to_native(const Work& work, const Snapsho
   }
   Work alone = work;
   alone.words.at(subscribers_at) = hands_over_to_none;
-  auto answer = run_part(alone, ScriptPart::whole, state, start.record.keys);
-  if (answer && is_answer(*answer, "released") && !waiter.empty()) {
+  return alone;
+}
+
+void LockLine::call_first_waiter(const Work& work, const Started& start) const
+{
+  if (const std::string waiter = first_waiter(start.record, work.lock); !waiter.empty()) {
     m_keys.on_publish(LockKeys(work.lock).owner_channel + waiter, "look 0");
   }
-  return answer;
 }
 
-// A caller that does not wait stands in no line: it leaves its grant.
-bool RecordHost::must_not_stand_behind(const Work& work, const Snapshot& state, const Decision& decision)
+std::optional<Value> LockLine::refusal(const Work& work, const Snapshot& state, const Decision& decision)
 {
-  return is_try(work) && is_answer(decision.answer, "granted") && state.line && state.line->first &&
-         !is_same(state.line->first, state.line->own);
+  const bool must_leave = is_try(work) && is_answer(decision.answer, "granted") && state.line && state.line->first &&
+                          !is_same(state.line->first, state.line->own);
+  return must_leave ? std::optional(busy_behind(*state.line->first)) : std::nullopt;
 }
 
-bool RecordHost::is_try(const Work& work)
+bool LockLine::is_try(const Work& work)
 {
   return work.line_use == LineUse::takes && work.words.at(wait_mode_at) == "try";
 }
 
 // A waiter whose contender cannot get another session waits with the presence of its hold.
-Asked RecordHost::asked_beside(const Work& work, const LockRecord& after) const
+Asked LockLine::asked(const Work& work, const LockRecord& after) const
 {
   Asked asked = work.asked;
   asked.keeps_presence =
-      m_line != nullptr && m_line->binds_sessions() && (work.beside != no_line || beside_of(after) != no_line);
+      is_known() && m_line->binds_sessions() && (work.beside != no_line || beside_of(after) != no_line);
   return asked;
 }
 
 // The first waiter joins the line behind the holder when it asks.
-void RecordHost::call_into_line(const Work& work, const LockRecord& after) const
+void LockLine::call_waiter_in(const Work& work, const LockRecord& after) const
 {
-  if (m_line == nullptr || !m_line->binds_sessions() || beside_of(after) == no_line) {
+  if (!is_known() || !m_line->binds_sessions() || beside_of(after) == no_line) {
     return;
   }
   const std::string waiter = first_waiter(after, work.lock);
@@ -328,7 +364,7 @@ void RecordHost::call_into_line(const Work& work, const LockRecord& after) const
 }
 
 // Adds to the decision what the change of the record needs in the line.
-void RecordHost::note_line(const Work& work, const Snapshot& state, const Started& start, LockRecord& after,
+void LockLine::note(const Work& work, const Snapshot& state, const Started& start, LockRecord& after,
                            Decision& decision) const
 {
   const bool is_granted = is_answer(decision.answer, "granted");
@@ -336,7 +372,7 @@ void RecordHost::note_line(const Work& work, const Snapshot& state, const Starte
   if (work.beside != no_line && stands && (is_granted || holders_of(after, work.lock).empty())) {
     put_beside(after, work.beside);
   }
-  if (m_line == nullptr || beside_of(after) == no_line) {
+  if (!is_known() || beside_of(after) == no_line) {
     return;
   }
   const bool may_join = work.line_use == LineUse::takes && !decision.needed.empty();
@@ -360,7 +396,7 @@ void RecordHost::note_line(const Work& work, const Snapshot& state, const Starte
 }
 
 // A script has the time for the fencing number of a grant. Here it is the order of the owner's contender.
-void RecordHost::note_fences(const Snapshot& state, const LockRecord& after, Decision& decision)
+void LockLine::note_fences(const Snapshot& state, const LockRecord& after, Decision& decision)
 {
   const auto& stand = decision.line.stand;
   for (LoggedEvent& each : decision.log.written) {
@@ -383,7 +419,7 @@ void RecordHost::note_fences(const Snapshot& state, const LockRecord& after, Dec
 }
 
 // force-unlock of a native client: its contender goes, and the event log says so.
-Result<Done> RecordHost::note_take_from_native(const Work& work, const Snapshot& state, const Started& start,
+Result<Done> LockLine::note_take(const Work& work, const Snapshot& state, const Started& start,
                                                Decision& decision)
 {
   auto record = decode(state.bytes);
@@ -410,7 +446,7 @@ Result<Done> RecordHost::note_take_from_native(const Work& work, const Snapshot&
 
 // The record grants a lock beside native clients, but the line decides: the answer becomes that of a busy lock until the owner's
 // contender is first. False: the state must be read again, because the contender is gone, or is first now.
-Result<bool> RecordHost::answer_by_line(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
+Result<bool> LockLine::answer(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
                                         const CallLimits& limit)
 {
   if (decision.contender.empty()) {
@@ -464,7 +500,7 @@ Result<bool> RecordHost::answer_by_line(const Work& work, const Snapshot& state,
 }
 
 // The waiters by the record, of which the first may stand in the line, and the native ones in their places.
-std::vector<Value> RecordHost::with_native_waiters(const std::vector<Value>& rows, const Started& start)
+std::vector<Value> LockLine::with_native_waiters(const std::vector<Value>& rows, const Started& start)
 {
   std::vector<Value> all;
   auto next = rows.begin();
@@ -486,7 +522,7 @@ std::vector<Value> RecordHost::with_native_waiters(const std::vector<Value>& row
 }
 
 // What inspect cannot know of a lock beside native clients.
-void RecordHost::tell_of_line(const Snapshot& state, const Started& start, Decision& decision) const
+void LockLine::tell(const Snapshot& state, const Started& start, Decision& decision) const
 {
   const bool is_known = is_answer(decision.answer, "known") && decision.answer.elements.size() > proof_at;
   if (!state.line || !is_known || start.beside == no_line) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/server_faults.h"
 
+#include "base/stop.h"
 #include "support/seeded_rng.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace rlock::judge {
 namespace {
 
 constexpr Millis longest_mending{240'000};
+constexpr Millis between_settlings{200};
 constexpr Millis between_calms{20'000};
 constexpr Millis calm_time{5000};
 
@@ -108,6 +110,7 @@ std::string ServerFaults::settle()
       wrong = "an assertion failed";
     }
     std::cerr << "the servers do not serve again: " + wrong + "\n";
+    clock.sleep_until(clock.now() + between_settlings, StopToken::never());
   }
   return wrong;
 }

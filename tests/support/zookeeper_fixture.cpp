@@ -12,6 +12,7 @@
 #include <array>
 #include <csignal>
 #include <fstream>
+#include <iostream>
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -122,6 +123,17 @@ void ZookeeperNodes::start(int node)
             "-cp", std::string(jar) + ":" + jar_for_tls, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
             (own.dir / "zoo.cfg").string()},
       ProcessOptions{.cwd = own.dir, .new_session = true});
+}
+
+void ZookeeperNodes::start_ended()
+{
+  for (int node = 1; node <= count(); ++node) {
+    Process& process = *m_nodes[static_cast<std::size_t>(node - 1)].process;
+    if (!process.running()) {
+      std::cerr << "ZooKeeper's node " << node << " has ended by itself: " << process.out() << process.err() << "\n";
+      start(node);
+    }
+  }
 }
 
 // A node that starts may accept a connection and refuse it, so a request must have been answered.

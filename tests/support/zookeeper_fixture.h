@@ -40,6 +40,8 @@ class ZookeeperNodes {
   [[nodiscard]] int leader() const;  // 0: none
   void kill(int node);               // kill -9
   void start(int node);              // after kill()
+  // Starts the nodes that have ended by themselves, and tells of each on standard error.
+  void start_ended();
   void stop(int node) const;         // SIGSTOP
   void resume(int node) const;
   [[nodiscard]] std::uint16_t port(int node) const { return m_nodes[static_cast<std::size_t>(node - 1)].port; }

@@ -36,7 +36,11 @@ class ZookeeperServer final : public DatabaseServer, public DatabaseMembers {
   void resume_member(std::size_t member) override { m_nodes.resume(node_of(member)); }
   void cut_off_member(std::size_t member) override;
   void join_members() override;
-  void await_members() override { m_nodes.wait_until_answers(); }
+  void await_members() override
+  {
+    m_nodes.start_ended();
+    m_nodes.wait_until_answers();
+  }
 
  private:
   struct Way {

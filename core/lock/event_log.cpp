@@ -104,8 +104,8 @@ std::string text_of(const WhoAndWhy& request)
 
 std::string_view name_of(LockEvent::What what)
 {
-  constexpr std::array<std::string_view, 8> names{"acquired", "released", "handed_over", "renewed_late",
-                                                  "expired",  "lost",     "forced",      "skipped"};
+  constexpr std::array<std::string_view, 10> names{"acquired", "released", "handed_over", "renewed_late", "expired",
+                                                   "lost",     "forced",   "skipped",     "frozen",       "thawed"};
   return names[static_cast<std::size_t>(what)];
 }
 
@@ -137,12 +137,24 @@ std::optional<Owner> EventLogReader::holder() const
   return m_holder.empty() ? std::nullopt : std::optional(Owner::of(m_holder));
 }
 
+bool EventLogReader::is_freeze(const std::string& owner) const
+{
+  const auto known = m_known.find(owner);
+  return known != m_known.end() && known->second.info && !known->second.info->freeze.empty();
+}
+
 LockEvent EventLogReader::expired(std::int64_t time_ms)
 {
   const std::string owner = std::exchange(m_holder, "");
-  LockEvent expired = event(LockEvent::What::expired, time_ms, owner);
+  LockEvent expired = event(is_freeze(owner) ? LockEvent::What::thawed : LockEvent::What::expired, time_ms, owner);
   expired.by = m_known[owner].wanted_by;
   return expired;
+}
+
+// Whether the release and the grant of one entry are two events, because one of them is the end or the beginning of a freeze.
+bool EventLogReader::is_told_apart(const EventLogEntry& entry) const
+{
+  return is_freeze(entry.owner) || (entry.info && !entry.info->freeze.empty());
 }
 
 // The end of a hold, unless the same entry hands the lock over.
@@ -164,15 +176,15 @@ void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>&
       trouble.info = entry.info;
     }
   } else if (entry.kind == EventKind::forced) {
-    add(forced).by = entry.by;
+    add(is_freeze(entry.owner) ? thawed : forced).by = entry.by;
   } else if (entry.kind == EventKind::skipped) {
     LockEvent& skip = add(skipped);
     skip.info = entry.info;
     skip.exit_code = entry.result.exit_code;
     skip.by = skip.exit_code ? "" : next_holder(entry);
     skip.times = entry.times;
-  } else if (entry.ends() && !entry.taker) {
-    LockEvent& release = add(released);
+  } else if (entry.ends() && (!entry.taker || is_told_apart(entry))) {
+    LockEvent& release = add(is_freeze(entry.owner) ? thawed : released);
     release.by = m_known[entry.owner].wanted_by;
     release.exit_code = entry.result.exit_code;
   }
@@ -186,8 +198,9 @@ void EventLogReader::add_grant(const EventLogEntry& entry, std::vector<LockEvent
     events.push_back(this->expired(entry.time_ms));
   }
   m_known[taker] = {.fence = entry.fence, .info = entry.info, .wanted_by = {}};
-  events.push_back(event(entry.found_free() ? acquired : handed_over, entry.time_ms, taker));
-  if (!entry.found_free()) {
+  const bool is_handover = !entry.found_free() && !is_told_apart(entry);
+  events.push_back(event(is_freeze(taker) ? frozen : is_handover ? handed_over : acquired, entry.time_ms, taker));
+  if (is_handover) {
     LockEvent& handover = events.back();
     handover.from = entry.owner;
     handover.from_info = info_of(entry.owner);

@@ -60,7 +60,8 @@ struct EventLogQuery {
 };
 
 struct LockEvent {
-  enum class What { acquired, released, handed_over, renewed_late, expired, lost, forced, skipped };
+  // frozen: a freeze took the lock; thawed: it ended, whether it was released or its time was over.
+  enum class What { acquired, released, handed_over, renewed_late, expired, lost, forced, skipped, frozen, thawed };
 
   What what;
   std::int64_t time_ms;     // since 1970, by the server's clock; expired: when the end was noticed
@@ -109,6 +110,8 @@ class EventLogReader {
   };
   [[nodiscard]] LockEvent event(LockEvent::What what, std::int64_t time_ms, const std::string& owner) const;
   [[nodiscard]] std::optional<HolderInfo> info_of(const std::string& owner) const;
+  [[nodiscard]] bool is_freeze(const std::string& owner) const;
+  [[nodiscard]] bool is_told_apart(const EventLogEntry& entry) const;
   // The holder that the entry names, for people: of a lock that an owner has lost or did not get; empty: none.
   [[nodiscard]] std::string next_holder(const EventLogEntry& entry) const;
   void add_end(const EventLogEntry& entry, std::vector<LockEvent>& events);

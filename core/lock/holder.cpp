@@ -2,6 +2,7 @@
 #include "lock/holder.h"
 
 #include "base/duration.h"
+#include "base/shown_time.h"
 #include "base/text.h"
 #include "lock/requests.h"
 #include "lock/schema.h"
@@ -79,6 +80,7 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
       info.kill_after = std::clamp(Millis{number(value)}, Millis{0}, longest_duration);
       break;
     case HolderField::every: info.every = std::clamp(Millis{number(value)}, Millis{1}, longest_duration); break;
+    case HolderField::freeze: info.freeze = shown_text(value, longest_label); break;
     case HolderField::latest: info.latest = value == flag(true); break;
     case HolderField::over: break;
     case HolderField::automatic: info.automatic = value == flag(true); break;
@@ -101,6 +103,8 @@ std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
     case HolderField::kill_after:
       return info.kill_after != default_kill_after ? std::optional(digits(info.kill_after)) : std::nullopt;
     case HolderField::every: return info.every ? std::optional(digits(*info.every)) : std::nullopt;
+    case HolderField::freeze:
+      return !info.freeze.empty() ? std::optional(escape(cut_to(info.freeze, longest_label))) : std::nullopt;
     case HolderField::latest: return info.latest ? std::optional(flag(true)) : std::nullopt;
     case HolderField::over: break;
     case HolderField::automatic: return flag(info.automatic);
@@ -151,8 +155,36 @@ std::string holder_text(const Owner& owner, const std::optional<HolderInfo>& inf
               : printable(owner.text());
 }
 
+std::int64_t end_of_freeze_ms(const HolderInfo& freeze, std::optional<Millis> left, std::int64_t now_ms)
+{
+  constexpr std::int64_t second = 1000;
+  const std::int64_t end_ms = left ? now_ms + left->count() : freeze.since_ms + freeze.lease.count();
+  return (end_ms + second / 2) / second * second;
+}
+
+std::string freeze_text(const HolderInfo& freeze, std::optional<Millis> left, std::int64_t now_ms)
+{
+  return "frozen by " + printable(user_text(freeze) + "@" + freeze.host) + " until " +
+         shown_minute(end_of_freeze_ms(freeze, left, now_ms), now_ms).value_or("-") + ": " + printable(freeze.freeze);
+}
+
+const HolderInfo* freeze_of(const Holder& holder)
+{
+  return holder.info && !holder.info->freeze.empty() ? &*holder.info : nullptr;
+}
+
+const HolderInfo* freeze_of(const std::optional<Holder>& holder) { return holder ? freeze_of(*holder) : nullptr; }
+
+const HolderInfo* freeze_of(const LockState& state)
+{
+  return state.held() ? freeze_of(state.holders.front()) : nullptr;
+}
+
 std::string job_text(const HolderInfo& info)
 {
+  if (!info.freeze.empty()) {
+    return "freeze: " + printable(info.freeze);
+  }
   const std::string command = info.command.empty() ? "" : "running " + printable(info.command);
   const std::string label = info.label.empty() ? "" : "[" + printable(info.label) + "]";
   return command + (command.empty() || label.empty() ? "" : " ") + label;

@@ -13,7 +13,7 @@
 
 namespace rlock {
 
-inline constexpr std::size_t longest_label = 256;    // bytes
+inline constexpr std::size_t longest_label = 256;    // bytes; of a reason, too
 inline constexpr std::size_t longest_command = 200;  // bytes
 
 struct HolderInfo {
@@ -30,6 +30,7 @@ struct HolderInfo {
   bool latest = false;                           // a newer waiter with --latest takes the place of this waiter
   std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history
   std::optional<Millis> every = std::nullopt;    // a run is expected to succeed that often; nullopt: not told
+  std::string freeze = {};                       // why rlock freeze keeps jobs off; empty: the hold is no freeze
 };
 
 // By the schema (lock/schema.h), with percent-escaped values: readable with redis-cli.
@@ -39,5 +40,11 @@ std::optional<HolderInfo> decode_holder(std::string_view text);
 
 // "ann as root", or "root". Not printable.
 std::string user_text(const HolderInfo& info);
+
+// When a freeze ends, by the wall clock of this host at `now_ms`; whole seconds, so that later answers tell the same time. `left`:
+// the ttl of the lock; nullopt: unknown, and the record of the freeze tells.
+std::int64_t end_of_freeze_ms(const HolderInfo& freeze, std::optional<Millis> left, std::int64_t now_ms);
+// "frozen by ann as root@web1 until 14:05: moving the database". Printable.
+std::string freeze_text(const HolderInfo& freeze, std::optional<Millis> left, std::int64_t now_ms);
 
 }  // namespace rlock

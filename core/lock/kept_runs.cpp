@@ -164,7 +164,7 @@ RunSummary summary_of(const LockState& state)
   if (state.once) {
     summary.last_success_ms = std::max(summary.last_success_ms, state.once->at_ms);
   }
-  for (const Holder& holder : state.holders) {
+  for (const Holder& holder : freeze_of(state) == nullptr ? std::span(state.holders) : std::span<const Holder>{}) {
     summary.every = holder.info && holder.info->every ? holder.info->every : summary.every;
     const std::int64_t since = holder.info ? holder.info->since_ms : 0;
     summary.first_known_ms = summary.first_known_ms == 0 ? since : summary.first_known_ms;

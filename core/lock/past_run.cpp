@@ -33,6 +33,7 @@ class Runs {
         expire(run.past.owner, now_ms);
       }
     }
+    std::erase_if(m_over, [](const PastRun& past) { return past.info && !past.info->freeze.empty(); });  // it is no run
     sort_newest_first(m_over);
     return std::move(m_over);
   }
@@ -96,7 +97,9 @@ class Runs {
   {
     const std::string holder = entry.holder.value_or("");
     const Run* const run = find(holder);
-    return holder.empty() ? "" : holder_text(Owner::of(holder), run != nullptr ? run->past.info : std::nullopt);
+    const auto info = run != nullptr ? run->past.info : std::nullopt;
+    const std::string freeze = info && !info->freeze.empty() ? ", " + job_text(*info) : "";
+    return holder.empty() ? "" : holder_text(Owner::of(holder), info) + freeze;
   }
 
   void release(const EventLogEntry& entry)

@@ -79,7 +79,13 @@ const PastRun* last_run(const LockState& state);
 // "alice@web1 (pid 71), running ./job.sh", or the owner id of a foreign client. Printable.
 std::string describe(const Holder& holder);
 
-// The two parts of describe(): "alice@web1 (pid 71)" or the owner id; "running ./job.sh [label]" or nothing. Printable.
+// The record of the freeze that holds the lock (rlock freeze); nullptr: a job holds it, or no client. Lives as long as the argument.
+const HolderInfo* freeze_of(const LockState& state);
+const HolderInfo* freeze_of(const Holder& holder);
+const HolderInfo* freeze_of(const std::optional<Holder>& holder);
+
+// The two parts of describe(): "alice@web1 (pid 71)" or the owner id; "running ./job.sh [label]", "freeze: REASON" or nothing.
+// Printable.
 std::string holder_text(const Owner& owner, const std::optional<HolderInfo>& info);
 std::string job_text(const HolderInfo& info);
 

@@ -38,12 +38,13 @@ enum class HolderField {
   lease,
   kill_after,
   every,
+  freeze,
   latest,
   over,
   automatic
 };
 
-inline constexpr std::array<SchemaRow<HolderField>, 14> holder_fields{{
+inline constexpr std::array<SchemaRow<HolderField>, 15> holder_fields{{
     {HolderField::history, "history"},        // ms for which events are kept; missing: default_history
     {HolderField::host, "host"},              // text
     {HolderField::pid, "pid"},                // number
@@ -55,6 +56,7 @@ inline constexpr std::array<SchemaRow<HolderField>, 14> holder_fields{{
     {HolderField::lease, "lease"},            // ms
     {HolderField::kill_after, "kill_after"},  // ms; missing: default_kill_after
     {HolderField::every, "every"},            // ms in which a run is expected to succeed; missing: not told
+    {HolderField::freeze, "freeze"},          // text: why no job runs under the lock; missing: the hold is no freeze
     {HolderField::latest, "latest"},          // 1 or missing
     {HolderField::over, "over"},       // 1 or missing: --min-hold keeps the lock. Only a script writes and reads it
     {HolderField::automatic, "auto"},  // 1 or 0

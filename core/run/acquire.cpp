@@ -79,7 +79,8 @@ LockRequest spec_of(const AcquireRequest& request, const LockName& name)
                   .lease = request.ttl,
                   .automatic = request.watched.has_value(),
                   .history = request.history,
-                  .every = request.every},
+                  .every = request.every,
+                  .freeze = request.freeze},
           .once = {},
           .sync = sync_of(request.sync, request.ttl, request.server.timeout),
           .beside = request.beside};
@@ -131,12 +132,13 @@ Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<con
   }
   store = *std::move(opened);
   if (!request.watched && !store->has_token_leases()) {
-    return not_offered("acquire without --pid", request.server.shown(), no_token_leases);
+    return not_offered(request.freeze.empty() ? "acquire without --pid" : "freeze", request.server.shown(),
+                       no_token_leases);
   }
   const Owner owner = Owner::fresh(context.rng, ::getpid());
-  auto outcome = enter(*store, specs, owner, ancestors_with(request.environment, specs), policy, context.clock,
-                       context.rng, stop, line);
-  if (outcome && std::holds_alternative<TimedOut>(*outcome)) {
+  const auto ancestors = request.freeze.empty() ? ancestors_with(request.environment, specs) : std::vector<Ancestor>{};
+  auto outcome = enter(*store, specs, owner, ancestors, policy, context.clock, context.rng, stop, line);
+  if (outcome && std::holds_alternative<TimedOut>(*outcome) && request.freeze.empty()) {
     const Instant now = context.clock.now();
     note_skipped(*store, specs.front(), owner, {.waited = std::chrono::ceil<Millis>(now - began)},
                  {.deadline = now + std::min(time_to_note_skip, request.server.timeout), .stop = stop});

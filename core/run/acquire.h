@@ -29,6 +29,8 @@ struct WatchedProcess {
 struct AcquireRequest : TakeRequest {
   LockName name;                          // a lock of it in RLOCK_HELD is entered again
   std::optional<WatchedProcess> watched;  // nullopt: one lease, which is not renewed
+  // Why the lease is a freeze, which waits before all others and joins no hold of an ancestor; empty: it is none.
+  std::string freeze = {};
 };
 
 // Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is

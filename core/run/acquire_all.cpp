@@ -390,6 +390,10 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
   if (!busy.holder) {
     return text;
   }
+  if (const HolderInfo* const freeze = freeze_of(busy.holder)) {
+    const auto left = busy.ttl ? std::optional(std::max(*busy.ttl - age, Millis{0})) : std::nullopt;
+    return text + ", " + freeze_text(*freeze, left, now_ms);
+  }
   const auto& info = busy.holder->info;
   const bool has_age = info && info->since_ms > 0;
   text += ", held " +
@@ -402,10 +406,14 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
   return text + (job.empty() ? "" : ", ") + job;
 }
 
-std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder)
+std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder,
+                      std::optional<Millis> left)
 {
-  return lock + " is busy" + (waited > Millis{0} ? " after " + show(waited) : "") +
-         (holder ? ", held by " + describe(*holder) : "");
+  const std::string text = lock + " is busy" + (waited > Millis{0} ? " after " + show(waited) : "");
+  if (const HolderInfo* const freeze = freeze_of(holder)) {
+    return text + ", " + freeze_text(*freeze, left, wall_clock_ms());
+  }
+  return text + (holder ? ", held by " + describe(*holder) : "");
 }
 
 std::string newer_run(const Replaced& replaced)
@@ -428,12 +436,12 @@ RunEnd report_busy(const BusyReport& report, const Log& log)
   }
   const std::optional<Holder>& holder = report.last.holder;
   const Millis waited = report.waits_for_itself ? Millis{0} : report.wait.value_or(Millis{0});
-  log.notice(
-      busy_text(report.lock, waited, holder) + (report.waits_for_itself ? std::string(waits_for_itself_text) : ""),
-      {.event = "busy",
-       .holder = holder ? describe(*holder) : "",
-       .place = place_of(report.last),
-       .exit_code = report.exit_code});
+  log.notice(busy_text(report.lock, waited, holder, report.last.ttl) +
+                 (report.waits_for_itself ? std::string(waits_for_itself_text) : ""),
+             {.event = "busy",
+              .holder = holder ? describe(*holder) : "",
+              .place = place_of(report.last),
+              .exit_code = report.exit_code});
   return ExitWith{report.exit_code};
 }
 

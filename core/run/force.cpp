@@ -321,6 +321,11 @@ bool CancelHolder::begin(StopToken stop)
     give_up({ErrorCode::config, "nothing proves that it is a lock, its value may be data of another program"});
     return false;
   }
+  if (const HolderInfo* const freeze = freeze_of(*holder)) {
+    m_log.notice(m_lock + " is " + freeze_text(*freeze, state->ttl, wall_clock_ms()) + "; the run waits for its end",
+                 {.event = "frozen"});
+    return false;
+  }
   ask(*holder, state->kind);
   return false;
 }

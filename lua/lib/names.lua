@@ -11,7 +11,7 @@
 --   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 if the script refuses the renewals of that owner,
 --            stops:OWNER: when, in ms, that owner last said that it stops its job}
 --   KEYS[5]  recent events: list of texts, see core/lock/schema.h
---   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds}
+--   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds; of a freeze, less FREEZES_FIRST}
 --   KEYS[7]  the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE}, and of all waiters together:
 --            #turn     the number of hand-overs so far
 --            #left     when this queue last left the lock to others
@@ -101,6 +101,15 @@ end
 local function now_us()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+-- A freeze stands before all other waiters: its score in the queue is its arrival less this number, and so below 0. (2^52 is a time
+-- of the year 2112.)
+local FREEZES_FIRST = 4503599627370496
+
+local function arrival_of(score)
+  score = tonumber(score)
+  return score < 0 and score + FREEZES_FIRST or score
 end
 
 -- The number of free permits that rlock last wrote: string. The key is not in KEYS, because only one kind writes it.

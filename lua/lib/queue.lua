@@ -168,7 +168,7 @@ end
 -- Like hand_over, for a lock that the caller found free. The first such hand-over ends the turn of others. A lock that foreign
 -- clients take later, while the queue is empty, is no part of that turn.
 local function hand_over_free_lock(caller, caller_info, caller_ttl)
-  local is_silent = can_admit_first() and was_not_taken()
+  local is_silent = can_admit_first() and was_not_taken() and not freeze_is_next()
   local admit = is_silent and hand_over_past_silent or hand_over
   local admitted, caller_fence = admit(caller, caller_info, caller_ttl)
   if admitted > 0 then
@@ -234,6 +234,8 @@ local function turn_of_others(own_subscribers)
   redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
   local left, took = last_turn_of_others()
   if turn % 3 ~= 0 or left ~= 0 and now_us() - took < math.min(took - left, LONGEST_PREFERENCE) then
+    return nil
+  elseif freeze_is_next() then
     return nil
   end
   return other and (turn % 6 == 0 or not foreign) and other or FOREIGN

@@ -43,7 +43,7 @@ local function notify_first_alive(message)
       return nil
     elseif notify(waiter, message) > 0 then
       return place
-    elseif now_us() - tonumber(arrival) < SUBSCRIBE_GRACE then
+    elseif now_us() - arrival_of(arrival) < SUBSCRIBE_GRACE then
       place = place + 1
     else
       redis.call('ZREM', QUEUE, waiter)
@@ -60,7 +60,13 @@ end
 
 -- Whether a waiter is alive. A waiter that has just arrived counts as alive, because it may not have subscribed yet.
 local function is_alive(waiter, arrival)
-  return now_us() - tonumber(arrival) < SUBSCRIBE_GRACE or is_subscribed(waiter)
+  return now_us() - arrival_of(arrival) < SUBSCRIBE_GRACE or is_subscribed(waiter)
+end
+
+-- Whether a freeze is first in line, and alive. No waiter gets the lock past it, and it leaves no turn to others.
+local function freeze_is_next()
+  local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
+  return first and tonumber(arrival) < 0 and is_alive(first, arrival)
 end
 
 -- Stores a field that concerns all waiters.

@@ -7,6 +7,7 @@
 --              try     nothing
 --              wait    join the queue
 --              latest  the same, and remove the waiter that joined with `latest` before
+--              first   the same as wait, before all waiters but those that also joined so: a freeze
 --              again   the request is for a nested hold: nothing, also if the lock is free, because an owner that lost the
 --                      lock must not get it back unnoticed
 --   ARGV[10] the ticket of an earlier reply, which puts a queue that was lost in order again; or 0
@@ -84,7 +85,7 @@ local function reenter(held)
   return granted_reply(held)
 end
 
-local QUEUES = WAIT_MODE == 'wait' or WAIT_MODE == 'latest'
+local QUEUES = WAIT_MODE == 'wait' or WAIT_MODE == 'latest' or WAIT_MODE == 'first'
 
 -- The newest waiter with --latest: its ticket, owner and info; nil: there is none, or the server no longer knows it.
 local function latest_waiter()
@@ -157,16 +158,16 @@ local function enqueue()
   if WAIT_MODE == 'latest' then
     check_keys_of_grant()
   end
-  ticket = string.format('%.0f', ticket)
-  if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
+  local score = string.format('%.0f', WAIT_MODE == 'first' and ticket - FREEZES_FIRST or ticket)
+  if redis.call('ZADD', QUEUE, 'NX', score, OWNER) == 1 then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)  -- at once, because HSET may be refused
     is_new, extends = true, true
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
     if WAIT_MODE == 'latest' then
-      replace_latest(ticket)
+      replace_latest(score)
     end
   else
-    ticket = string.format('%.0f', redis.call('ZSCORE', QUEUE, OWNER))
+    ticket = arrival_of(redis.call('ZSCORE', QUEUE, OWNER))
     if redis.call('HEXISTS', WAITERS, OWNER) == 0 then  -- the record was lost
       redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
       extends = true
@@ -175,7 +176,7 @@ local function enqueue()
   if extends then
     redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
   end
-  return redis.call('ZRANK', QUEUE, OWNER), ticket, is_new
+  return redis.call('ZRANK', QUEUE, OWNER), string.format('%.0f', ticket), is_new
 end
 
 -- The first waiter polls a lock whose holder may release it without a message to this queue.

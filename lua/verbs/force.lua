@@ -18,7 +18,8 @@
 --            {'free'}
 --            {'other', what the key holds}
 --
--- The other steps take the lock away only if --min-hold keeps it after the end of its job.
+-- The other steps take the lock away only if --min-hold keeps it after the end of its job. They change nothing of a freeze, which
+-- has no job: only 'take' ends it before its time.
 local REQUESTER, STEP, REQUEST_TTL = ARGV[6], ARGV[7], tonumber(ARGV[8])
 
 local held = (redis.call('EXISTS', LOCK) == 0 or kind_at_key(NAME) == NAME) and holds(OWNER)
@@ -81,7 +82,9 @@ if STEP == 'take' or job_is_over() then
   return force_release(STEP == 'take' and not job_is_over() and 0 or 1)
 end
 local heard = 0
-if STEP == 'ask' or STEP == 'join' then
+if info and string.find(info, '@field.freeze@', 1, true) then
+  -- no process could heed the request
+elseif STEP == 'ask' or STEP == 'join' then
   heard = request_release()
 elseif STEP == 'revoke' then
   revoke()

@@ -67,10 +67,13 @@ TEST_CASE("time: for people it is that of their zone, with the distance from UTC
     CHECK(shown_time(noon) == "2026-11-21 13:30:00 +01:30");
     CHECK_FALSE(shown_time(0));
     const test::InUtc in_utc;
+    CHECK(shown_minute(noon, noon + 1000) == "12:00 UTC");
     CHECK(shown_time(noon) == "2026-11-21 12:00:00 UTC");
   }
   const test::InZone behind("XYZ9");
   CHECK(shown_time(noon) == "2026-11-21 03:00:00 -09:00");
+  CHECK(shown_minute(noon, noon) == "03:00");
+  CHECK(shown_minute(noon + 24 * 3'600'000, noon) == "2026-11-22 03:00");
   const test::InZone greenwich("UTC0");
   CHECK(shown_time(noon) == "2026-11-21 12:00:00 +00:00");
 }

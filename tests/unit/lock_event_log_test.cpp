@@ -71,6 +71,18 @@ TEST_CASE("event log: a release and a forced release name the requester")
         "1 acquired a #1000; 2 forced a #1000 by eve; 2 handed_over b #2000 from a by eve; held by b");
 }
 
+TEST_CASE("event log: a freeze is frozen and thawed, apart from the jobs before and after it")
+{
+  const std::string freeze = "info freeze=why";
+  CHECK(history({"acquired a ", "released a owner a exit 0 to f " + freeze, "forced f by eve to b "}) ==
+        "1 acquired a #1000; 2 released a #1000; 2 frozen f #2000; 3 thawed f #2000 by eve; 3 acquired b #3000; held "
+        "by b");
+  CHECK(history({"acquired f " + freeze, "acquired b "}) ==
+        "1 frozen f #1000; 2 thawed f #1000; 2 acquired b #2000; held by b");
+  CHECK(history({"acquired f " + freeze, "released f owner f to g " + freeze}) ==
+        "1 frozen f #1000; 2 thawed f #1000; 2 frozen g #2000; held by g");
+}
+
 TEST_CASE("event log: a grant without a release means that the lease expired")
 {
   CHECK(history({"acquired a ", "acquired b "}) ==

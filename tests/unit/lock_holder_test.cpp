@@ -38,6 +38,19 @@ TEST_CASE("holder info: comes back as it was written")
   CHECK(back->kill_after == everything.kill_after);
 }
 
+TEST_CASE("holder info: only a freeze has a reason, which is cut, and tells its end by the ttl or else by its lease")
+{
+  CHECK(encode(everything).find("freeze") == std::string::npos);
+  HolderInfo info = everything;
+  info.freeze = "moving\nthe database";
+  CHECK(decode_holder(encode(info))->freeze == info.freeze);
+  CHECK(end_of_freeze_ms(info, Millis{60'000}, 1'790'000'100'000) == 1'790'000'160'000);
+  CHECK(end_of_freeze_ms(info, Millis{59'997}, 1'790'000'100'000) == 1'790'000'160'000);
+  CHECK(end_of_freeze_ms(info, std::nullopt, 1'790'000'100'000) == 1'790'000'030'000);
+  info.freeze = std::string(1000, 'x');
+  CHECK(decode_holder(encode(info))->freeze.size() == longest_label);
+}
+
 TEST_CASE("holder info: the default of --kill-after takes no room, and an absurd one is cut")
 {
   HolderInfo info = everything;

@@ -226,3 +226,19 @@ TEST_CASE("past runs: the last run of a lock is the last that began")
   state.runs = {{.owner = Owner::of("unconfirmed")}, {.owner = Owner::of("a"), .duration = Millis{1}}};
   CHECK(last_run(state)->owner.text() == "a");
 }
+
+TEST_CASE("past runs: a freeze is no run, however it ended, and a run that it kept off names it")
+{
+  const std::string freeze = "acquired f info host=h\nfreeze=why\nlease=5";
+  CHECK(runs({freeze, "released f owner f"}) == "");
+  CHECK(runs({freeze, "forced f by eve"}) == "");
+  CHECK(runs({freeze, "acquired a info host=h", "released a owner a exit 0"}) == "a at 2 for 1 succeeded 0");
+  CHECK(runs({freeze}) == "");
+  CHECK(runs({freeze}, {"f"}) == "");
+  const std::vector<EventLogEntry> entries{entry(1, freeze),
+                                           entry(2, "skipped s info host=h waited 1 times 1 holder f")};
+  const auto skipped = past_runs(
+      entries, [](const Owner&) { return true; }, 100);
+  REQUIRE(skipped.size() == 1);
+  CHECK(skipped.front().busy_by.ends_with(", freeze: why"));
+}

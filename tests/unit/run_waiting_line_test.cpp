@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/acquire_all.h"
 
+#include "base/shown_time.h"
+
 #include <doctest/doctest.h>
 
 using namespace rlock;
@@ -46,4 +48,19 @@ TEST_CASE("waiting message: parts that are unknown are left out")
   CHECK(wait_text("k", foreign, now, Millis{0}) == "waiting for k, held by u:1, ttl 21s");
   foreign.holder.reset();
   CHECK(wait_text("k", foreign, now, Millis{0}) == "waiting for k");
+}
+
+TEST_CASE("waiting message: a frozen lock names who has frozen it, until when, and why")
+{
+  Busy frozen = busy();
+  frozen.ttl = Millis{3'600'000};
+  frozen.holder->info->sudo_user = "ann";
+  frozen.holder->info->freeze = "moving\nthe database";
+  const std::string by = "frozen by ann as alice@web1.example.com until ";
+  const std::string until = shown_minute(now + 3'600'000, now).value_or("?");
+  CHECK(wait_text("k", frozen, now, Millis{0}) == "waiting for k, place 5, " + by + until + ": moving\\nthe database");
+  CHECK(wait_text("k", frozen, now + 60'000, Millis{60'000}).find(by + until) != std::string::npos);
+  const std::string text = busy_text("k", Millis{2000}, frozen.holder, frozen.ttl);
+  CHECK(text.starts_with("k is busy after 2s, " + by));
+  CHECK(busy_text("k", Millis{0}, busy().holder).find("frozen") == std::string::npos);
 }

@@ -41,7 +41,7 @@ std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
 
 std::string_view wait_mode(const LockRequest& spec, const AcquireOptions& options)
 {
-  return !options.queues ? "try" : spec.who.latest ? "latest" : "wait";
+  return !options.queues ? "try" : spec.who.latest ? "latest" : !spec.who.freeze.empty() ? "first" : "wait";
 }
 
 // The renew script's argument.

@@ -45,15 +45,17 @@ constexpr OptionRow<TakeRequest> sync_row{
      .range = Numbers{0, 1000, "1"}},
     set<&TakeRequest::sync>};
 
-Result<Done> read_label(const Given& given, TakeRequest& request)
+Result<Done> read_text(const Given& given, std::string& text)
 {
   if (given.value.size() > longest_label) {
-    return usage("--label: the text has " + std::to_string(given.value.size()) + " bytes, at most " +
+    return usage(given.option->name() + ": the text has " + std::to_string(given.value.size()) + " bytes, at most " +
                  std::to_string(longest_label) + " (shorten it)");
   }
-  request.label = given.value;
+  text = given.value;
   return Done{};
 }
+
+Result<Done> read_label(const Given& given, TakeRequest& request) { return read_text(given, request.label); }
 
 Result<Done> read_history(const Given& given, TakeRequest& request)
 {
@@ -124,6 +126,8 @@ Result<Done> read_notify(const Given& given, TakeRequest& request)
   return given.value.empty() ? usage("--notify: the command is empty (try --notify 'logger \"$RLOCK_MESSAGE\"')")
                              : Result(Done{});
 }
+
+Result<Done> read_reason(const Given& given, std::string& reason) { return read_text(given, reason); }
 
 void add_wait_options(OptionTable& options, TakeRequest& request)
 {

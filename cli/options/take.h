@@ -36,6 +36,7 @@ inline constexpr Durations fixed_lease_range{shortest_ttl, longest_ttl, "5m"};
 // Effects.
 Result<Done> read_signal(const Given& given, int& target);  // the number of a signal, from its name or number
 Result<Done> read_notify(const Given& given, TakeRequest& request);
+Result<Done> read_reason(const Given& given, std::string& reason);  // longest_label bytes at most
 
 inline constexpr const char* notify_help =
     "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, "

@@ -36,6 +36,9 @@ const std::vector<JsonObject>& json_objects();
 
 // Each line ends with a newline. Bytes that are not UTF-8 become U+FFFD.
 std::string status_json(const LockState& state);
+// `freeze`: of the lock now, or that has just ended (`thawed`); nullopt: the lock is not frozen. `left`: its ttl; nullopt: unknown.
+std::string freeze_json(const LockName& name, const std::optional<HolderInfo>& freeze, std::optional<Millis> left,
+                        bool thawed);
 std::string run_json(const LockName& name, const PastRun& run);
 std::string ttl_json(const LockState& state);
 std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,

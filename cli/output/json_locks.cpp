@@ -46,6 +46,12 @@ constexpr Fields<HolderInfo, 1> since_fields{{
      [](const HolderInfo& info) { return time_or_null(info.since_ms); }},
 }};
 
+// Holders, waiters and events.
+constexpr Fields<HolderInfo, 1> reason_fields{{
+    {{"freeze", "string or null", "of a freeze: why no job may start; null: it is a job"},
+     [](const HolderInfo& info) { return or_null(info.freeze); }},
+}};
+
 constexpr std::string_view owner_meaning = "the same as token; goes away with the next release";
 
 constexpr Fields<Holder, 3> owner_fields{{
@@ -70,6 +76,7 @@ Json holder_json(const Holder& holder)
   add(json, info, process_fields);
   add(json, info, since_fields);
   add(json, holder, lease_of_holder_fields);
+  add(json, info, reason_fields);
   return json;
 }
 
@@ -96,6 +103,7 @@ Json waiting_json(const std::vector<Waiter>& waiting)
     Json json = object(QueuePlace{++place, waiter}, place_fields);
     add(json, info, process_fields);
     add(json, info, since_fields);
+    add(json, info, reason_fields);
     return json;
   });
 }
@@ -177,7 +185,38 @@ constexpr JsonField ttl_documented{
     "ttl_ms", "integer or null",
     "time until the lock expires unless it is renewed; 0: the lock is free; null: it never expires by itself"};
 
-constexpr Fields<LockState, 15> lock_fields{{
+// A freeze, and the ttl of its lock; nullopt: unknown.
+struct ShownFreeze {
+  const HolderInfo& info;
+  std::optional<Millis> left;
+  [[nodiscard]] std::int64_t until_ms() const { return end_of_freeze_ms(info, left, wall_clock_ms()); }
+};
+constexpr Fields<ShownFreeze, 5> freeze_fields{{
+    {{"by", "string or null", "who: ann, or ann as root"},
+     [](const ShownFreeze& freeze) { return or_null(user_text(freeze.info)); }},
+    {{"host", "string or null", "on which host"}, [](const ShownFreeze& freeze) { return or_null(freeze.info.host); }},
+    {{"since", "time or null", "when the freeze took effect"},
+     [](const ShownFreeze& freeze) { return time_or_null(freeze.until_ms() - freeze.info.lease.count()); }},
+    {{"until", "time or null", "when it ends"},
+     [](const ShownFreeze& freeze) { return time_or_null(freeze.until_ms()); }},
+    {{"reason", "string or null", "why: the text of --reason"},
+     [](const ShownFreeze& freeze) { return or_null(freeze.info.freeze); }},
+}};
+
+struct FrozenLock {
+  const LockName& name;
+  std::optional<ShownFreeze> freeze;
+  bool thawed;
+};
+constexpr Fields<FrozenLock, 3> frozen_lock_fields{{
+    {{"key", "string", "name of the lock"}, [](const FrozenLock& lock) -> Json { return lock.name.text(); }},
+    {{"frozen", "freeze or null", "the freeze; of thaw, the one that ended; null: the lock is not frozen"},
+     [](const FrozenLock& lock) { return lock.freeze ? object(*lock.freeze, freeze_fields) : Json(); }},
+    {{"thawed", "boolean", "whether thaw has ended the freeze"},
+     [](const FrozenLock& lock) -> Json { return lock.thawed; }},
+}};
+
+constexpr Fields<LockState, 16> lock_fields{{
     {{"key", "string", "name of the lock; on Redis it is the key"},
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
@@ -211,6 +250,11 @@ constexpr Fields<LockState, 15> lock_fields{{
      [](const LockState& state) { return known_time(summary_of(state).last_failure_ms); }},
     {{"skips", "integer", "how many of the runs that the server knows did not begin, because the lock was busy"},
      [](const LockState& state) -> Json { return summary_of(state).skips; }},
+    {{"frozen", "freeze or null", "the freeze that holds the lock (rlock freeze); null: a job holds it, or it is free"},
+     [](const LockState& state) {
+       const HolderInfo* const freeze = freeze_of(state);
+       return freeze != nullptr ? object(ShownFreeze{*freeze, state.ttl}, freeze_fields) : Json();
+     }},
 }};
 
 constexpr Fields<LockState, 2> ttl_fields{{
@@ -274,7 +318,8 @@ constexpr Fields<ShownEvent, 12> event_fields{{
     {{"key", "string", "name of the lock"}, [](const ShownEvent& shown) -> Json { return shown.name.text(); }},
     {{"time", "time", "when it happened, by the server's clock"},
      [](const ShownEvent& shown) -> Json { return iso_utc(shown.event.time_ms).value_or(""); }},
-    {{"event", "string", "acquired, released, handed_over, renewed_late, expired, lost, forced or skipped"},
+    {{"event", "string",
+      "acquired, released, handed_over, renewed_late, expired, lost, forced, skipped, frozen or thawed"},
      [](const ShownEvent& shown) -> Json { return name_of(shown.event.what); }},
     {{"token", "string", "owner id of the holder that the event is about; of handed_over, of the new holder"},
      [](const ShownEvent& shown) -> Json { return shown.event.owner.text(); }},
@@ -282,7 +327,8 @@ constexpr Fields<ShownEvent, 12> event_fields{{
     {{"fence", "integer or null", "fencing number of that holder"},
      [](const ShownEvent& shown) { return fence_or_null(shown.event.fence); }},
     {{"by", "string or null",
-      "the process that asked for the lock (force-unlock); of lost, the holder since then; of skipped, the holder"},
+      "the process that asked for the lock (force-unlock); of lost, the holder since then; of skipped, the holder; of "
+      "thawed, who ended the freeze, or null: its time was over"},
      [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).by); }},
     {{"reason", "string or null", "why that process asked, as --reason of force-unlock says"},
      [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).reason); }},
@@ -323,19 +369,28 @@ std::vector<JsonObject> lock_objects()
       {"holder",
        "one holder of a lock",
        {},
-       documented(owner_fields, process_fields, since_fields, lease_of_holder_fields)},
-      {"waiter", "one process that waits", {}, documented(place_fields, process_fields, since_fields)},
+       documented(owner_fields, process_fields, since_fields, lease_of_holder_fields, reason_fields)},
+      {"waiter", "one process that waits", {}, documented(place_fields, process_fields, since_fields, reason_fields)},
       {"run", "one run that is over", {"history"}, documented(run_key_fields, run_fields, process_fields)},
       {"once", "a success that rlock once remembers", {}, documented(once_fields)},
+      {"freeze", "why no job starts under a lock", {}, documented(freeze_fields)},
+      {"frozen lock", "one lock that was frozen or thawed", {"freeze", "thaw"}, documented(frozen_lock_fields)},
       {"ttl", "how long a lock still lasts", {"ttl"}, documented(ttl_fields)},
       {"lease", "a lock that the caller holds", {"acquire", "renew", "check"}, documented(lease_fields)},
       {"forced lock", "how force-unlock ended for one holder", {"force-unlock"}, documented(force_fields)},
-      {"event", "one event of a lock", {"events"}, documented(event_fields, process_fields)},
+      {"event", "one event of a lock", {"events"}, documented(event_fields, process_fields, reason_fields)},
       {"forgotten success", "what forget did", {"forget"}, documented(forget_fields)},
   };
 }
 
 std::string status_json(const LockState& state) { return line_of(state, lock_fields); }
+
+std::string freeze_json(const LockName& name, const std::optional<HolderInfo>& freeze, std::optional<Millis> left,
+                        bool thawed)
+{
+  const auto shown = freeze ? std::optional(ShownFreeze{*freeze, left}) : std::nullopt;
+  return line_of(FrozenLock{.name = name, .freeze = shown, .thawed = thawed}, frozen_lock_fields);
+}
 
 std::string run_json(const LockName& name, const PastRun& run) { return one_line(run_object(name, run)); }
 
@@ -356,7 +411,9 @@ std::string force_json(const LockName& name, const ForceEnd& end, std::string_vi
 std::string event_json(const ShownEvent& shown)
 {
   Json json = object(shown, event_fields);
-  add(json, shown.event.info.value_or(HolderInfo{}), process_fields);
+  const HolderInfo info = shown.event.info.value_or(HolderInfo{});
+  add(json, info, process_fields);
+  add(json, info, reason_fields);
   return one_line(json);
 }
 

@@ -85,6 +85,9 @@ std::string show_holder(const Holder& holder, bool proven, std::int64_t now_ms)
     return line("holder", holder_text(holder.owner, {}) + " (another client, of which rlock knows no more)");
   }
   const HolderInfo& info = *holder.info;
+  if (freeze_of(holder) != nullptr) {  // its process has ended
+    return line("by", holder_text(holder.owner, holder.info)) + line("token", printable(holder.owner.text()));
+  }
   return line("holder", holder_text(holder.owner, holder.info)) + line("running", printable(info.command)) +
          line("label", printable(info.label)) + line("since", since_and_age(info.since_ms, now_ms)) +
          line("token", printable(holder.owner.text()));
@@ -190,6 +193,9 @@ std::string floored(Millis age)
 // The request that takes the lock from the holder that has had it for longest, and not from a later one when it is repeated.
 std::string show_force_advice(const LockState& state)
 {
+  if (freeze_of(state) != nullptr) {
+    return line("to end", "rlock thaw " + copied_word(state.name.text()));
+  }
   if (!state.proven) {
     return "";
   }
@@ -218,7 +224,10 @@ Row row_of(const LockState& state, std::int64_t now_ms)
   const Holder& holder = state.holders.front();
   const std::string more = state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   const std::optional<Millis> age = age_of(state, now_ms);
-  const std::string command = holder.info ? printable(holder.info->command) : "";
+  const HolderInfo* const freeze = freeze_of(state);
+  const std::string command = freeze != nullptr ? freeze_text(*freeze, state.ttl, now_ms)
+                              : holder.info     ? printable(holder.info->command)
+                                                : "";
   return {printable(state.name.text()),
           holder_text(holder.owner, holder.info) + more,
           state.ttl ? show_roughly(*state.ttl) : "never",
@@ -251,7 +260,10 @@ std::string aligned(const std::vector<Cells<N>>& rows, const Colors& colors)
 
 const char* relation_of(const LockEvent& event)
 {
-  return event.is_taken ? ", now held by " : event.what == LockEvent::What::skipped ? ", held by " : ", wanted by ";
+  return event.what == LockEvent::What::thawed    ? ", by "
+         : event.is_taken                         ? ", now held by "
+         : event.what == LockEvent::What::skipped ? ", held by "
+                                                  : ", wanted by ";
 }
 
 // How the lock is held; empty for a plain lock.
@@ -267,8 +279,11 @@ std::string label_of(const LockState& state)
                              : held + " of " + std::to_string(permits->limit) + " permits";
 }
 
-std::string show_hold(const LockState& state, const Colors& colors)
+std::string show_hold(const LockState& state, std::int64_t now_ms, const Colors& colors)
 {
+  if (const HolderInfo* const freeze = freeze_of(state)) {
+    return colors.paint(Style::yellow, freeze_text(*freeze, state.ttl, now_ms));
+  }
   if (!state.proven && !state.is_of_shedlock) {
     return "data of another program, or its lock";
   }
@@ -303,7 +318,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Color
     return key + colors.paint(Style::green, "free") + "\n" + show_last_runs(state, now_ms) + show_once(state) +
            show_partial(state) + show_queue(state.waiting, now_ms);
   }
-  std::string text = key + show_hold(state, colors) + "\n";
+  std::string text = key + show_hold(state, now_ms, colors) + "\n";
   for (const Holder& holder : state.holders) {
     text += state.is_of_shedlock ? "" : show_holder(holder, state.proven, now_ms);
     text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";

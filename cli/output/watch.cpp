@@ -47,7 +47,9 @@ Row row_of(const LockState& state, const Picture& picture)
   const Holder& first = state.holders.front();
   row.holder = first.info ? printable(user_text(*first.info) + "@" + first.info->host) : printable(first.owner.text());
   row.holder += state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
-  if (first.info) {
+  if (const HolderInfo* const freeze = freeze_of(state)) {
+    row.command = freeze_text(*freeze, state.ttl, picture.wall_ms);
+  } else if (first.info) {
     row.command = printable(first.info->label.empty() ? first.info->command : first.info->label);
   }
   return row;
@@ -177,7 +179,7 @@ std::string shown(const Question& question)
              "? Its job is stopped first";
     }
     case LockAction::freeze:
-      return "y/N: freeze " + key + " for " + show_roughly(freeze_time) + ", after the jobs that run or wait now?";
+      return "y/N: freeze " + key + " for " + show_roughly(freeze_time) + ", when the job that runs has ended?";
     case LockAction::cancel_freeze: return "y/N: give up the freeze of " + key + ", which waits for its turn?";
     case LockAction::thaw: break;
   }

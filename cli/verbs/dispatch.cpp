@@ -18,10 +18,10 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::array table{
-    &run_verb,     &flock_verb,        &once_verb,       &forget_verb,  &acquire_verb, &renew_verb,
-    &release_verb, &check_verb,        &status_verb,     &ttl_verb,     &list_verb,    &watch_verb,
-    &wait_verb,    &force_unlock_verb, &history_verb,    &events_verb,  &config_verb,  &doctor_verb,
-    &bench_verb,   &acl_verb,          &completion_verb, &version_verb, &help_verb,
+    &run_verb,    &flock_verb,      &once_verb,    &forget_verb, &acquire_verb, &renew_verb,  &release_verb,
+    &check_verb,  &status_verb,     &ttl_verb,     &list_verb,   &watch_verb,   &wait_verb,   &force_unlock_verb,
+    &freeze_verb, &thaw_verb,       &history_verb, &events_verb, &config_verb,  &doctor_verb, &bench_verb,
+    &acl_verb,    &completion_verb, &version_verb, &help_verb,
 };
 
 // A name that another tool or a user has for a verb.

@@ -26,6 +26,8 @@ extern const Verb list_verb;
 extern const Verb watch_verb;
 extern const Verb wait_verb;
 extern const Verb force_unlock_verb;
+extern const Verb freeze_verb;
+extern const Verb thaw_verb;
 extern const Verb events_verb;
 extern const Verb config_verb;
 extern const Verb doctor_verb;

@@ -5,6 +5,7 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "cli/options/output.h"
+#include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
@@ -189,6 +190,15 @@ Result<Taken> take_shown(const LockState& state, const ForceOptions& options, co
   if (!state.held()) {
     return note_end(ForceFree{}, state.proven, options);
   }
+  if (const HolderInfo* const freeze = freeze_of(state)) {
+    Log(Verbosity::normal)
+        .notice(printable(options.name.text()) + " is " + freeze_text(*freeze, state.ttl, wall_clock_ms()) +
+                "; no job runs under it (rlock thaw " + copied_word(options.name.text()) + " ends that)");
+    if (options.json) {
+      print(force_json(options.name, ForceChanged{state.holders.front()}, options.reason));
+    }
+    return Taken{.code = ExitCode::no, .any = false};
+  }
   for (const Holder& holder : state.proven ? state.holders : std::vector<Holder>{}) {
     Log(Verbosity::normal).notice(printable(options.name.text()) + " is held by " + describe(holder));
   }
@@ -214,16 +224,6 @@ Result<Done> read_token(const Given& given, RawForce& raw)
 {
   raw.token = given.value;
   return given.value.empty() ? usage("--token: the token is empty (rlock status shows it)") : Result(Done{});
-}
-
-Result<Done> read_reason(const Given& given, RawForce& raw)
-{
-  if (given.value.size() > longest_label) {
-    return usage("--reason: the text has " + std::to_string(given.value.size()) + " bytes, at most " +
-                 std::to_string(longest_label) + " (shorten it)");
-  }
-  raw.reason = given.value;
-  return Done{};
 }
 
 Result<Done> take_now(const Given&, RawForce& raw)
@@ -257,7 +257,7 @@ constexpr std::array rows{
         {.names = "--now", .help = "delete the lock at once; the job of the holder may still be running"}, take_now},
     OptionRow<RawForce>{
         {.names = "--reason", .value = "TEXT", .help = "why, for the job that is stopped and for events and history"},
-        read_reason},
+        [](const Given& given, RawForce& raw) { return read_reason(given, raw.reason); }},
     OptionRow<RawForce>{{.names = "--json", .help = "one JSON object a line"}, set<&RawForce::json>},
 };
 

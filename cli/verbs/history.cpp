@@ -134,6 +134,15 @@ bool names_one_lock(const RawHistory& raw, const Call& call)
   return subjects && subjects->size() == 1 && std::holds_alternative<LockName>(subjects->front());
 }
 
+// A freeze is no run, but says why there are none lately. An answer that fails is no failure of the verb.
+void tell_freeze(const LockName& name, const OpenedStore& opened)
+{
+  const Result<LockState> state = opened.store->inspect(name, opened.limit());
+  if (const HolderInfo* const freeze = state ? freeze_of(*state) : nullptr) {
+    Log(Verbosity::normal).notice(printable(name.text()) + " is " + freeze_text(*freeze, state->ttl, wall_clock_ms()));
+  }
+}
+
 Result<RunEnd> execute(const RawHistory& raw, const Call& call)
 {
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
@@ -165,7 +174,11 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
   if (wanted.empty()) {
     tell_none(*names, raw);
   }
-  print_runs(wanted, raw, call.environment, !names_one_lock(raw, call));
+  const bool is_of_one = names_one_lock(raw, call);
+  if (is_of_one && !raw.json) {
+    tell_freeze(names->front(), *opened);
+  }
+  print_runs(wanted, raw, call.environment, !is_of_one);
   return ended(wanted.empty() ? ExitCode::no : ExitCode::ok);
 }
 

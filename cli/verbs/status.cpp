@@ -432,9 +432,14 @@ constexpr std::array wait_exits{
     ExitLine{ExitCode::busy, "the lock is busy, and the time to wait is over"},
 };
 
-RunEnd busy(const LockName& name, Millis waited, const Log& log)
+// The line names who has frozen the lock.
+RunEnd busy(const OneLock& lock, Millis waited, const Log& log)
 {
-  log.notice(busy_text(printable(name.text()), waited, std::nullopt));
+  const Result<LockState> state = lock.opened.store->inspect(lock.name, lock.opened.limit());
+  const bool is_frozen = state && freeze_of(*state) != nullptr;
+  log.notice(busy_text(printable(lock.name.text()), waited,
+                       is_frozen ? std::optional(state->holders.front()) : std::nullopt,
+                       is_frozen ? state->ttl : std::nullopt));
   return ended(ExitCode::busy);
 }
 
@@ -459,7 +464,7 @@ Result<RunEnd> execute(const RawWait& raw, const Call& call)
   if (*result == WaitResult::free) {
     return ended(ExitCode::ok);
   }
-  return busy(lock->name, raw.request.wait.value_or(Millis{0}), log);
+  return busy(*lock, raw.request.wait.value_or(Millis{0}), log);
 }
 
 constexpr OptionRow<RawWait> quiet_row{{.names = "-q,--quiet", .help = "do not print that the lock is busy"},

@@ -327,7 +327,7 @@ LockAction WatchScreen::action_for(LockAction wanted, const LockState& lock)
   if (wanted != LockAction::freeze) {
     return wanted;
   }
-  return is_frozen(lock)                                         ? LockAction::thaw
+  return freeze_of(lock) != nullptr                              ? LockAction::thaw
          : in_progress(LockAction::freeze, lock.name) != nullptr ? LockAction::cancel_freeze
                                                                  : LockAction::freeze;
 }
@@ -412,9 +412,10 @@ constexpr std::array keys{
         "f",
         "after a question: what force-unlock does, which stops the job first; of several holders, type the number of "
         "one"},
-    KeyLine{"z",
-            "after a question: freeze the lock, which is then held for two hours without a job, after the jobs that "
-            "run or wait now; again: thaw it, or give up a freeze that waits"},
+    KeyLine{
+        "z",
+        "after a question: freeze the lock for two hours, first in line after the job that runs; again: thaw it, or "
+        "give up a freeze that waits"},
     KeyLine{"k a t w r", "sort by key, age, ttl, number of waiters, rate; again: in reverse order"},
     KeyLine{"/", "filter by a part of the key, the holder or the command"},
     KeyLine{"Ctrl-Z", "suspend"},

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/output/output.h"
 #include "cli/verbs/force_unlock.h"
-#include "cli/verbs/token_lock.h"
+#include "cli/verbs/freeze.h"
 #include "run/acquire.h"
 #include "run/environment.h"
 
@@ -26,8 +26,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view freeze_label = "freeze by ";  // of a freeze by `rlock watch`
-constexpr std::string_view reason_label = "freeze: ";    // of one by `rlock acquire`, as in the manual
+constexpr const char* freeze_reason = "with z in rlock watch";
 
 Result<RunEnd> force(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
 {
@@ -45,43 +44,43 @@ Result<RunEnd> force(const Question& confirmed, const std::string& user, const R
                       *opened);
 }
 
-// The lock under which no job runs, for a time that no process renews: `rlock acquire --lease`.
-Result<RunEnd> freeze(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
+Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Call& call)
 {
   Result<ServerSpec> spec = resolve_server(server, call.environment);
   if (!spec) {
     return spec.error();
   }
-  AcquireRequest request{{}, about.name, std::nullopt};
-  request.server = *std::move(spec);
-  request.kind = kind_of(about.kind).inspect_as;
-  request.ttl = freeze_time;
-  request.label = std::string(freeze_label) + user;
-  const std::string key = printable(about.name.text());
-  print("the freeze of " + key + " waits for its turn, while this screen is open\n");
+  TakeRequest wanted;
+  wanted.server = *std::move(spec);
+  wanted.environment = call.environment.all();
+  wanted.ttl = freeze_time;
+  const Result<AcquireRequest> request = freeze_of_lock(wanted, freeze_reason, about);
+  if (!request) {
+    return request.error();
+  }
+  print("the freeze of " + printable(about.name.text()) + " waits for its turn, while this screen is open\n");
   if (const auto told = finish_output(); !told) {
     return told.error();
   }
   const BootClock clock;
   SystemRng rng;
   const Log log(Verbosity::quiet);
-  return acquire(request, {clock, rng, call.signals, log}, [&](const HeldLock&, const Granted&) {
-    print(key + " is frozen until " + shown_time(wall_clock_ms() + freeze_time.count()).value_or("") +
-          "; z thaws it\n");
-    return finish_output();
-  });
+  return cli::freeze(*request, {clock, rng, call.signals, log},
+                     [&] { print(frozen_now(*request) + "; z thaws it\n"); });
 }
 
-Result<RunEnd> thaw(const LockState& about, const RawServer& server, const Call& call)
+Result<RunEnd> thaw(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
 {
-  RawTokenLock raw;
-  raw.server = server;
-  auto end = release_token_lock({.name = about.name, .hold = about.holders.front().owner}, raw, call);
-  const auto* code = end ? std::get_if<ExitWith>(&*end) : nullptr;
-  if (code != nullptr && code->code == 0) {
-    print(printable(about.name.text()) + " is thawed\n");
+  const Result<OpenedStore> opened = open_server(server, call.environment);
+  if (!opened) {
+    return opened.error();
   }
-  return end;
+  const Result<bool> thawed = cli::thaw(about, user, *opened);
+  if (!thawed) {
+    return thawed.error();
+  }
+  print(printable(about.name.text()) + (*thawed ? " is thawed\n" : " is not frozen any more\n"));
+  return ended(*thawed ? ExitCode::ok : ExitCode::no);
 }
 
 // `user`: of `rlock watch`.
@@ -89,11 +88,11 @@ Result<RunEnd> act(const Question& confirmed, const std::string& user, const Raw
 {
   switch (confirmed.action) {
     case LockAction::force_unlock: return force(confirmed, user, server, call);
-    case LockAction::freeze: return freeze(confirmed.about, user, server, call);
+    case LockAction::freeze: return freeze(confirmed.about, server, call);
     case LockAction::cancel_freeze:  // the screen ends the process that waits
     case LockAction::thaw: break;
   }
-  return thaw(confirmed.about, server, call);
+  return thaw(confirmed.about, user, server, call);
 }
 
 // Besides the standard streams. The parent's connections and its terminal are not for this process, which may live for hours.
@@ -123,23 +122,14 @@ void keep_no_descriptor_but(int kept)
 
 }  // namespace
 
-bool is_frozen(const LockState& state)
-{
-  const auto info = state.held() ? state.holders.front().info : std::nullopt;
-  const bool is_renewed = info && info->automatic;  // then a job runs, whatever its label
-  return info && !is_renewed && (info->label.starts_with(freeze_label) || info->label.starts_with(reason_label));
-}
-
 std::string obstacle_to(LockAction action, const LockState& state)
 {
-  if (action == LockAction::freeze && std::holds_alternative<Permits>(state.kind)) {
-    return "permits cannot be frozen: a freeze is one holder, and there may be more";
-  }
-  if (const Result<Done> checked = check_can_be_taken(state.name); action == LockAction::freeze && !checked) {
-    return checked.error().text;
+  if (action == LockAction::freeze) {
+    const Result<AcquireRequest> request = freeze_of_lock({}, freeze_reason, state);
+    return request ? "" : request.error().text;
   }
   const std::string key = printable(state.name.text());
-  if (action == LockAction::force_unlock && is_frozen(state)) {
+  if (action == LockAction::force_unlock && freeze_of(state) != nullptr) {
     return key + " is frozen, and no job runs under it; z thaws it";
   }
   return action == LockAction::force_unlock && !state.held() ? key + " is free" : "";

@@ -14,9 +14,6 @@
 
 namespace rlock::cli {
 
-// Whether the lock is held by a lease that no process renews and whose label is that of a freeze. To release it stops no job.
-bool is_frozen(const LockState& state);
-
 // Why the action makes no sense for this lock; empty: it does.
 std::string obstacle_to(LockAction action, const LockState& state);
 

@@ -117,6 +117,7 @@ std::vector<Rest> rests_of(const std::string& verb)
       {"release", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
       {"check", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
       {"force-unlock", {{{"-k", "k", "--yes"}, {}}, {{"-k", "k"}, {}}, {{"--yes"}, {}}}},
+      {"freeze", {{{"k", "--for", "1h", "--reason", "x"}, {}}}},
       {"completion", {{{}, {"bash"}}}},
   };
   const auto rests = known.find(verb);
@@ -166,7 +167,7 @@ TEST_CASE("help: no verb offers an option that it refuses")
 {
   const HelpFixture fixture;
   const auto all = verbs();
-  REQUIRE(all.size() == 23);
+  REQUIRE(all.size() == 25);
   for (const std::string& verb : all) {
     const auto offered = options_of(verb);
     CAPTURE(verb);

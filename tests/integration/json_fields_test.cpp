@@ -126,6 +126,12 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
   comparison.compare_lines(rlock_on(server, {"events", "stock", "--json"}).out, "event");
   comparison.compare_lines(rlock_on(server, {"history", "stock", "--json"}).out, "run");
 
+  const Words freeze{"freeze", "stock", "--for", "1m", "--reason", "why", "--json"};
+  comparison.compare_lines(rlock_on(server, freeze).out, "frozen lock");
+  comparison.compare_lines(rlock_on(server, {"status", "stock", "--json"}).out, "lock");
+  comparison.compare_lines(rlock_on(server, {"thaw", "stock", "--json"}).out, "frozen lock");
+  comparison.compare_lines(rlock_on(server, {"thaw", "stock", "--json"}).out, "frozen lock");
+
   CHECK(rlock_on(server, {"once", "-k", "migrate", "--for", "1h", "--", "true"}).code == 0);
   comparison.compare_lines(rlock_on(server, {"status", "migrate", "--json"}).out, "lock");
   comparison.compare_lines(rlock_on(server, {"forget", "migrate", "--json"}).out, "forgotten success");

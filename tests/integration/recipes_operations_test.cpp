@@ -84,28 +84,31 @@ TEST_CASE("recipes: systemd understands the leader service")
   CHECK(verify.err() == "");
 }
 
-TEST_CASE("recipes: no job runs during a maintenance freeze")
+TEST_CASE("recipes: no job starts during maintenance")
 {
   RecipeFixture fixture;
   const std::string key = "deploy:production";
-  const auto freeze = [&](std::vector<std::string> words, std::map<std::string, std::optional<std::string>> env = {}) {
-    words.insert(words.begin(), "./freeze.sh");
-    env["FREEZE_DIR"] = fixture.dir.string();
-    return fixture.start(std::move(words), env).wait(30s);
+  const auto run = [&](const Words& options) {
+    return fixture.start(joined(joined({"bin/rlock", "run", "-k", key}, options), {"--", "true"}));
   };
-  CHECK(freeze({"begin", key, "database upgrade"}) == success);
-  CHECK(freeze({"begin", key, "twice"}) == exited(1));
-  const std::string nowhere = "unix://" + (fixture.dir / "nothing").string();
-  CHECK(freeze({"end", key}, {{"RLOCK_SERVER", nowhere}}) == exited(69));  // its token is kept
-  CHECK(fixture.start({"bin/rlock", "run", "-k", key, "-n", "--", "true"}).wait(30s) == exited(75));
-  Process status = fixture.start({"bin/rlock", "status", key});
-  CHECK(status.wait(30s) == success);
-  CHECK(has(status.out(), "freeze: database upgrade"));
-  Process waiter = fixture.start({"bin/rlock", "run", "-k", key, "--", "true"});
+  CHECK(run({}).wait(30s) == success);
+  const std::string work =
+      "rlock status " + key + "; rlock run -n -k " + key + " -- true; test $? = 75 || exit 9; exit 5";
+  Process maintenance = fixture.start({"./freeze.sh", "deploy:*", "database upgrade", "sh", "-c", work});
+  CHECK(maintenance.wait(30s) == exited(5));
+  CHECK(has(maintenance.out(), key + ": frozen by "));
+  CHECK(has(maintenance.err(), ": database upgrade"));
+  CHECK(has(maintenance.out(), key + " is thawed"));
+  CHECK(run({"-n"}).wait(30s) == success);
+
+  const std::string wait = "until [ -e ended ]; do sleep 0.05; done; exit 1";
+  Process ended = fixture.start({"./freeze.sh", key, "database upgrade", "sh", "-c", wait});
+  wait_until([&] { return has(ended.out(), " is frozen by "); }, "it is frozen");
+  Process waiter = run({});
   wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{" + key + "}"})) == 1; }, "it waits");
-  CHECK(freeze({"end", key}) == success);
+  std::ofstream(fixture.dir / "ended") << "";
+  CHECK(ended.wait(30s) == exited(1));
   CHECK(waiter.wait(30s) == success);
-  CHECK(freeze({"end", key}) != success);
 }
 
 TEST_CASE("recipes: in the morning, what failed and which job is late")

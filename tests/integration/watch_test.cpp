@@ -209,7 +209,7 @@ TEST_CASE("watch: z freezes a lock when its job has ended, and thaws it")
   viewer.freeze("the freeze of stock waits");
   CHECK(viewer.holder.running());
   viewer.holder.signal(SIGTERM);
-  viewer.sees("stock is frozen until ");
+  viewer.sees("stock is frozen by ");
   CHECK(as_int(viewer.server.command({"PTTL", "stock"})) > 7'100'000);
   CHECK(rlock_on(viewer.server, {"run", "-n", "-k", "stock", "--", "true"}).code == 75);
   viewer.press("z", "thaw stock");
@@ -230,7 +230,7 @@ TEST_CASE("watch: a freeze that waits keeps no other action from being done, and
   viewer.press("f", "force-unlock stock, held by ");
   viewer.terminal.type("y");
   CHECK(viewer.holder.wait() == exited(121));
-  viewer.sees("stock is frozen until ");
+  viewer.sees("stock is frozen by ");
   viewer.quit(watch);
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("watch: a lock that is free can be frozen, and has no holder to take i
   viewer.holder.signal(SIGTERM);
   viewer.sees("stock: free");
   viewer.press("f", "stock is free");
-  viewer.freeze("stock is frozen until ");
+  viewer.freeze("stock is frozen by ");
   CHECK(rlock_on(viewer.server, {"run", "-n", "-k", "stock", "--", "true"}).code == 75);
   viewer.quit(watch);
 }

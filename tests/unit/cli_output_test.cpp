@@ -42,7 +42,7 @@ Waiter nameless() { return {Owner::of("uuid:2"), {}}; }
 
 constexpr const char* ours_json =
     R"({"token":"8743c9c0:1","owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","sudo_user":null,"command":"./job.sh",)"
-    R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true})";
+    R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true,"freeze":null})";
 
 }  // namespace
 
@@ -128,20 +128,21 @@ TEST_CASE("json: the names that scripts rely on")
         R"("fence":1732190400123456,"holders":[)" +
             std::string(ours_json) +
             R"(],"waiting":[],"last_run":null,"once":null,)"
-            R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})" +
+            R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})" +
             "\n");
   CHECK(status_json(vacant()) ==
         R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[],"last_run":null,"once":null,)"
-        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
+        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
         "\n");
-  CHECK(status_json(foreign()) ==
-        R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
-        R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
-        R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
-        R"("waiting":[],"last_run":null,"once":null,)"
-        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
-        "\n");
+  CHECK(
+      status_json(foreign()) ==
+      R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
+      R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
+      R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null,"freeze":null}],)"
+      R"("waiting":[],"last_run":null,"once":null,)"
+      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
+      "\n");
   CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
   CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
   CHECK(ttl_json(foreign()) == "{\"key\":\"java\",\"ttl_ms\":null}\n");
@@ -157,10 +158,10 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
       R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
       R"("fence":null,"holders":[],"waiting":[)"
       R"({"place":1,"token":"b0b:1","connected":true,"host":"web2","pid":72,"user":"bob","sudo_user":null,"command":"./night.sh",)"
-      R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
+      R"("label":"nightly","since":"2026-11-21T12:00:01.123Z","freeze":null},)"
       R"({"place":2,"token":"uuid:2","connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
-      R"("label":null,"since":null}],"last_run":null,"once":null,)"
-      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0})"
+      R"("label":null,"since":null,"freeze":null}],"last_run":null,"once":null,)"
+      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
       "\n");
   state.waiting.resize(12, nameless());
   state.waiting.back().is_connected = false;

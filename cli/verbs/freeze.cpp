@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/freeze.h"
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
+#include "cli/options/take.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/dispatch.h"
+#include "cli/verbs/known_locks.h"
+#include "lock/wait_until_free.h"
+#include "run/acquire_all.h"
+#include "run/environment.h"
+#include "run/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock::cli {
+
+Result<AcquireRequest> freeze_of_lock(const TakeRequest& wanted, const std::string& reason, const LockState& about)
+{
+  if (std::holds_alternative<Permits>(wanted.kind) || std::holds_alternative<Permits>(about.kind)) {
+    return usage(printable(about.name.text()) +
+                 ": permits cannot be frozen: a freeze is one holder, and there may be more");
+  }
+  if (const Result<Done> checked = check_can_be_taken(about.name); !checked) {
+    return checked.error();
+  }
+  AcquireRequest request{wanted, about.name, std::nullopt, reason};
+  const bool is_plain = std::holds_alternative<Plain>(wanted.kind) && wanted.beside == NativeFormat::none;
+  request.kind = kind_of(is_plain ? about.kind : wanted.kind).inspect_as;
+  request.beside = is_plain ? about.beside : wanted.beside;
+  return request;
+}
+
+Result<RunEnd> freeze(const AcquireRequest& request, const RunContext& context, const std::function<void()>& frozen)
+{
+  return acquire(request, context, [&](const HeldLock&, const Granted&) {
+    frozen();
+    return finish_output();
+  });
+}
+
+namespace {
+
+// As the server has it.
+HolderInfo record_of(const AcquireRequest& request)
+{
+  const std::string user = user_name();
+  return {.host = host_name(),
+          .user = user,
+          .sudo_user = sudo_user(request.environment, user),
+          .command = {},
+          .label = {},
+          .lease = request.ttl,
+          .freeze = request.freeze};
+}
+
+}  // namespace
+
+std::string frozen_now(const AcquireRequest& request)
+{
+  const std::int64_t now_ms = wall_clock_ms();
+  return printable(request.name.text()) + " is " + freeze_text(record_of(request), request.ttl, now_ms);
+}
+
+namespace {
+
+struct RawFreeze {
+  RawTake take;
+  TakeRequest request;
+  std::string reason;
+  std::optional<Millis> lasts;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 3> freeze_examples{
+    "rlock freeze stock --for 2h --reason 'moving the database'",
+    "rlock freeze 'deploy:*' --for 1h --reason 'release week' -w 10m",
+    "rlock freeze nightly --for 12h --reason 'no backup tonight' -n",
+};
+
+constexpr std::array freeze_exits{
+    ExitLine{ExitCode::ok, "no job starts under these locks any more, until the time is over or rlock thaw ends it"},
+    ExitLine{ExitCode::no, "the server knows no lock that matches"},
+    ExitLine{ExitCode::usage, "usage error, such as a missing --reason, or permits, which cannot be frozen"},
+    ExitLine{ExitCode::busy, "a job still runs under one of the locks, which is not frozen; the others are"},
+};
+
+constexpr std::array freeze_codes{ExitCode::unavailable, ExitCode::internal, ExitCode::os, ExitCode::refused,
+                                  ExitCode::config};
+
+Result<Done> read_freeze_reason(const Given& given, RawFreeze& raw)
+{
+  const Result<Done> done = read_reason(given, raw.reason);
+  return done && given.value.empty() ? usage("--reason: the text is empty (say why no job may start)") : done;
+}
+
+constexpr std::array freeze_rows{
+    OptionRow<RawFreeze>{{.names = "--for",
+                          .value = "DUR",
+                          .help = "how long, from the moment when the freeze takes effect",
+                          .range = fixed_lease_range},
+                         set<&RawFreeze::lasts>},
+    OptionRow<RawFreeze>{{.names = "--reason",
+                          .value = "TEXT",
+                          .help = "why, for those whose jobs do not start, and for status, list and events"},
+                         read_freeze_reason},
+};
+constexpr OptionRow<RawKeys> keys_row = key_row("name of a lock; may be given several times");
+constexpr OptionRow<bool> json_object_row = json_row("print one JSON object for each lock when it is frozen");
+
+// The locks to freeze: a name that was given, and what the server knows of a pattern.
+Result<std::vector<AcquireRequest>> requests_of(const RawFreeze& raw, const TakeRequest& wanted, const Call& call)
+{
+  const Result<OpenedStore> opened = open_server(raw.take.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const auto subjects = resolve_subjects(raw.take.keys, call.operands);
+  const auto names = known_locks(*opened, raw.take.keys, call.operands, freeze_verb.name);
+  if (!subjects || !names) {
+    return subjects ? names.error() : subjects.error();
+  }
+  std::vector<AcquireRequest> requests;
+  requests.reserve(names->size());
+  for (const LockName& name : *names) {
+    const bool is_named = std::ranges::any_of(*subjects, [&](const Subject& subject) {
+      const auto* const given = std::get_if<LockName>(&subject);
+      return given != nullptr && *given == name;
+    });
+    const Result<LockState> state = opened->store->inspect(name, opened->limit());
+    if (!is_named && (state ? state->held() && !state->proven : state.error().code == ErrorCode::config)) {
+      continue;  // no lock of rlock
+    }
+    Result<AcquireRequest> request =
+        state ? freeze_of_lock(wanted, raw.reason, *state) : Result<AcquireRequest>(state.error());
+    if (!request) {
+      return request.error();
+    }
+    requests.push_back(*std::move(request));
+  }
+  if (std::ranges::any_of(*subjects, [](const Subject& each) { return std::holds_alternative<Pattern>(each); })) {
+    Log(raw.take.verbosity())
+        .notice("a pattern takes the locks that the server knows, " + std::to_string(requests.size()) +
+                " of them now; jobs under other names that match start as before");
+  }
+  return requests;
+}
+
+int code_of(const Result<RunEnd>& end)
+{
+  return end ? exit_code_of(*end) : static_cast<int>(exit_code_of(end.error().code));
+}
+
+void tell(const AcquireRequest& request, const Error& error)
+{
+  Log(Verbosity::normal)
+      .error(printable(request.name.text()) + " is not frozen: " + error.text,
+             {.event = "failed", .key = request.name.text()});
+}
+
+// What rlock freeze does with its locks. Used from one thread.
+class Freezes {
+ public:
+  Freezes(const RawFreeze& raw, const Call& call) : m_raw(raw), m_call(call) {}
+
+  Result<RunEnd> one(const AcquireRequest& request) { return take(request, Log(m_raw.take.verbosity())); }
+
+  // First those that are free, then the others together: a process for each stands first in its line.
+  Result<RunEnd> several(const std::vector<AcquireRequest>& requests)
+  {
+    std::vector<AcquireRequest> busy;
+    int worst = 0;
+    for (const AcquireRequest& request : requests) {
+      const Result<RunEnd> end = take(at_once(request), Log(Verbosity::quiet));
+      if (end && std::holds_alternative<DieOf>(*end)) {
+        return end;
+      }
+      if (end && exit_code_of(*end) == request.busy_code) {
+        busy.push_back(request);
+      } else if (!end) {
+        tell(request, end.error());
+        worst = std::max(worst, code_of(end));
+      }
+    }
+    const bool waits = m_raw.request.wait != Millis{0};
+    if (!waits || busy.empty()) {
+      std::ranges::for_each(busy, [&](const AcquireRequest& request) { tell_busy(request); });
+      return RunEnd{ExitWith{busy.empty() ? worst : std::max(worst, m_raw.request.busy_code)}};
+    }
+    const Result<RunEnd> end = busy.size() == 1 ? one(busy.front()) : in_line(busy);
+    return end && std::holds_alternative<ExitWith>(*end) ? RunEnd{ExitWith{std::max(worst, code_of(end))}} : end;
+  }
+
+ private:
+  static AcquireRequest at_once(AcquireRequest request)
+  {
+    request.wait = Millis{0};
+    return request;
+  }
+
+  Result<RunEnd> take(const AcquireRequest& request, const Log& log)
+  {
+    const BootClock clock;
+    SystemRng rng;
+    return freeze(request, {clock, rng, m_call.signals, log}, [&] {
+      print(m_raw.json ? freeze_json(request.name, record_of(request), request.ttl, false)
+                       : frozen_now(request) + "\n");
+    });
+  }
+
+  void tell_busy(const AcquireRequest& request) const
+  {
+    const Result<OpenedStore> opened = open_server(m_raw.take.server, m_call.environment);
+    const auto state = opened ? opened->store->inspect(request.name, opened->limit()) : opened.error();
+    const bool is_held = state && state->held();
+    Log(m_raw.take.verbosity())
+        .notice(busy_text(printable(request.name.text()), request.wait.value_or(Millis{0}),
+                          is_held ? std::optional(state->holders.front()) : std::nullopt,
+                          is_held ? state->ttl : std::nullopt),
+                {.event = "busy", .key = request.name.text(), .exit_code = request.busy_code});
+  }
+
+  [[noreturn]] void take_in_child(const AcquireRequest& request)
+  {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    const Result<RunEnd> end = take(request, Log(Verbosity::quiet));
+    if (!end) {
+      tell(request, end.error());
+    } else if (exit_code_of(*end) == request.busy_code) {
+      tell_busy(request);
+    }
+    static_cast<void>(finish_output());
+    finish_log();
+    ::_exit(code_of(end));
+  }
+
+  struct Child {
+    pid_t pid;
+    PidFd fd;
+  };
+
+  Result<RunEnd> in_line(const std::vector<AcquireRequest>& requests)
+  {
+    m_call.signals.block();
+    std::string names;
+    for (const AcquireRequest& request : requests) {
+      names += (names.empty() ? "" : ", ") + printable(request.name.text());
+    }
+    Log(m_raw.take.verbosity()).notice("waiting first in line for the jobs of " + names, {.event = "waiting"});
+    std::vector<Child> children;
+    children.reserve(requests.size());
+    for (const AcquireRequest& request : requests) {
+      const pid_t pid = ::fork();
+      if (pid == 0) {
+        take_in_child(request);
+      }
+      auto fd =
+          pid > 0 ? PidFd::open(pid) : Result<PidFd>(Error{ErrorCode::os, std::generic_category().message(errno)});
+      if (!fd) {
+        signal_all(children, SIGTERM);
+        [[maybe_unused]] const int code = await(children);
+        return Error{ErrorCode::os,
+                     "no process to wait for " + printable(request.name.text()) + ": " + fd.error().text};
+      }
+      children.push_back({.pid = pid, .fd = *std::move(fd)});
+    }
+    const int code = await(children);
+    return m_signal ? RunEnd{DieOf{*m_signal}} : RunEnd{ExitWith{code}};
+  }
+
+  static void signal_all(const std::vector<Child>& children, int signal)
+  {
+    std::ranges::for_each(children, [&](const Child& child) { child.fd.signal(signal); });
+  }
+
+  // Until all have ended. Passes signals on. Returns the greatest exit code.
+  int await(std::vector<Child>& children)
+  {
+    int worst = 0;
+    while (!children.empty()) {
+      std::vector<pollfd> waits(children.size() + 1);
+      waits.back() = {.fd = m_call.signals.fd(), .events = POLLIN, .revents = 0};
+      std::ranges::transform(children, waits.begin(), [](const Child& child) {
+        return pollfd{.fd = child.fd.fd(), .events = POLLIN, .revents = 0};
+      });
+      ::poll(waits.data(), waits.size(), -1);
+      if (const auto arrived = m_call.signals.take()) {
+        m_signal = arrived->number;
+        signal_all(children, arrived->number);
+      }
+      std::erase_if(children, [&](const Child& child) {
+        int status = 0;
+        const bool has_ended = ::waitpid(child.pid, &status, WNOHANG) == child.pid;
+        worst = has_ended ? std::max(worst, exit_code_by(status)) : worst;
+        return has_ended;
+      });
+    }
+    return worst;
+  }
+
+  const RawFreeze& m_raw;
+  const Call& m_call;
+  std::optional<int> m_signal;  // that has arrived
+};
+
+Result<RunEnd> execute(const RawFreeze& raw, const Call& call)
+{
+  if (raw.take.keys.keys.empty() && call.operands.empty()) {
+    return usage("no key: name the locks, or a pattern (try rlock freeze 'deploy:*')");
+  }
+  if (!raw.lasts || raw.reason.empty()) {
+    return usage(raw.lasts ? "--reason is needed: those whose jobs do not start want to know why (try --reason 'moving "
+                             "the database')"
+                           : "--for is needed: it says how long the freeze lasts (try --for 2h)");
+  }
+  TakeRequest wanted = raw.request;
+  wanted.ttl = *raw.lasts;
+  if (const Result<Done> done = finish_request(raw.take, call.environment, wanted); !done) {
+    return done.error();
+  }
+  const BootClock clock;
+  SystemRng rng;
+  const Log log(raw.take.verbosity());
+  ServerLine line(clock, log);
+  const WaitPolicy policy = wait_policy(wanted.wait, wanted.server.timeout, clock, wanted.wait_server);
+  const auto requests =
+      reach_server(policy, clock, rng, StopToken::never(), line, [&] { return requests_of(raw, wanted, call); });
+  if (!requests) {
+    return requests.error();
+  }
+  if (requests->empty()) {
+    return ended(ExitCode::no);
+  }
+  Freezes freezes(raw, call);
+  return requests->size() == 1 ? freezes.one(requests->front()) : freezes.several(*requests);
+}
+
+constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = "print on stderr only why rlock fails"},
+                                       set<&RawTake::quiet>};
+
+void add_freeze_options(OptionTable& options, RawFreeze& raw)
+{
+  options.add(freeze_rows, raw);
+  options.add(keys_row, raw.take.keys);
+  add_prefix_option(options, raw.take.keys);
+  add_wait_options(options, raw.request);
+  add_kind_options(options, raw.request, "");
+  options.add(json_object_row, raw.json);
+  options.add(quiet_row, raw.take);
+  add_utc_option(options);
+  add_server_options(options, raw.take.server);
+}
+
+}  // namespace
+
+const Verb freeze_verb{
+    .name = "freeze",
+    .summary = "let no new job start under locks for a while",
+    .synopsis = "--for DUR --reason TEXT [OPTION...] [-k] KEY | PATTERN...",
+    .examples = freeze_examples,
+    .own_exits = freeze_exits,
+    .common_exits = freeze_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawFreeze, add_freeze_options, execute>,
+};
+
+}  // namespace rlock::cli

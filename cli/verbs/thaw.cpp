@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock thaw: the end of a freeze before its time.
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/dispatch.h"
+#include "cli/verbs/freeze.h"
+#include "cli/verbs/known_locks.h"
+#include "run/environment.h"
+#include "run/force.h"
+
+#include <array>
+#include <variant>
+
+namespace rlock::cli {
+
+Result<bool> thaw(const LockState& state, const std::string& by, const OpenedStore& opened)
+{
+  if (opened.store->force_unlock() == nullptr) {
+    return not_offered(thaw_verb.name, opened.server);
+  }
+  const Result<ForceEnd> end = force_unlock(*opened.store,
+                                            {.name = state.name,
+                                             .kind = state.kind,
+                                             .owner = state.holders.front().owner,
+                                             .by = by,
+                                             .grace = Millis{0},
+                                             .server_timeout = opened.timeout,
+                                             .revoked = {}},
+                                            *opened.clock, StopToken::never());
+  return end ? Result(std::holds_alternative<Broken>(*end)) : end.error();
+}
+
+namespace {
+
+struct RawThaw {
+  RawKeys keys;
+  RawServer server;
+  bool all = false;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 3> thaw_examples{
+    "rlock thaw stock",
+    "rlock thaw 'deploy:*'",
+    "rlock thaw --all",
+};
+
+constexpr std::array thaw_exits{
+    ExitLine{ExitCode::ok, "thawed: the job that waits first starts"},
+    ExitLine{ExitCode::no, "a KEY is not frozen, or no lock that matches a PATTERN; a job that holds a lock keeps it"},
+};
+
+// The locks that a name or a pattern means; of a pattern, those that are frozen.
+Result<std::vector<LockState>> states_of(const Subject& subject, const OpenedStore& opened)
+{
+  if (const auto* const name = std::get_if<LockName>(&subject)) {
+    const Result<LockState> state = opened.store->inspect(*name, opened.limit());
+    return state ? Result(std::vector{*state}) : Result<std::vector<LockState>>(state.error());
+  }
+  LockListing* const listing = opened.store->listing();
+  if (listing == nullptr) {
+    return not_offered(thaw_verb.name, opened.server);
+  }
+  auto states = listing->list(std::get<Pattern>(subject).glob, opened.per_answer());
+  if (states) {
+    std::erase_if(*states, [](const LockState& state) { return freeze_of(state) == nullptr; });
+  }
+  return states;
+}
+
+Result<bool> thaw_and_tell(const LockState& state, const std::string& by, const OpenedStore& opened, bool json)
+{
+  const HolderInfo* const freeze = freeze_of(state);
+  const Result<bool> thawed = freeze != nullptr ? thaw(state, by, opened) : Result(false);
+  if (!thawed) {
+    return thawed.error();
+  }
+  const std::string key = printable(state.name.text());
+  if (json) {
+    print(*thawed ? freeze_json(state.name, *freeze, state.ttl, true)
+                  : freeze_json(state.name, std::nullopt, std::nullopt, false));
+  } else if (*thawed) {
+    print(key + " is thawed; it was " + freeze_text(*freeze, state.ttl, wall_clock_ms()) + "\n");
+  } else {
+    const bool is_held = state.held() && freeze == nullptr;
+    Log(Verbosity::normal)
+        .notice(key + " is not frozen" + (is_held ? ", it is held by " + describe(state.holders.front()) : ""));
+  }
+  return thawed;
+}
+
+Result<RunEnd> execute(const RawThaw& raw, const Call& call)
+{
+  auto subjects = resolve_subjects(raw.keys, call.operands);
+  if (!subjects) {
+    return subjects.error();
+  }
+  if (raw.all != subjects->empty()) {
+    return usage(raw.all ? "--all thaws every lock (leave out the keys)"
+                         : "no key: name the locks, or a pattern (try rlock thaw --all)");
+  }
+  if (raw.all) {
+    subjects->emplace_back(Pattern{resolve_pattern(raw.keys, "*")});
+  }
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const std::string by = own_identity(call.environment.all());
+  bool all_thawed = true;
+  for (const Subject& subject : *subjects) {
+    const auto states = states_of(subject, *opened);
+    if (!states) {
+      return states.error();
+    }
+    if (states->empty() && !raw.json) {
+      Log(Verbosity::normal)
+          .notice("no lock that matches " + printable(std::get<Pattern>(subject).glob) + " is frozen");
+    }
+    all_thawed = all_thawed && !states->empty();
+    for (const LockState& state : *states) {
+      const Result<bool> thawed = thaw_and_tell(state, by, *opened, raw.json);
+      if (!thawed) {
+        return thawed.error();
+      }
+      all_thawed = all_thawed && *thawed;
+    }
+  }
+  return ended(all_thawed ? ExitCode::ok : ExitCode::no);
+}
+
+constexpr OptionRow<RawKeys> keys_row = key_row("name of a lock; may be given several times");
+constexpr OptionRow<RawThaw> all_row{{.names = "-a,--all", .help = "every lock that is frozen, after --prefix"},
+                                     set<&RawThaw::all>};
+
+void add_thaw_options(OptionTable& options, RawThaw& raw)
+{
+  options.add(keys_row, raw.keys);
+  add_prefix_option(options, raw.keys);
+  options.add(all_row, raw);
+  options.add(json_lines_row, raw.json);
+  add_utc_option(options);
+  add_server_options(options, raw.server);
+}
+
+}  // namespace
+
+const Verb thaw_verb{
+    .name = "thaw",
+    .summary = "end a freeze before its time",
+    .synopsis = "[OPTION...] --all | [-k] KEY | PATTERN...",
+    .examples = thaw_examples,
+    .own_exits = thaw_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawThaw, add_thaw_options, execute>,
+};
+
+}  // namespace rlock::cli

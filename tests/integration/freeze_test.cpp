@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock freeze and rlock thaw: no job starts under a frozen lock, and everybody is told why.
+#include "support/integration.h"
+#include "support/paths.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+using namespace rlock::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr Exit is_busy = exited(75);
+
+struct FreezeFixture {
+  [[nodiscard]] Words freeze_words(const Words& more = {}) const
+  {
+    return joined({"freeze", "k", "--for", "1h", "--reason", "moving the database"}, more);
+  }
+  [[nodiscard]] Finished freeze(const Words& more = {}) const { return rlock_on(server, freeze_words(more)); }
+  [[nodiscard]] Process start_freeze(const Words& more = {}) const { return start_on(server, freeze_words(more)); }
+  [[nodiscard]] Process start_run(const Words& job, const Words& options = {}) const
+  {
+    return start_on(server, joined(joined({"run", "-k", "k"}, options), joined({"--"}, job)));
+  }
+  [[nodiscard]] json state() const { return json::parse(rlock_on(server, {"status", "k", "--json"}).out); }
+  void await_line(std::size_t count) const
+  {
+    wait_until([&] { return state().at("waiting").size() == count; }, "so many wait");
+  }
+  void await_frozen() const
+  {
+    wait_until([&] { return !state().at("frozen").is_null(); }, "it is frozen");
+  }
+  // The names of the events of a lock, and of thawed who.
+  [[nodiscard]] std::string events(const std::string& key = "k") const
+  {
+    std::istringstream lines(rlock_on(server, {"events", "-k", key, "--json"}).out);
+    std::string names;
+    for (std::string line; std::getline(lines, line);) {
+      const json event = json::parse(line);
+      const bool is_told = event.at("event") == "thawed" && event.at("by").is_string();
+      names += (names.empty() ? "" : " ") + event.at("event").get<std::string>() + (is_told ? " by somebody" : "");
+    }
+    return names;
+  }
+
+  RedisServer server;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("topology-quick");
+
+TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and everybody is told why")
+{
+  const FreezeFixture lock;
+  const Finished frozen = lock.freeze();
+  CHECK_MESSAGE(frozen.code == 0, frozen.err);
+  CHECK(has(frozen.out, "k is frozen by "));
+  CHECK(has(frozen.out, ": moving the database\n"));
+
+  for (const Words& options : std::vector<Words>{{"-n"}, {"-w", "600ms", "--latest"}, {"-w", "600ms", "-s"}}) {
+    if (options.back() == "--latest" && is_quorum_topology()) {
+      continue;  // it is about one queue
+    }
+    CAPTURE(options.back());
+    Process run = lock.start_run({"echo", "ran"}, options);
+    CHECK(run.wait(30s) == is_busy);
+    CHECK(run.out() == "");
+    CHECK((options.back() == "-s" || has(run.err(), "frozen by ")));
+  }
+  const Finished force = rlock_on(lock.server, {"force-unlock", "k", "--yes", "--now"});
+  CHECK(force.code == 1);
+  CHECK(has(force.err, "(rlock thaw k ends that)"));
+
+  const json state = lock.state();
+  CHECK(state.at("held") == true);
+  CHECK(state.at("ttl_ms") > 3'500'000);
+  CHECK(state.at("frozen").at("reason") == "moving the database");
+  CHECK(state.at("frozen").at("until") > state.at("frozen").at("since"));
+  CHECK(rlock_on(lock.server, {"status", "k"}).out.starts_with("k: frozen by "));
+
+  CHECK(rlock_on(lock.server, {"thaw", "k"}).code == 0);
+  const Finished again = rlock_on(lock.server, {"thaw", "k"});
+  CHECK(again.code == 1);
+  CHECK(has(again.err, "k is not frozen"));
+  CHECK(lock.start_run({"true"}, {"-n"}).wait(30s) == success);
+}
+
+TEST_CASE("thaw: a job keeps its lock, and the waiters behind a freeze get it in their order")
+{
+  const FreezeFixture lock;
+  Process job = held_run(lock.server, {"-k", "k"});
+  const Finished thawed = rlock_on(lock.server, {"thaw", "k"});
+  CHECK(thawed.code == 1);
+  CHECK(has(thawed.err, "k is not frozen, it is held by "));
+  CHECK(rlock_on(lock.server, {"thaw", "--all"}).code == 1);
+  CHECK(job.running());
+  CHECK(is_held(lock.server, "k"));
+  CHECK(lock.freeze({"-n"}).code == 75);
+  CHECK(lock.freeze({"-w", "300ms"}).code == 75);
+  CHECK(lock.state().at("frozen").is_null());
+}
+
+TEST_CASE("freeze: it waits first in line for the job that runs, and its time counts from then")
+{
+  skip_on_quorum("several servers have no queue");
+  const FreezeFixture lock;
+  Process job = held_run(lock.server, {"-k", "k"});
+  Process waiter = lock.start_run({"echo", "ran"});
+  lock.await_line(1);
+  Process freeze = start_on(lock.server, {"freeze", "k", "--for", "1m", "--reason", "why"});
+  lock.await_line(2);
+  std::this_thread::sleep_for(1500ms);
+  CHECK(freeze.out() == "");
+  job.signal(SIGTERM);
+  CHECK(freeze.wait(30s) == success);
+  CHECK(has(freeze.out(), "k is frozen by "));
+  const json state = lock.state();
+  CHECK(state.at("frozen").at("reason") == "why");
+  CHECK(state.at("ttl_ms") > 59'000);
+  CHECK(state.at("waiting").size() == 1);
+  CHECK(waiter.out() == "");
+  CHECK(rlock_on(lock.server, {"thaw", "k", "--json"}).code == 0);
+  CHECK(waiter.wait(30s) == success);
+  CHECK(waiter.out() == "ran\n");
+}
+
+TEST_CASE("freeze: one that is killed while it waits is passed over")
+{
+  const FreezeFixture lock;
+  Process job = held_run(lock.server, {"-k", "k"});
+  Process freeze = lock.start_freeze();
+  if (!is_quorum_topology()) {
+    lock.await_line(1);
+  }
+  freeze.signal(SIGKILL);
+  CHECK(freeze.wait(30s) == died_of(SIGKILL));
+  job.signal(SIGTERM);
+  job.wait(30s);
+  Process next = lock.start_run({"echo", "ran"});
+  CHECK(next.wait(60s) ==
+        success);  // on etcd and ZooKeeper the presence of a waiter that was killed lasts 30 s at most
+  CHECK(lock.state().at("frozen").is_null());
+}
+
+TEST_SUITE_END();
+
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("freeze: when its time is over, the waiters go on")
+{
+  const FreezeFixture lock;
+  CHECK(rlock_on(lock.server, {"freeze", "k", "--for", "3s", "--reason", "why"}).code == 0);
+  Process waiter = lock.start_run({"echo", "ran"});
+  CHECK(waiter.wait(30s) == success);
+  CHECK(waiter.out() == "ran\n");
+}
+
+TEST_CASE(
+    "freeze: --cancel-in-progress does not break one, nor does a signal that ends one that waits leave it in line")
+{
+  skip_on_quorum("several servers have no queue");
+  const FreezeFixture lock;
+  Process job = held_run(lock.server, {"-k", "k"});
+  Process ended = lock.start_freeze();
+  lock.await_line(1);
+  ended.signal(SIGTERM);
+  CHECK(ended.wait(30s) == died_of(SIGTERM));
+  CHECK(lock.state().at("waiting").empty());
+  job.signal(SIGTERM);
+  CHECK(lock.freeze().code == 0);
+  Process cancel = lock.start_run({"echo", "ran"}, {"--cancel-in-progress", "-w", "12s"});
+  CHECK(cancel.wait(60s) == is_busy);
+  CHECK(cancel.out() == "");
+  CHECK(has(cancel.err(), "; the run waits for its end\n"));
+  CHECK(lock.state().at("ttl_ms") > 3'000'000);
+}
+
+TEST_CASE("freeze: a pattern takes the locks that the server knows, all first in line at once, and no others")
+{
+  skip_on_quorum("several servers have no queue");
+  const FreezeFixture lock;
+  Process first = held_run(lock.server, {"-k", "d:1"});
+  Process second = held_run(lock.server, {"-k", "d:2"});
+  Process other = held_run(lock.server, {"-k", "e:1"});
+  CHECK(rlock_on(lock.server, {"run", "-k", "d:free", "--", "true"}).code == 0);
+  CHECK(rlock_on(lock.server, {"run", "-k", "e:free", "--", "true"}).code == 0);
+  Process freeze = start_on(lock.server, {"freeze", "d:*", "--for", "1h", "--reason", "why"});
+  const auto waits = [&](const std::string& key) {
+    return json::parse(rlock_on(lock.server, {"status", key, "--json"}).out).at("waiting").size() == 1;
+  };
+  wait_until([&] { return waits("d:1") && waits("d:2"); }, "it is in both lines");
+  CHECK(has(freeze.out(), "d:free is frozen by "));
+  CHECK(has(freeze.err(), "takes the locks that the server knows, 3 of them now"));
+  const auto code = [&](const std::string& key) {
+    return rlock_on(lock.server, {"run", "-n", "-k", key, "--", "true"}).code;
+  };
+  CHECK(code("d:free") == 75);
+  CHECK(code("d:new") == 0);
+  CHECK(code("e:free") == 0);
+  second.signal(SIGTERM);
+  wait_until([&] { return has(freeze.out(), "d:2 is frozen by "); }, "the second is frozen before the first job ends");
+  first.signal(SIGTERM);
+  CHECK(freeze.wait(30s) == success);
+  CHECK(has(freeze.out(), "d:1 is frozen by "));
+  const Finished json_lines = rlock_on(lock.server, {"thaw", "--all", "--json"});
+  CHECK(json_lines.code == 0);
+  CHECK(std::ranges::count(json_lines.out, '\n') == 3);
+  CHECK(other.running());
+  CHECK(code("d:1") == 0);
+  CHECK(rlock_on(lock.server, {"freeze", "x:*", "--for", "1h", "--reason", "why"}).code == 1);
+}
+
+TEST_CASE("freeze: with a signal, or when time is over, those that wait for several locks leave all lines")
+{
+  skip_on_quorum("several servers have no queue");
+  const FreezeFixture lock;
+  Process first = held_run(lock.server, {"-k", "d:1"});
+  Process second = held_run(lock.server, {"-k", "d:2"});
+  const auto in_line = [&](const std::string& key) {
+    return json::parse(rlock_on(lock.server, {"status", key, "--json"}).out).at("waiting").size();
+  };
+  const Words words{"freeze", "d:1", "d:2", "--for", "1h", "--reason", "why"};
+  Process freeze = start_on(lock.server, words);
+  wait_until([&] { return in_line("d:1") + in_line("d:2") == 2; }, "it is in both lines");
+  freeze.signal(SIGINT);
+  CHECK(freeze.wait(30s) == died_of(SIGINT));
+  CHECK(in_line("d:1") + in_line("d:2") == 0);
+  const Finished late = rlock_on(lock.server, joined(words, {"-w", "500ms"}));
+  CHECK(late.code == 75);
+  CHECK(has(late.err, "d:1 is busy after 500ms, held by "));
+  CHECK(has(late.err, "d:2 is busy after 500ms, held by "));
+  CHECK(rlock_on(lock.server, joined(words, {"-n"})).code == 75);
+  CHECK(in_line("d:1") + in_line("d:2") == 0);
+}
+
+TEST_SUITE_END();
+
+TEST_CASE("freeze: its events, its place in the history, and what it cannot freeze")
+{
+  const FreezeFixture lock;
+  CHECK(lock.freeze().code == 0);
+  CHECK(lock.start_run({"true"}, {"-n"}).wait(30s) == is_busy);
+  const Finished history = rlock_on(lock.server, {"history", "k"});
+  CHECK(has(history.err, "k is frozen by "));
+  CHECK(has(history.out, "freeze: moving the database)"));  // the run that was skipped says why
+  CHECK(std::ranges::count(history.out, '\n') == 2);
+  CHECK(rlock_on(lock.server, {"thaw", "k"}).code == 0);
+  Process job = held_run(lock.server, {"-k", "k"});
+  Process freeze = start_on(lock.server, {"freeze", "k", "--for", "1s", "--reason", "why"});
+  lock.await_line(1);
+  job.signal(SIGTERM);
+  CHECK(freeze.wait(30s) == success);
+  CHECK(lock.start_run({"true"}).wait(30s) == success);
+  CHECK(lock.events() == "frozen skipped thawed by somebody acquired released frozen thawed acquired released");
+  const json runs = json::parse(
+      "[" + std::regex_replace(rlock_on(lock.server, {"history", "k", "--json"}).out, std::regex("\n(.)"), ",$1") +
+      "]");
+  CHECK(runs.size() == 3);  // two jobs and one that was skipped
+
+  CHECK(rlock_on(lock.server, {"run", "-k", "p", "--permits", "2", "--", "true"}).code == 0);
+  const std::vector<std::pair<Words, std::string>> wrong{
+      {{"freeze", "k", "--for", "1h"}, "--reason is needed"},
+      {{"freeze", "k", "--for", "1h", "--reason", ""}, "--reason: the text is empty"},
+      {{"freeze", "k", "--reason", "why"}, "--for is needed"},
+      {{"freeze", "--for", "1h", "--reason", "why"}, "no key"},
+      {{"freeze", "p", "--for", "1h", "--reason", "why"}, "permits cannot be frozen"},
+      {{"thaw"}, "no key"},
+      {{"thaw", "--all", "k"}, "--all thaws every lock"},
+  };
+  for (const auto& row : wrong) {
+    const Finished end = rlock_on(lock.server, row.first);
+    CHECK(end.code == 64);
+    CHECK_MESSAGE(has(end.err, row.second), end.err);
+  }
+}
+
+TEST_CASE("freeze: every kind of lock, a job's own lock, and who froze it behind sudo")
+{
+  const FreezeFixture lock;
+  for (const Words& options : std::vector<Words>{{}, {"-s"}, {"-x"}, {"--format", "string"}}) {
+    CAPTURE((options.empty() ? "plain" : options.back()));
+    Process job = held_run(lock.server, joined({"-k", "k"}, options));
+    Process freeze =
+        start_on(lock.server, {"freeze", "k", "--for", "1h", "--reason", "why"}, {.env = {{"SUDO_USER", "ann"}}});
+    lock.await_line(1);
+    Process waiter = lock.start_run({"echo", "ran"}, options);
+    lock.await_line(2);
+    job.signal(SIGTERM);
+    CHECK(freeze.wait(30s) == success);
+    CHECK(lock.state().at("frozen").at("by").get<std::string>().starts_with("ann as "));
+    CHECK(waiter.out() == "");
+    CHECK(rlock_on(lock.server, {"thaw", "k"}).code == 0);
+    CHECK(waiter.wait(30s) == success);
+  }
+  const std::string freeze_inside = std::string(RLOCK_BINARY) + " freeze k --for 1h --reason why -w 1s";
+  const Finished inside = rlock_on(lock.server, {"run", "-k", "k", "--", "sh", "-c", freeze_inside});
+  CHECK(inside.code == 75);
+  CHECK_FALSE(is_held(lock.server, "k"));
+}

@@ -30,13 +30,13 @@ local function history_of(info)
 end
 
 -- Logs a grant, together with the release that made room, if there was one. The fencing number is the time. `arrival`: when the
--- owner joined the queue, as the queue has it; nil: it did not wait. `is_claim`: the owner must still confirm the grant.
+-- owner joined the queue, in microseconds; nil: it did not wait. `is_claim`: the owner must still confirm the grant.
 local function log_grant(owner, fence, info, requested, arrival, is_claim)
   local claim = is_claim and not pending_release and CLAIM or ''
   local how = pending_release and pending_release .. '\0@word.to@\0' or '@kind.acquired@\0'
   pending_release = nil
   local mode = MULTI_HOLDER and '\0@word.wish@\0' .. requested or ''
-  local waited = arrival and '\0@word.waited@\0' .. string.format('%.0f', (fence - arrival_of(arrival)) / 1000) or ''
+  local waited = arrival and '\0@word.waited@\0' .. string.format('%.0f', (fence - arrival) / 1000) or ''
   append_event(history_of(info), fence, how .. owner .. '\0@word.info@\0' .. info .. mode .. waited .. claim)
 end
 

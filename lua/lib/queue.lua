@@ -45,7 +45,7 @@ local function hand_over_to(waiter, info, requested, arrival)
   local ms = time_to_confirm(info)
   local now = now_us()
   local begun = string.gsub(info, '@field.since@%d+', '@field.since@' .. string.format('%.0f', now / 1000), 1)
-  local fence = grant(waiter, begun, ms, requested, arrival, true)
+  local fence = grant(waiter, begun, ms, requested, arrival_of(arrival), true)
   notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)
 end
 
@@ -72,7 +72,7 @@ local function admit_waiters(caller, caller_info, caller_ttl)
     end
     local requested = remove_waiter_record(waiter)
     if waiter == caller then
-      caller_fence = grant(caller, caller_info, caller_ttl, requested, arrival)
+      caller_fence = grant(caller, caller_info, caller_ttl, requested, arrival_of(arrival))
       announce_next(caller_ttl)
       admitted = admitted + 1
     elseif is_alive(waiter, arrival) then
@@ -145,7 +145,7 @@ local function grant_past_silent(caller, caller_info, caller_ttl)
     return nil
   end
   redis.call('ZREM', QUEUE, caller)
-  local fence = grant(caller, caller_info, caller_ttl, remove_waiter_record(caller), arrival)
+  local fence = grant(caller, caller_info, caller_ttl, remove_waiter_record(caller), arrival_of(arrival))
   if REQUESTED_MODE == 'read' then
     hand_over()  -- a silent reader keeps no reader out
   end

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <vector>
+#include "lock/lease_budget.h"
 #include "store/script/script_store.h"
 #include "unit/interleaving_world.h"
 
@@ -149,7 +150,7 @@ class Clients {
   void believe(Client& client, const LeaseTerm& lease)
   {
     const auto until =
-        std::chrono::duration_cast<std::chrono::microseconds>((lease.from + lease.length).time_since_epoch());
+        std::chrono::duration_cast<std::chrono::microseconds>(LeaseBudget(lease).valid_until().time_since_epoch());
     client.valid_until = std::max(client.valid_until, static_cast<std::int64_t>(until.count()));
     int alone = 0;
     int shared = 0;

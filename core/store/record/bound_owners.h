@@ -24,7 +24,8 @@ std::vector<PresenceId> presences_to_ask(const LockRecord& record, const LockNam
 // Ends the owners whose presences are all in `gone`, and removes them from the bindings; whatever the others hold ends after
 // `time_us`. Then the record is right at that time. The scripts are told which holders were dead (is_known_dead of
 // lua/lib/queue.lua). Returns the presences of those among them that held the lock.
-std::vector<PresenceId> end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone, std::int64_t time_us);
+std::vector<PresenceId> end_gone(LockRecord& record, const LockName& lock, std::span<const PresenceId> gone,
+                                 std::int64_t time_us);
 
 // What this owner holds lasts until then at least, by the scripts' time. False: it does so already.
 bool lengthen_hold(LockRecord& record, const LockName& lock, const std::string& owner, std::int64_t ends_ms);

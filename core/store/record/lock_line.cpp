@@ -2,6 +2,7 @@
 #include "store/record/lock_line.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include "base/text.h"
@@ -365,7 +366,7 @@ void LockLine::call_waiter_in(const Work& work, const LockRecord& after) const
 
 // Adds to the decision what the change of the record needs in the line.
 void LockLine::note(const Work& work, const Snapshot& state, const Started& start, LockRecord& after,
-                           Decision& decision) const
+                    Decision& decision) const
 {
   const bool is_granted = is_answer(decision.answer, "granted");
   const bool stands = work.line_use == LineUse::takes && after.bindings.contains(work.asked.owner);
@@ -419,8 +420,7 @@ void LockLine::note_fences(const Snapshot& state, const LockRecord& after, Decis
 }
 
 // force-unlock of a native client: its contender goes, and the event log says so.
-Result<Done> LockLine::note_take(const Work& work, const Snapshot& state, const Started& start,
-                                               Decision& decision)
+Result<Done> LockLine::note_take(const Work& work, const Snapshot& state, const Started& start, Decision& decision)
 {
   auto record = decode(state.bytes);
   if (!record) {
@@ -447,7 +447,7 @@ Result<Done> LockLine::note_take(const Work& work, const Snapshot& state, const 
 // The record grants a lock beside native clients, but the line decides: the answer becomes that of a busy lock until the owner's
 // contender is first. False: the state must be read again, because the contender is gone, or is first now.
 Result<bool> LockLine::answer(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
-                                        const CallLimits& limit)
+                              const CallLimits& limit)
 {
   if (decision.contender.empty()) {
     return true;
@@ -511,11 +511,13 @@ std::vector<Value> LockLine::with_native_waiters(const std::vector<Value>& rows,
                  {Value::of(contender.name), Value::of(std::string(mode)), Value::of(std::string()), Value::of(1)});
       continue;
     }
-    const auto same_owner = [&](const Value& part) { return part.text == owner; };
-    if (const auto row = std::find_if(next, rows.end(), same_owner); row != rows.end()) {
-      all.insert(all.end(), next, row + parts_of_waiter);
-      next = row + parts_of_waiter;
+    const auto row = std::find_if(next, rows.end(), [&](const Value& part) { return part.text == owner; });
+    if (row == rows.end()) {
+      continue;  // a holder
     }
+    const auto behind = std::next(row, parts_of_waiter);
+    all.insert(all.end(), next, behind);
+    next = behind;
   }
   all.insert(all.end(), next, rows.end());
   return all;

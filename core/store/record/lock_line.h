@@ -39,7 +39,8 @@ class LockLine {
   [[nodiscard]] Result<Done> check_format(const Work& work, const Started& start) const;
   // A release behind which a native client is next, or a waiter that is not in the line yet, hands the lock over to no waiter: the work
   // that does so; nullopt for another one. With readers, the first waiter looks who stands in front of it.
-  [[nodiscard]] std::optional<Work> without_hand_over(const Work& work, const Snapshot& state, const Started& start) const;
+  [[nodiscard]] std::optional<Work> without_hand_over(const Work& work, const Snapshot& state,
+                                                      const Started& start) const;
   void call_first_waiter(const Work& work, const Started& start) const;
 
   // After the script.

@@ -139,8 +139,8 @@ class PresenceKeeper {
   std::optional<std::pair<Lock, Revocation>> m_revoked;  // by the commit that is under way
   std::set<User> m_leaving;                              // with the commit that is under way
   std::vector<PresenceId> m_ended;
-  std::vector<PresenceId> m_unkept_before;               // that the record of the last read names
-  std::vector<PresenceId> m_unbound;                     // of those, by the commit that is under way
+  std::vector<PresenceId> m_unkept_before;  // that the record of the last read names
+  std::vector<PresenceId> m_unbound;        // of those, by the commit that is under way
 };
 
 }  // namespace rlock::record

@@ -42,7 +42,7 @@ class ZookeeperNodes {
   void start(int node);              // after kill()
   // Starts the nodes that have ended by themselves, and tells of each on standard error.
   void start_ended();
-  void stop(int node) const;         // SIGSTOP
+  void stop(int node) const;  // SIGSTOP
   void resume(int node) const;
   [[nodiscard]] std::uint16_t port(int node) const { return m_nodes[static_cast<std::size_t>(node - 1)].port; }
   [[nodiscard]] int count() const { return static_cast<int>(m_nodes.size()); }

@@ -160,7 +160,8 @@ TEST_CASE("presence keeper: a nested hold is not granted in a hold that is revok
   CHECK(store.freed_at() >= believed_until);
 }
 
-TEST_CASE("presence keeper: a lock that changes hands between the read and the question for its holder is not shown as free")
+TEST_CASE(
+    "presence keeper: a lock that changes hands between the read and the question for its holder is not shown as free")
 {
   const BootClock clock;
   const CallLimits limit{.deadline = clock.now() + 10s, .stop = StopToken::never()};

@@ -511,7 +511,7 @@ std::vector<Value> LockLine::with_native_waiters(const std::vector<Value>& rows,
                  {Value::of(contender.name), Value::of(std::string(mode)), Value::of(std::string()), Value::of(1)});
       continue;
     }
-    const auto row = std::find_if(next, rows.end(), [&](const Value& part) { return part.text == owner; });
+    const auto row = std::find_if(next, rows.end(), [&name = owner](const Value& part) { return part.text == name; });
     if (row == rows.end()) {
       continue;  // a holder
     }

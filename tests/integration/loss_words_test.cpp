@@ -79,7 +79,10 @@ TEST_CASE("loss words: a permit that was deleted, after so many events of others
 
 TEST_CASE("loss words: a lock that its own job released")
 {
-  Holder holder({"sh", "-c", RLOCK_BINARY " release -k k; sleep 30"});
+  const auto go = make_temp_dir("job") / "go";
+  Holder holder({"sh", "-c",
+                 "until [ -e " + go.string() + " ]; do sleep 0.02; done; " + RLOCK_BINARY + " release -k k; sleep 30"});
+  std::ofstream(go) << "";
   CHECK(has(holder.last_words(),
             "the lock k was lost: it was released with its token; the job was stopped; noticed at "));
 }

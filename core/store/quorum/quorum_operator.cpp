@@ -306,6 +306,10 @@ Result<Done> QuorumStore::keep_runs(const LockName& name, Millis history, const 
 
 Result<bool> QuorumStore::forget_runs(const LockName& name, const CallLimits& limit)
 {
+  const auto state = inspect(name, limit);
+  if (!state || state->held()) {  // a minority of the servers may not have the grant
+    return state ? Result(false) : state.error();
+  }
   const auto answers = ask_all<bool>(
       Subject{"forget runs " + name.text()}, limit,
       [name](QuorumServer& server, const CallLimits& within) {

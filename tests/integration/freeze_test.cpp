@@ -92,7 +92,7 @@ TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and ev
   CHECK(lock.start_run({"true"}, {"-n"}).wait(30s) == success);
 }
 
-TEST_CASE("thaw: a job keeps its lock, and the waiters behind a freeze get it in their order")
+TEST_CASE("thaw: a job keeps its lock, and a freeze that may not wait for it is busy")
 {
   const FreezeFixture lock;
   Process job = held_run(lock.server, {"-k", "k"});

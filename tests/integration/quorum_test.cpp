@@ -103,6 +103,19 @@ TEST_CASE("quorum: a job runs under a lock that is on all five, and is told so")
   CHECK(again.code == 0);
 }
 
+TEST_CASE("quorum: the runs of a lock that is held stay, also on a server that has not got the grant")
+{
+  const Quorum quorum(3);
+  const std::vector<std::size_t> all{0, 1, 2};
+  CHECK(quorum.rlock("run", {"-k", "k", "--", "true"}).code == 0);
+  quorum.wait_until_free(all);
+  const Process holder = quorum.start({"-k", "k", "--", "sleep", "100"});
+  wait_until([&] { return quorum.held(all) == 3; }, "the lock is held everywhere");
+  quorum.servers[2].command({"DEL", "k", "rlock:holder:{k}"});
+  CHECK(quorum.rlock("forget", {"k"}).code == 1);
+  CHECK(as_int(quorum.servers[2].command({"EXISTS", "rlock:events:{k}"})) == 1);
+}
+
 TEST_CASE("quorum: with any two of five in trouble it works, and in time")
 {
   for (const Trouble& trouble : troubles) {

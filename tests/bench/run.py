@@ -45,7 +45,10 @@ class Bench:
         self.peers = Peers(self.rlock, self.server, directory, options.peers, self.results.note)
 
     def program(self, name):
-        return os.path.join(self._programs, name)
+        path = os.path.join(self._programs, name)
+        if not os.path.exists(path):
+            raise RuntimeError(f"{path} is not built: cmake --build build/dev --target {name}")
+        return path
 
     def json_of(self, name, *arguments):
         done = subprocess.run([self.program(name), *map(str, arguments)], stdout=subprocess.PIPE, text=True)

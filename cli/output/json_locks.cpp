@@ -62,11 +62,14 @@ constexpr Fields<Holder, 3> owner_fields{{
      [](const Holder& holder) -> Json { return holder.count; }},
 }};
 
-constexpr Fields<Holder, 2> lease_of_holder_fields{{
+constexpr Fields<Holder, 3> lease_of_holder_fields{{
     {{"lease_ms", "integer or null", "length of the lease, from one renewal on"},
      [](const Holder& holder) { return or_null(holder.info ? holder.info->lease.count() : 0); }},
     {{"auto", "boolean or null", "whether rlock renews the lease while the job runs"},
      [](const Holder& holder) { return holder.info ? Json(holder.info->automatic) : Json(); }},
+    {{"revoked", "boolean",
+      "whether force-unlock has revoked the hold: renewals are refused, and it ends with its ttl"},
+     [](const Holder& holder) -> Json { return holder.revoked; }},
 }};
 
 Json holder_json(const Holder& holder)
@@ -289,7 +292,12 @@ struct ForceOutcome {
 };
 struct ForceOutcomeOf {
   ForceOutcome operator()(const ReleasedByHolder& end) const { return {true, "released", holder_json(end.holder)}; }
-  ForceOutcome operator()(const ForceExpired& end) const { return {true, "expired", holder_json(end.holder)}; }
+  ForceOutcome operator()(const ForceExpired& end) const
+  {
+    Holder holder = end.holder;
+    holder.revoked = true;
+    return {true, "expired", holder_json(holder)};
+  }
   ForceOutcome operator()(const Broken& end) const { return {true, "broken", holder_json(end.holder)}; }
   ForceOutcome operator()(const ForceChanged& end) const { return {false, nullptr, holder_json(end.holder)}; }
   ForceOutcome operator()(const StillStopping& end) const { return {false, nullptr, holder_json(end.holder)}; }

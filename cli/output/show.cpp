@@ -46,6 +46,13 @@ void sort_locks(std::vector<LockState>& states, SortBy sort, std::int64_t wall_m
   std::stable_sort(states.begin(), states.end(), by(sort));
 }
 
+std::string revoked_mark(const LockState& state)
+{
+  const auto revoked = std::ranges::count(state.holders, true, &Holder::revoked);
+  const std::string of = state.count > 1 ? std::to_string(revoked) + " of " + std::to_string(state.count) + " " : "";
+  return revoked == 0 ? "" : " (" + of + "revoked)";
+}
+
 namespace {
 
 constexpr std::size_t waiters_shown = 10;
@@ -67,12 +74,12 @@ std::string show_ttl(const LockState& state)
     const bool ends_with_session = state.beside == NativeFormat::curator || state.beside == NativeFormat::kazoo;
     return ends_with_session ? "unknown: it ends with the session of its client" : "none: it never expires by itself";
   }
-  const auto& info = state.holders.front().info;
+  const Holder& first = state.holders.front();
   std::string left = show_roughly(*state.ttl);
-  if (!info) {
+  if (!first.info) {
     return left;
   }
-  return left + (info->automatic ? ", renewed while the job runs" : ", not renewed");
+  return left + (first.info->automatic && !first.revoked ? ", renewed while the job runs" : ", not renewed");
 }
 
 // `proven`: LockState::proven.
@@ -200,13 +207,17 @@ std::string show_force_advice(const LockState& state)
     return "";
   }
   std::optional<Millis> oldest;
+  const Holder* first = nullptr;
   for (const Holder& holder : state.holders) {
-    oldest = std::max(oldest, holder.age);
+    oldest = holder.revoked ? oldest : std::max(oldest, holder.age);
+    first = first != nullptr || holder.revoked ? first : &holder;
+  }
+  if (first == nullptr) {
+    return "";
   }
   const std::string request = "rlock force-unlock -k " + copied_word(state.name.text());
-  return line("if stuck", oldest >= std::chrono::seconds{1}
-                              ? request + " --yes --older-than " + floored(*oldest)
-                              : request + " --token " + copied_word(state.holders.front().owner.text()));
+  return line("if stuck", oldest >= std::chrono::seconds{1} ? request + " --yes --older-than " + floored(*oldest)
+                                                            : request + " --token " + copied_word(first->owner.text()));
 }
 
 // With several servers: owners that hold the lock on too few of them.
@@ -229,7 +240,7 @@ Row row_of(const LockState& state, std::int64_t now_ms)
                               : holder.info     ? printable(holder.info->command)
                                                 : "";
   return {printable(state.name.text()),
-          holder_text(holder.owner, holder.info) + more,
+          holder_text(holder.owner, holder.info) + more + revoked_mark(state),
           state.ttl ? show_roughly(*state.ttl) : "never",
           age ? show_roughly(*age) : "-",
           std::to_string(state.waiting.size()),
@@ -322,6 +333,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Color
   for (const Holder& holder : state.holders) {
     text += state.is_of_shedlock ? "" : show_holder(holder, state.proven, now_ms);
     text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";
+    text += holder.revoked ? line("revoked", "its renewals are refused (force-unlock), so it ends with its ttl") : "";
   }
   text += line("ttl", show_ttl(state));
   text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";

@@ -27,6 +27,9 @@ bool comes_before(const LockState& one, const LockState& other, SortBy sort, std
 // Equal ones by key.
 void sort_locks(std::vector<LockState>& states, SortBy sort, std::int64_t wall_ms);
 
+// " (revoked)" or " (1 of 3 revoked)" for a lock with holders whose renewals are refused; else empty.
+std::string revoked_mark(const LockState& state);
+
 // "2026-11-21 13:00:00 +01:00 (5m 3s ago)"; no age when the clock of the holder's host is ahead.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 

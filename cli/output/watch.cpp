@@ -52,6 +52,9 @@ Row row_of(const LockState& state, const Picture& picture)
   } else if (first.info) {
     row.command = printable(first.info->label.empty() ? first.info->command : first.info->label);
   }
+  const std::string mark = revoked_mark(state);
+  // In front, because the cell of the holder and the end of that of the job may be cut.
+  row.command.insert(0, mark.empty() ? "" : mark.substr(1) + " ");
   return row;
 }
 

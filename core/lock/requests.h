@@ -26,6 +26,8 @@ struct Holder {
   std::optional<HolderInfo> info;  // nullopt: a foreign client, which stores none
   std::optional<Millis> age =
       std::nullopt;  // time since the grant, by the server's clock; nullopt: unknown, or not asked for
+  bool revoked =
+      false;  // its renewals are refused, so it ends with its ttl (ForceStep::revoke); false if not asked for
 };
 
 // That many waiters in front listen. Those behind may close their connections (LockStore::spares_connections).

@@ -3,7 +3,7 @@
 --   ARGV[6]  the index of the first entry of the event log to return, such as -128; or nothing
 --
 --   returns  {'known', fence, pttl, how many may hold it (permits; else 0, also if their number is gone), how many do,
---             {owner, count, mode, info or false, ms since the grant or -1, owner, …},
+--             {owner, count, mode, info or false, ms since the grant or -1, 1 if its renewals are refused (force.lua) or 0, owner, …},
 --             {waiter, mode, its info, 1 if it is alive or 0 if it does not listen, waiter, …}, agreed,
 --             1 if the key is provably a lock,
 --             when a job last succeeded under it, in microseconds, or false, ms until the server forgets that, now in microseconds,
@@ -41,6 +41,8 @@ for i = 1, #found, 3 do
   local about = redis.call('HMGET', HOLDER, found[i], 'fence:' .. found[i])
   holder_rows[#holder_rows + 1] = about[1]
   holder_rows[#holder_rows + 1] = age_of(about[2])
+  -- A user that may only look at the lock may have no right to this key.
+  holder_rows[#holder_rows + 1] = redis.pcall('HGET', FORCE, 'revoked:' .. found[i]) == '1' and 1 or 0
 end
 
 local waiters, waiter_rows = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES'), {}

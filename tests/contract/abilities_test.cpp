@@ -76,6 +76,31 @@ TEST_CASE("contract: where a store takes locks away, the renewal of the hold say
   });
 }
 
+TEST_CASE("contract: where a store refuses renewals of a hold, it is shown as revoked until it ends")
+{
+  on_each_store([](Tested& store) {
+    ForceUnlock* const force = store.other().force_unlock();
+    if (force == nullptr) {
+      return;
+    }
+    const Owner holder = Tested::owner();
+    REQUIRE(store.granted(store.one(), Tested::spec(), holder));
+    const auto is_revoked = [&] {
+      const auto state = store.other().inspect(Tested::spec().name, Tested::soon());
+      REQUIRE(state);
+      REQUIRE(state->holders.size() == 1);
+      return state->holders.front().revoked;
+    };
+    CHECK_FALSE(is_revoked());
+    const ForceCall call{.name = Tested::spec().name, .kind = Plain{}, .owner = holder, .by = "op", .stands_for = 30s};
+    REQUIRE(force->force(ForceStep::revoke, call, Tested::soon()));
+    CHECK(is_revoked());
+    store.release(store.one(), holder, {});
+    REQUIRE(store.granted(store.one(), Tested::spec(), Tested::owner()));
+    CHECK_FALSE(is_revoked());
+  });
+}
+
 TEST_CASE("contract: where a store keeps the history of a lock, it has the runs that are over, and those that gave up")
 {
   on_each_store([](Tested& store) {

@@ -118,6 +118,34 @@ TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one 
   holder.wait();
 }
 
+TEST_CASE("force-unlock: while a revoked lock lasts, status and list mark it")
+{
+  const RedisServer server;
+  Process holder = start_run(server.url(), {"-k", "k", "--ttl", "15s"}, {"sleep", "60"});
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
+  const auto state = [&] { return json::parse(rlock_on(server, {"status", "k", "--json"}).out); };
+  CHECK(state().at("holders").at(0).at("revoked") == false);
+  const pid_t guardian = guardian_of(holder.pid());
+  holder.signal(SIGSTOP);
+  ::kill(guardian, SIGSTOP);
+  Process forced = start_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "100ms", "--json"});
+  wait_until([&] { return state().at("holders").at(0).at("revoked") == true; }, "it is revoked");
+  const Finished status = rlock_on(server, {"status", "k"});
+  CHECK(status.code == 0);
+  CHECK_MESSAGE(has(status.out, "  revoked  its renewals are refused (force-unlock), so it ends with its ttl\n"),
+                status.out);
+  CHECK_FALSE(has(status.out, "if stuck"));
+  CHECK(has(rlock_on(server, {"list"}).out, ") (revoked) "));
+  CHECK(json::parse(rlock_on(server, {"list", "--json"}).out).at("holders").at(0).at("revoked") == true);
+  CHECK(forced.wait(40s) == success);
+  const json ended = json::parse(forced.out());
+  CHECK(ended.at("how") == "expired");
+  CHECK(ended.at("holder").at("revoked") == true);
+  CHECK(state().at("held") == false);
+  holder.signal(SIGCONT);
+  holder.wait(20s);
+}
+
 TEST_CASE("force-unlock: the next job does not overlap when the holder is cut off from the server")
 {
   const RedisServer server;

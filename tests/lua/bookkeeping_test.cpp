@@ -14,7 +14,7 @@ Words owners(const ScriptedLock& lock)
   Words found;
   const Reply state = lock.inspect();
   const auto& holders = state.elements.at(5).elements;
-  for (std::size_t i = 0; i < holders.size(); i += 5) {
+  for (std::size_t i = 0; i < holders.size(); i += 6) {
     found.push_back(holders[i].text);
   }
   return found;

@@ -4,11 +4,33 @@
 
 using namespace rlock::test;
 
+namespace {
+
+// The holders that inspect calls revoked.
+Words revoked(const ScriptedLock& lock)
+{
+  const Reply state = lock.inspect();
+  const auto& holders = state.elements.at(5).elements;
+  Words found;
+  for (std::size_t i = 0; i + 5 < holders.size(); i += 6) {
+    if (holders[i + 5].integer == 1) {
+      found.push_back(holders[i].text);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 TEST_EACH_KIND("revoke: renewals are refused, questions are not, and the owner may release")
 {
   REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
+  CHECK(revoked(lock) == Words{});
+  CHECK(word(lock.force("ask", "a")) == "held");
+  CHECK(revoked(lock) == Words{});
   CHECK(word(lock.force("revoke", "a")) == "held");
   CHECK(word(lock.force("revoke", "a")) == "held");
+  CHECK(revoked(lock) == Words{"a"});
   const Reply refused = lock.renew("a", 60'000);
   CHECK(word(refused) == "lost");
   CHECK(refused.elements.at(1).text == "revoked");
@@ -43,6 +65,7 @@ TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
     lock.force("revoke", "a");
     CHECK(word(lock.renew("a")) == "lost");
     CHECK(word(lock.renew("b")) == "kept");
+    CHECK(revoked(lock) == Words{"a"});
   }
 }
 

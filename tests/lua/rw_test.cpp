@@ -286,13 +286,13 @@ TEST_CASE("rw: inspect shows each holder once, with what it holds")
   lock.write("a");
   lock.nested(Reader{}, "a", "inner");
   Reply seen = lock.inspect();
-  REQUIRE(seen.elements.at(5).elements.size() == 5);
+  REQUIRE(seen.elements.at(5).elements.size() == 6);
   CHECK(seen.elements.at(5).elements.at(0).text == "a");
   CHECK(seen.elements.at(5).elements.at(1).integer == 2);
   CHECK(seen.elements.at(5).elements.at(2).text == "write");
   CHECK(seen.elements.at(5).elements.at(3).text == "host=h\npid=1");
   lock.end_write("a");
   seen = lock.inspect();
-  REQUIRE(seen.elements.at(5).elements.size() == 5);
+  REQUIRE(seen.elements.at(5).elements.size() == 6);
   CHECK(seen.elements.at(5).elements.at(2).text == "read");
 }

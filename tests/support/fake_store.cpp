@@ -168,7 +168,10 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
       LockState state{
           .name = name, .kind = Plain{}, .ttl = Millis{1000}, .fence = m_server->m_fence, .holders = {}, .waiting = {}};
       if (m_server->m_holder) {
-        state.holders.push_back({.owner = Owner::of(*m_server->m_holder), .count = 1, .info = std::nullopt});
+        state.holders.push_back({.owner = Owner::of(*m_server->m_holder),
+                                 .count = 1,
+                                 .info = std::nullopt,
+                                 .revoked = m_server->m_is_revoked});
       }
       return state;
     });
@@ -191,6 +194,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
         m_server->m_holder.reset();
         return ForceBroken{.holder = holder};
       }
+      m_server->m_is_revoked = m_server->m_is_revoked || step == ForceStep::revoke;
       return ForceHeld{.holder = holder,
                        .listening = m_server->m_kill_after ? 1 : 0,
                        .lasts = Millis{30'000},

@@ -50,6 +50,7 @@ class FakeServer {
   std::string m_refused;
   std::optional<ForceRequest> m_asked_by;
   bool m_is_rlock = false;
+  bool m_is_revoked = false;
   std::optional<Millis> m_kill_after;   // set by be_stopping()
   const FakeServer* m_after = nullptr;  // not guarded by the mutex
   std::vector<std::string> m_asked;

@@ -270,7 +270,10 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
 
   static Holder shown(const HolderRecord& record)
   {
-    return {.owner = record.owner, .count = static_cast<std::int64_t>(record.holds.size()), .info = record.info};
+    return {.owner = record.owner,
+            .count = static_cast<std::int64_t>(record.holds.size()),
+            .info = record.info,
+            .revoked = record.revoked};
   }
 
   LockState state_of(const LockName& name, const LockRecord& lock) const

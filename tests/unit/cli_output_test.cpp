@@ -42,7 +42,7 @@ Waiter nameless() { return {Owner::of("uuid:2"), {}}; }
 
 constexpr const char* ours_json =
     R"({"token":"8743c9c0:1","owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","sudo_user":null,"command":"./job.sh",)"
-    R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true,"freeze":null})";
+    R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true,"revoked":false,"freeze":null})";
 
 }  // namespace
 
@@ -139,7 +139,7 @@ TEST_CASE("json: the names that scripts rely on")
       status_json(foreign()) ==
       R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
       R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
-      R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null,"freeze":null}],)"
+      R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null,"revoked":false,"freeze":null}],)"
       R"("waiting":[],"last_run":null,"once":null,)"
       R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
       "\n");
@@ -184,12 +184,15 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
     ExitCode code;
   };
   const std::string holder = ours_json;
+  const std::string not_revoked = R"("revoked":false)";
+  const std::string revoked =
+      std::string(holder).replace(holder.find(not_revoked), not_revoked.size(), R"("revoked":true)");
   const Row rows[] = {
       {ReleasedByHolder{rlock_holder()}, R"("broken":true,"how":"released","holder":)" + holder, "stock: released by ",
        ExitCode::ok},
       {Broken{rlock_holder()}, R"("broken":true,"how":"broken","holder":)" + holder, "stock: broken; it was held by ",
        ExitCode::ok},
-      {ForceExpired{rlock_holder()}, R"("broken":true,"how":"expired","holder":)" + holder,
+      {ForceExpired{rlock_holder()}, R"("broken":true,"how":"expired","holder":)" + revoked,
        "stock: revoked and expired; it was held by ", ExitCode::ok},
       {ForceChanged{rlock_holder()}, R"("broken":false,"how":null,"holder":)" + holder,
        "stock: held by another holder, ", ExitCode::no},
@@ -270,6 +273,28 @@ TEST_CASE("status: it advises an age that the present holder has, and a new one 
   LockState data = foreign();
   data.proven = false;
   CHECK(show_status(data, noon).find("force-unlock") == std::string::npos);
+}
+
+TEST_CASE("status, list: a hold whose renewals are refused is marked, and not to be forced again")
+{
+  LockState state = held();
+  CHECK(revoked_mark(state).empty());
+  state.holders.front().revoked = true;
+  CHECK(revoked_mark(state) == " (revoked)");
+  const std::string text = show_status(state, noon);
+  CHECK(text.find("  revoked  its renewals are refused (force-unlock), so it ends with its ttl\n") !=
+        std::string::npos);
+  CHECK(text.find("  ttl      28s, not renewed\n") != std::string::npos);
+  CHECK(text.find("if stuck") == std::string::npos);
+  CHECK(show_list({state}, noon).find("alice@web1 (pid 71) (revoked)  ") != std::string::npos);
+  CHECK(show_all({state}, noon).find("alice@web1 (pid 71) (revoked)  ") != std::string::npos);
+  CHECK(status_json(state).find(R"("auto":true,"revoked":true,)") != std::string::npos);
+
+  state.holders.push_back(rlock_holder());
+  state.holders.back().owner = Owner::of("other:2");
+  state.count = 2;
+  CHECK(revoked_mark(state) == " (1 of 2 revoked)");
+  CHECK(show_status(state, noon).find("  if stuck rlock force-unlock -k stock --token other:2\n") != std::string::npos);
 }
 
 TEST_CASE("status: the queue in words, ten at most")

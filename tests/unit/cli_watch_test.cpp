@@ -94,6 +94,19 @@ TEST_CASE("watch: shows each holder, and the time left")
   CHECK(std::count(lines.begin(), lines.end(), "a: held") == 1);  // the selected one's details
 }
 
+TEST_CASE("watch: the row of a lock whose renewals are refused says so before its job")
+{
+  LockState state = lock("a", 20s, 1'000);
+  state.holders.front().revoked = true;
+  View view;
+  const auto row = [&] { return bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]); };
+  CHECK(has(row(), " -      (revoked) ./a.sh"));
+  state.holders.push_back(state.holders.front());
+  state.holders.front().revoked = false;
+  state.count = 2;
+  CHECK(has(row(), " -      (1 of 2 revoked) ./a.sh"));
+}
+
 TEST_CASE("watch: sorts as its keys say, reversed by pressing them again")
 {
   View view;

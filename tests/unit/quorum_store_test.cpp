@@ -383,3 +383,32 @@ TEST_CASE("quorum store: held is what a quorum says or may say, the rest is show
   CHECK(std::holds_alternative<ForceBroken>(*broken));
   CHECK(five.held_by(alice) == 0);
 }
+
+TEST_CASE("quorum store: a hold is revoked when the servers that may still renew it are no quorum")
+{
+  const Five five({Behavior::fine, Behavior::fine, Behavior::fine, Behavior::fine, Behavior::fine});
+  REQUIRE(granted(five.store()->acquire(spec, alice, {}, five.within(5s))));
+  wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
+  const ForceCall call{.name = spec.name, .kind = Plain{}, .owner = alice, .by = "op", .stands_for = 1s};
+  const auto revoke_on = [&](std::size_t server) {
+    REQUIRE(
+        store_on(five.servers[server], five.clock)->force_unlock()->force(ForceStep::revoke, call, five.within(5s)));
+  };
+  const auto is_revoked = [&] {
+    const auto state = five.store()->inspect(spec.name, five.within(5s));
+    REQUIRE(state);
+    REQUIRE(state->holders.size() == 1);
+    return state->holders.front().revoked;
+  };
+  CHECK_FALSE(is_revoked());
+  revoke_on(0);
+  revoke_on(1);
+  CHECK_FALSE(is_revoked());  // three may renew it
+  five.servers[3]->be(Behavior::down);
+  CHECK_FALSE(is_revoked());  // the silent one may be the third
+  five.servers[2]->forget_all();
+  CHECK(is_revoked());  // a server without the hold renews nothing
+  revoke_on(4);
+  five.servers[3]->be(Behavior::fine);
+  CHECK(is_revoked());
+}

@@ -25,6 +25,7 @@ std::size_t answered(const Answers<T>& answers)
 struct Seen {
   Holder holder;
   std::vector<Millis> ttls;
+  std::size_t refusing = 0;  // servers that have revoked the hold
 };
 
 constexpr Millis no_expiry = Millis::max();
@@ -43,11 +44,12 @@ std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
       continue;
     }
     for (const Holder& holder : (*answer)->holders) {
-      Seen& seen = all.try_emplace(holder.owner.text(), Seen{holder, {}}).first->second;
+      Seen& seen = all.try_emplace(holder.owner.text(), Seen{.holder = holder, .ttls = {}}).first->second;
       seen.holder.count = std::max(seen.holder.count, holder.count);
       seen.holder.info = seen.holder.info ? seen.holder.info : holder.info;
       seen.holder.age = lesser(seen.holder.age, holder.age);
       seen.ttls.push_back((*answer)->ttl.value_or(no_expiry));
+      seen.refusing += holder.revoked ? 1 : 0;
     }
   }
   return all;
@@ -122,7 +124,8 @@ ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
 }  // namespace
 
 // A holder counts when a quorum of servers has it, or may have it because some are silent. The other holders are
-// partial.
+// partial. A holder is revoked when so many servers refuse its renewals that the others are no quorum; a server that does not
+// have the hold refuses them as well, and a silent one may not.
 Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockState>& answers) const
 {
   const std::size_t answering = answered(answers);
@@ -145,7 +148,9 @@ Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockSt
   const std::size_t quorum = quorum_size(m_policy.rule, all.kind, size());
   Millis ttl{0};
   for (auto& [owner, seen] : holders_in(answers)) {
-    if (seen.ttls.size() + (size() - answering) < quorum) {
+    const std::size_t silent = size() - answering;
+    seen.holder.revoked = seen.refusing > 0 && seen.ttls.size() - seen.refusing + silent < quorum;
+    if (seen.ttls.size() + silent < quorum) {
       all.partial.push_back(seen.holder);
       continue;
     }

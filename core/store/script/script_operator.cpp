@@ -12,16 +12,18 @@
 namespace rlock {
 namespace {
 
-// {owner, count, mode, info, age, owner, …}
+// {owner, count, mode, info, age, whether it is revoked, owner, …}
 std::vector<Holder> holders_in(const Reply& list)
 {
   const ScriptReply parts(list);
   std::vector<Holder> holders;
-  for (std::size_t at = 0; at + 4 < parts.size(); at += 5) {
+  constexpr std::size_t parts_of_holder = 6;
+  for (std::size_t at = 0; at + parts_of_holder <= parts.size(); at += parts_of_holder) {
     holders.push_back({.owner = Owner::of(parts.text(at)),
                        .count = parts.integer(at + 1),
                        .info = parts.info(at + 3),
-                       .age = parts.ttl(at + 4)});
+                       .age = parts.ttl(at + 4),
+                       .revoked = parts.integer(at + 5) == 1});
   }
   return holders;
 }

@@ -19,9 +19,6 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-if(RLOCK_PACKED_RELOCATIONS)  # dpkg-shlibdeps does not see them
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36)")
-endif()
 set(CPACK_DEBIAN_PACKAGE_HOMEPAGE $ENV{RLOCK_HOME})
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-tools | valkey-tools")  # for `local:`; without a service on port 6379
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libssl3 | libssl3t64, libpq5, libmariadb3")

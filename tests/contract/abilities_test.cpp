@@ -7,6 +7,15 @@
 using namespace rlock;
 using namespace rlock::test;
 
+namespace {
+
+ForceCall force_call(const Owner& holder)
+{
+  return {.name = Tested::spec().name, .kind = Plain{}, .owner = holder, .by = "op", .stands_for = 30s};
+}
+
+}  // namespace
+
 TEST_SUITE_BEGIN("topology-quick");
 
 TEST_CASE("contract: where a store lists locks, it lists those that are held and match")
@@ -58,7 +67,7 @@ TEST_CASE("contract: where a store takes locks away, the renewal of the hold say
     }
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
-    const ForceCall call{.name = Tested::spec().name, .kind = Plain{}, .owner = holder, .by = "op", .stands_for = 30s};
+    const ForceCall call = force_call(holder);
     const auto asked = force->force(ForceStep::ask, call, Tested::soon());
     REQUIRE(asked);
     CHECK(std::holds_alternative<ForceHeld>(*asked));
@@ -92,7 +101,7 @@ TEST_CASE("contract: where a store refuses renewals of a hold, it is shown as re
       return state->holders.front().revoked;
     };
     CHECK_FALSE(is_revoked());
-    const ForceCall call{.name = Tested::spec().name, .kind = Plain{}, .owner = holder, .by = "op", .stands_for = 30s};
+    const ForceCall call = force_call(holder);
     REQUIRE(force->force(ForceStep::revoke, call, Tested::soon()));
     CHECK(is_revoked());
     store.release(store.one(), holder, {});

@@ -255,7 +255,7 @@ TEST_CASE("quorum: two clients that race: one winner each round, and always one 
 TEST_CASE("quorum: of two permits on three servers a third is refused, though a majority had room")
 {
   Quorum quorum(3);
-  // One after the other: two that ask at the same time may both withdraw, and ask again.
+  // Permits need all three servers, and a job runs only when all have granted.
   const Words words{"-k", "p", "--permits", "2", "--", "sh", "-c", "echo runs; exec sleep 20"};
   Process one = quorum.start(words);
   wait_until([&] { return one.out() == "runs\n"; }, "the first job runs");

@@ -9,12 +9,10 @@ namespace {
 // The holders that inspect calls revoked.
 Words revoked(const ScriptedLock& lock)
 {
-  const Reply state = lock.inspect();
-  const auto& holders = state.elements.at(5).elements;
   Words found;
-  for (std::size_t i = 0; i + 5 < holders.size(); i += 6) {
-    if (holders[i + 5].integer == 1) {
-      found.push_back(holders[i].text);
+  for (const HolderRow& holder : lock.holders()) {
+    if (holder.is_revoked) {
+      found.push_back(holder.owner);
     }
   }
   return found;

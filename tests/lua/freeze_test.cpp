@@ -32,8 +32,8 @@ struct FreezeFixture : ScriptedLock {
   }
   [[nodiscard]] std::string holder() const
   {
-    const Reply found = inspect().elements.at(5);
-    return found.elements.empty() ? "" : found.elements.front().text;
+    const std::vector<HolderRow> found = holders();
+    return found.empty() ? "" : found.front().owner;
   }
 
   const LockKind kind;

@@ -48,11 +48,9 @@ inline bool only(const Words& some, const Words& allowed)
   });
 }
 
-inline std::size_t holders(const ScriptedLock& lock) { return lock.inspect().elements.at(5).elements.size() / 4; }
-
 inline void wait_for_expiry(const ScriptedLock& lock)
 {
-  wait_until([&] { return holders(lock) == 0; }, "no client holds it any more");
+  wait_until([&] { return lock.holders().empty(); }, "no client holds it any more");
 }
 
 }  // namespace rlock::test

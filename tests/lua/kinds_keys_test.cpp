@@ -18,7 +18,7 @@ void check_user(const ScriptedLock& lock, const Kind& kind)
     CHECK(word(lock.release("a")) == "released");
   }
   lock.server.command({"ACL", "SETUSER", "default", "+@all", "allchannels", "allkeys"});
-  CHECK(holders(lock) == 0);
+  CHECK(lock.holders().empty());
   CHECK(only(lock.lasting(), may_last(kind.kind)));
   if (!granted) {
     CHECK(lock.exists("k") == 0);
@@ -70,7 +70,7 @@ TEST_EACH_KIND("kinds: what is held can be renewed, let go and taken away when m
   CHECK(lock.inspect().elements.at(2).integer > 30'000);
   CHECK(word(lock.release("a", "inner")) == "still_held");
   CHECK(word(lock.release("a")) == "released");
-  CHECK(holders(lock) == 0);
+  CHECK(lock.holders().empty());
   lock.server.command({"CONFIG", "SET", "maxmemory", "0"});
   lock.acquire("b");
   lock.acquire("b", "inner");
@@ -78,7 +78,7 @@ TEST_EACH_KIND("kinds: what is held can be renewed, let go and taken away when m
   CHECK(word(lock.ask("b")) == "held");
   CHECK(word(lock.renew("b")) == "kept");
   CHECK(word(lock.take_away("b")) == "broken");
-  CHECK(holders(lock) == 0);
+  CHECK(lock.holders().empty());
   CHECK(only(lock.lasting(), may_last(kind.kind)));
 }
 
@@ -120,5 +120,5 @@ TEST_EACH_KIND("kinds: without its bookkeeping a lock is still let go")
   lock.server.command({"DEL", "rlock:holder:{k}"});
   CHECK(word(lock.renew("a")) == "kept");
   CHECK(word(lock.release("a")) == "released");
-  CHECK(holders(lock) == 0);
+  CHECK(lock.holders().empty());
 }

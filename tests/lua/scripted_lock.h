@@ -9,6 +9,15 @@
 
 namespace rlock::test {
 
+// What inspect returns of one holder.
+struct HolderRow {
+  std::string owner;
+  std::int64_t count = 0;
+  std::string mode;
+  std::string info;
+  bool is_revoked = false;
+};
+
 class ScriptedLock {
  public:
   explicit ScriptedLock(LockKind kind = Plain{}, RedisOptions options = {}) : server(std::move(options)), m_mode(kind)
@@ -59,6 +68,22 @@ class ScriptedLock {
   }
   Reply release(const std::string& owner) const { return release(owner, owner); }
   Reply inspect() const { return eval(scripts_of(m_mode).inspect, "", {}); }
+  std::vector<HolderRow> holders() const
+  {
+    const Reply seen = inspect();
+    const std::vector<Reply>& parts = seen.elements.at(5).elements;
+    constexpr std::size_t parts_of_holder = 6;
+    REQUIRE(parts.size() % parts_of_holder == 0);
+    std::vector<HolderRow> rows;
+    for (std::size_t i = 0; i < parts.size(); i += parts_of_holder) {
+      rows.push_back({.owner = parts[i].text,
+                      .count = parts[i + 1].integer,
+                      .mode = parts[i + 2].text,
+                      .info = parts[i + 3].text,
+                      .is_revoked = parts[i + 5].integer == 1});
+    }
+    return rows;
+  }
   // A step of force-unlock: ask, look, revoke, take.
   Reply force(const std::string& step, const std::string& owner) const
   {

@@ -18,7 +18,7 @@ namespace {
 
 const BootClock the_clock;
 const std::string native = "_c_00000000-0000-4000-8000-000000000000";
-const std::string line = "/k";
+const std::string directory = "/k";
 
 CallLimits soon() { return {.deadline = the_clock.now() + 10s, .stop = StopToken::never()}; }
 
@@ -61,15 +61,16 @@ class Line {
   // Stands in the line as Curator does.
   void come(const std::string& mark = "-lock-") const
   {
-    must(m_native->ask(zookeeper::create(line, {}, zookeeper::CreateMode::container, false), soon()));
+    must(m_native->ask(zookeeper::create(directory, {}, zookeeper::CreateMode::container, false), soon()));
     const auto made = must(m_native->ask(
-        zookeeper::create(line + "/" + native + mark, {}, zookeeper::CreateMode::ephemeral_sequential, false), soon()));
+        zookeeper::create(directory + "/" + native + mark, {}, zookeeper::CreateMode::ephemeral_sequential, false),
+        soon()));
     REQUIRE(made.is_ok());
   }
   void go() const { must(m_native->close(soon())); }
   [[nodiscard]] std::size_t length() const
   {
-    return must(m_native->ask(zookeeper::get_children(line), soon())).children.size();
+    return must(m_native->ask(zookeeper::get_children(directory), soon())).children.size();
   }
   [[nodiscard]] ScriptStore surprised_store() const
   {

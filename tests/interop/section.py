@@ -22,10 +22,12 @@ class Traces:
             file.write("0\n")
 
     def lines(self):
+        """The complete lines. While sections run, a reader may see only the first part of the line that is being appended: the
+        kernel makes a write visible page by page."""
         if not os.path.exists(self._path("log")):
             return []
         with open(self._path("log")) as file:
-            return [line.split() for line in file]
+            return [line.split() for line in file if line.endswith("\n")]
 
     def times(self, sign):
         """The times of all begins ("+") or ends ("-"), in their order."""

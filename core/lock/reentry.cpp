@@ -18,7 +18,7 @@ void give_back(LockStore& store, const LockRequest& spec, const Hold& hold, Mill
 {
   const CallLimits limit{.deadline = clock.now() + std::min(give_back_timeout, server_timeout),
                          .stop = StopToken::never()};
-  [[maybe_unused]] const auto released = store.release(spec, hold, {}, limit);
+  [[maybe_unused]] const auto released = store.release(spec, hold, {.result = {.outcome = Outcome::unused}}, limit);
 }
 
 Result<ReentryOutcome> failed(const Error& error)

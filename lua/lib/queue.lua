@@ -368,9 +368,8 @@ local function leave_queue()
 end
 
 -- The reply to an owner that does not hold the lock: {'lost', 'none' | 'held' | what the key holds, new owner or false, its info
--- or false, the requester of the release or false}. `info`: about OWNER, if the log must record the loss even when it no longer
--- knows OWNER; then `result` has more words about the run.
-local function lost_reply(info, result)
+-- or false, the requester of the release or false}.
+local function loss_reply()
   local other = holders()
   if MULTI_HOLDER and REQUESTED_MODE ~= 'write' and other[3] ~= 'write' then
     other = {}  -- another reader beside OWNER has taken nothing from it
@@ -378,12 +377,18 @@ local function lost_reply(info, result)
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
   local field = kind ~= NAME and kind or other[1] and '@loss.held@' or '@loss.none@'
   local info_of_other = other[1] and redis.call('HGET', HOLDER, other[1]) or false
-  local by = redis.call('HGET', FORCE, OWNER)
+  return {'lost', field, other[1] or false, info_of_other, redis.call('HGET', FORCE, OWNER)}
+end
+
+-- loss_reply(), after the log has recorded the loss. `info`: about OWNER, if the log must record the loss even when it no
+-- longer knows OWNER; then `result` has more words about the run.
+local function lost_reply(info, result)
+  local reply = loss_reply()
   local known = holds_by_event_log()
   if known or known == nil and info then
     local about = info and '\0@word.info@\0' .. info .. result or result == UNUSED and UNUSED or ''
-    log_trouble('@kind.lost@\0' .. OWNER .. '\0@word.what@\0' .. field .. '\0@word.by@\0' .. (by or '') .. '\0@word.holder@\0'
-        .. (other[1] or '') .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
+    log_trouble('@kind.lost@\0' .. OWNER .. '\0@word.what@\0' .. reply[2] .. '\0@word.by@\0' .. (reply[5] or '')
+        .. '\0@word.holder@\0' .. (reply[3] or '') .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
   end
-  return {'lost', field, other[1] or false, info_of_other, by}
+  return reply
 end

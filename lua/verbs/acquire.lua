@@ -29,7 +29,8 @@
 --            {'differs', number of permits, the requested number, 1 if some are held}   nothing was changed; if none is held,
 --                                   rlock did not write the number
 --            {'lost', 'revoked', …}          to 'again' alone: the owner may no longer renew
---            {'lost', …}                     to 'again' alone: see lost_reply() in lib/queue.lua; nothing was changed
+--            {'lost', …}                     to 'again' alone: see loss_reply() in lib/queue.lua; nothing was changed, and no
+--                                   loss logged: OWNER may hold the lock as another kind, and its own requests log a loss
 --
 -- A request that is sent twice counts once: an owner is fresh for each acquisition, so a hold that exists already comes
 -- from the same request.
@@ -297,7 +298,7 @@ elseif held then
   return reenter(held)
 end
 if WAIT_MODE == 'again' then
-  return own_other_kind_reply() or lost_reply()
+  return own_other_kind_reply() or loss_reply()
 end
 local newer = WAIT_MODE == 'latest' and replaced_by()
 if newer then

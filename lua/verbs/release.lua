@@ -105,6 +105,9 @@ if not held then
   elseif has_left_queue() and holds_by_event_log() == nil then
     return {'left'}
   end
+  if RESULT == UNUSED and HOLD_ID ~= OWNER then
+    return {'lost', '@loss.none@', false, false, false}  -- a nested run that did not begin says nothing of its outer one's hold
+  end
   local gave_up = RESULT == UNUSED and OWN_SUBSCRIBERS >= 0  -- the run gave up, and no quorum takes back an attempt
   local known = holds_by_event_log()
   if gave_up and known == nil and not has_left_queue(UNSEEN) then

@@ -128,6 +128,27 @@ TEST_CASE("nested: every kind of lock counts, and what cannot be nested is refus
   }
 }
 
+TEST_CASE("nested: an inner run of another kind is refused, and the outer one's success stays in the history")
+{
+  const std::pair<const char*, const char*> rows[] = {{"", "--permits 2"}, {"", "-x"}, {"--permits 2", ""}, {"-x", ""}};
+  for (const auto& [outer, inner] : rows) {
+    CAPTURE(outer);
+    CAPTURE(inner);
+    const NestedRunsFixture fixture;
+    const std::string again = "$RLOCK run -k k -n " + std::string(inner) + " -- true; echo $? >inner.code\n";
+    Words options{"-k", "k"};
+    std::istringstream words(outer);
+    for (std::string word; words >> word;) {
+      options.push_back(word);
+    }
+    CHECK(fixture.start(options, fixture.script("second.sh", again)).wait() == success);
+    CHECK(fixture.number_in("inner.code") == 78);
+    CHECK(rlock_on(fixture.server, {"history", "--failed", "k"}).out == "");
+    CHECK(has(rlock_on(fixture.server, {"history", "k"}).out, "  succeeded  0 "));
+    CHECK_FALSE(has(rlock_on(fixture.server, {"events", "k"}).out, "lost"));
+  }
+}
+
 TEST_CASE("nested: once, in a lock that is held already, runs once")
 {
   const NestedRunsFixture fixture;

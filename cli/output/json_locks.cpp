@@ -62,7 +62,7 @@ constexpr Fields<Holder, 3> owner_fields{{
      [](const Holder& holder) -> Json { return holder.count; }},
 }};
 
-constexpr Fields<Holder, 3> lease_of_holder_fields{{
+constexpr Fields<Holder, 4> lease_of_holder_fields{{
     {{"lease_ms", "integer or null", "length of the lease, from one renewal on"},
      [](const Holder& holder) { return or_null(holder.info ? holder.info->lease.count() : 0); }},
     {{"auto", "boolean or null", "whether rlock renews the lease while the job runs"},
@@ -70,6 +70,9 @@ constexpr Fields<Holder, 3> lease_of_holder_fields{{
     {{"revoked", "boolean",
       "whether force-unlock has revoked the hold: renewals are refused, and it ends with its ttl"},
      [](const Holder& holder) -> Json { return holder.revoked; }},
+    {{"job_over", "boolean or null",
+      "whether the job is over, and the lock stays taken for --min-hold or until the next attempt of rlock once"},
+     [](const Holder& holder) { return holder.info ? Json(holder.info->over) : Json(); }},
 }};
 
 Json holder_json(const Holder& holder)

@@ -53,6 +53,12 @@ std::string revoked_mark(const LockState& state)
   return revoked == 0 ? "" : " (" + of + "revoked)";
 }
 
+bool is_job_over(const LockState& state)
+{
+  return state.held() &&
+         std::ranges::all_of(state.holders, [](const Holder& each) { return each.info && each.info->over; });
+}
+
 namespace {
 
 constexpr std::size_t waiters_shown = 10;
@@ -79,6 +85,9 @@ std::string show_ttl(const LockState& state)
   if (!first.info) {
     return left;
   }
+  if (is_job_over(state)) {
+    return left + ", then free: --min-hold, or the pause before the next attempt";
+  }
   return left + (first.info->automatic && !first.revoked ? ", renewed while the job runs" : ", not renewed");
 }
 
@@ -95,9 +104,9 @@ std::string show_holder(const Holder& holder, bool proven, std::int64_t now_ms)
   if (freeze_of(holder) != nullptr) {  // its process has ended
     return line("by", holder_text(holder.owner, holder.info)) + line("token", printable(holder.owner.text()));
   }
-  return line("holder", holder_text(holder.owner, holder.info)) + line("running", printable(info.command)) +
-         line("label", printable(info.label)) + line("since", since_and_age(info.since_ms, now_ms)) +
-         line("token", printable(holder.owner.text()));
+  return line("holder", holder_text(holder.owner, holder.info)) +
+         line(info.over ? "ran" : "running", printable(info.command)) + line("label", printable(info.label)) +
+         line("since", since_and_age(info.since_ms, now_ms)) + line("token", printable(holder.owner.text()));
 }
 
 // "bob@web2 (pid 72), since 2026-11-21 13:00:00 +01:00 (8s ago), running ./job.sh [nightly]"
@@ -216,8 +225,9 @@ std::string show_force_advice(const LockState& state)
     return "";
   }
   const std::string request = "rlock force-unlock -k " + copied_word(state.name.text());
-  return line("if stuck", oldest >= std::chrono::seconds{1} ? request + " --yes --older-than " + floored(*oldest)
-                                                            : request + " --token " + copied_word(first->owner.text()));
+  return line(is_job_over(state) ? "to end" : "if stuck",
+              oldest >= std::chrono::seconds{1} ? request + " --yes --older-than " + floored(*oldest)
+                                                : request + " --token " + copied_word(first->owner.text()));
 }
 
 // With several servers: owners that hold the lock on too few of them.
@@ -236,9 +246,10 @@ Row row_of(const LockState& state, std::int64_t now_ms)
   const std::string more = state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   const std::optional<Millis> age = age_of(state, now_ms);
   const HolderInfo* const freeze = freeze_of(state);
-  const std::string command = freeze != nullptr ? freeze_text(*freeze, state.ttl, now_ms)
-                              : holder.info     ? printable(holder.info->command)
-                                                : "";
+  const std::string command = freeze != nullptr    ? freeze_text(*freeze, state.ttl, now_ms)
+                              : is_job_over(state) ? job_text(*holder.info)
+                              : holder.info        ? printable(holder.info->command)
+                                                   : "";
   return {printable(state.name.text()),
           holder_text(holder.owner, holder.info) + more + revoked_mark(state),
           state.ttl ? show_roughly(*state.ttl) : "never",
@@ -299,7 +310,8 @@ std::string show_hold(const LockState& state, std::int64_t now_ms, const Colors&
     return "data of another program, or its lock";
   }
   const std::string held = colors.paint(Style::yellow, "held");
-  return state.proven ? held + label_of(state)
+  const std::string held_for = is_job_over(state) ? ", its job is over" : "";
+  return state.proven ? held + label_of(state) + held_for
                       : held + " by " + holder_text(state.holders.front().owner, {}) + " (ShedLock)";
 }
 

@@ -29,6 +29,8 @@ void sort_locks(std::vector<LockState>& states, SortBy sort, std::int64_t wall_m
 
 // " (revoked)" or " (1 of 3 revoked)" for a lock with holders whose renewals are refused; else empty.
 std::string revoked_mark(const LockState& state);
+// Whether no holder has a job any more (HolderInfo::over). False for a free lock.
+bool is_job_over(const LockState& state);
 
 // "2026-11-21 13:00:00 +01:00 (5m 3s ago)"; no age when the clock of the holder's host is ahead.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);

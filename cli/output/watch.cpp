@@ -49,6 +49,8 @@ Row row_of(const LockState& state, const Picture& picture)
   row.holder += state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   if (const HolderInfo* const freeze = freeze_of(state)) {
     row.command = freeze_text(*freeze, state.ttl, picture.wall_ms);
+  } else if (is_job_over(state)) {
+    row.command = job_text(*first.info);
   } else if (first.info) {
     row.command = printable(first.info->label.empty() ? first.info->command : first.info->label);
   }

@@ -68,11 +68,13 @@ constexpr std::array once_rows{
          .help = "do not run CMD if a run that succeeded began in this hour, day or week, or part of the day; periods "
                  "begin at local midnight and on Monday, by the server's clock in the time zone of this process"},
         read_period},
-    OptionRow<RunRequest>{{.names = "--attempts",
-                           .value = "N",
-                           .help = "run CMD up to N times until it succeeds, here or on a host that waits (1)",
-                           .range = Numbers{1, 1000, "2"}},
-                          set<&RunRequest::attempts>},
+    OptionRow<RunRequest>{
+        {.names = "--attempts",
+         .value = "N",
+         .help = "run CMD up to N times until it succeeds, here or on a host that waits; a caller that "
+                 "comes later, when --min-hold is over, runs it again (1)",
+         .range = Numbers{1, 1000, "2"}},
+        set<&RunRequest::attempts>},
     OptionRow<RunRequest>{{.names = "--retry-delay",
                            .value = "DUR",
                            .help = "time before the second attempt; it doubles before each further one (10s)",

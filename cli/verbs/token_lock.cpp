@@ -82,6 +82,8 @@ std::optional<std::size_t> shard_of(const LockName& name, const Hold& hold, cons
   return is_number && is_about_it ? std::optional(number) : std::nullopt;
 }
 
+constexpr const char* already_released = "it was released";
+
 Log log_of(const RawTokenLock& raw) { return Log(raw.quiet ? Verbosity::quiet : Verbosity::normal); }
 
 RunEnd report_not_held(const TokenLock& token_lock, const std::string& reason, const RawTokenLock& raw)
@@ -94,6 +96,20 @@ RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const 
 {
   const std::string forced = found.forced ? forced_by + printable(found.forced->by) : "";
   return report_not_held(token_lock, forced.empty() ? found.what : forced, raw);
+}
+
+// Whether the event log still has the release of the owner's last hold.
+bool was_released(const TokenLock& token_lock, const OpenedStore& opened)
+{
+  EventLog* const log = opened.store->event_log();
+  if (log == nullptr) {
+    return false;
+  }
+  const EventLogQuery query{.name = token_lock.name, .after = {}};
+  const auto logs = log->read_logs({&query, 1}, opened.limit());
+  return logs && std::ranges::any_of(logs->front(), [&](const EventLogEntry& entry) {
+           return entry.kind == EventKind::released && !entry.left && entry.owner == token_lock.hold.owner.text();
+         });
 }
 
 // With the kind of lock that the server has. A key that is gone or holds no lock counts as a plain lock: the notes that the
@@ -206,7 +222,9 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
     return renewal.error();
   }
   if (const auto* lost = std::get_if<NotHeld>(&*renewal)) {
-    return report_not_held(token_lock, *lost, raw);
+    const bool is_vague = lost->what == expired_or_deleted && !lost->forced;
+    return is_vague && was_released(token_lock, *opened) ? report_not_held(token_lock, already_released, raw)
+                                                         : report_not_held(token_lock, *lost, raw);
   }
   if (const auto lasts = lasts_without_keeper(*opened->store)) {
     if (const auto left = leave_keeper_of_leases(*opened->store, token_lock.name); !left) {

@@ -77,7 +77,7 @@ void set_word(EventLogEntry& entry, EventWord word, std::string_view value)
       (entry.taker || entry.found_free() ? entry.fence : entry.result.fence) = number<std::uint64_t>(value);
       break;
     case EventWord::attempt: entry.result.attempt = number<int>(value); break;
-    case EventWord::retry: entry.result.retry_in = time_of(value); break;
+    case EventWord::retry: entry.result.kept_for = time_of(value); break;
     case EventWord::by: entry.by = value; break;
     case EventWord::what: entry.loss = find_word(losses, value); break;
     case EventWord::holder: entry.holder = value; break;

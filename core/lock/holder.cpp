@@ -82,7 +82,7 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
     case HolderField::every: info.every = std::clamp(Millis{number(value)}, Millis{1}, longest_duration); break;
     case HolderField::freeze: info.freeze = shown_text(value, longest_label); break;
     case HolderField::latest: info.latest = value == flag(true); break;
-    case HolderField::over: break;
+    case HolderField::over: info.over = value == flag(true); break;
     case HolderField::automatic: info.automatic = value == flag(true); break;
   }
 }
@@ -106,7 +106,7 @@ std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
     case HolderField::freeze:
       return !info.freeze.empty() ? std::optional(escape(cut_to(info.freeze, longest_label))) : std::nullopt;
     case HolderField::latest: return info.latest ? std::optional(flag(true)) : std::nullopt;
-    case HolderField::over: break;
+    case HolderField::over: return info.over ? std::optional(flag(true)) : std::nullopt;
     case HolderField::automatic: return flag(info.automatic);
   }
   return std::nullopt;
@@ -185,7 +185,8 @@ std::string job_text(const HolderInfo& info)
   if (!info.freeze.empty()) {
     return "freeze: " + printable(info.freeze);
   }
-  const std::string command = info.command.empty() ? "" : "running " + printable(info.command);
+  const std::string verb = info.over ? "kept after " : "running ";
+  const std::string command = info.command.empty() ? "" : verb + printable(info.command);
   const std::string label = info.label.empty() ? "" : "[" + printable(info.label) + "]";
   return command + (command.empty() || label.empty() ? "" : " ") + label;
 }

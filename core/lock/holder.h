@@ -25,7 +25,8 @@ struct HolderInfo {
   std::string label;           // cut to longest_label
   std::int64_t since_ms = 0;   // by the wall clock of the holder's host; for people only
   Millis lease{0};
-  bool automatic = false;                        // the lease is renewed until the job is over
+  bool automatic = false;  // the lease is renewed until the job is over
+  bool over = false;       // the job is over: the lock stays taken for --min-hold, or until the next attempt of once
   Millis kill_after = default_kill_after;        // the time from the stop signal to KILL
   bool latest = false;                           // a newer waiter with --latest takes the place of this waiter
   std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history

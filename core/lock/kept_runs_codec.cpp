@@ -205,7 +205,7 @@ PastRun read_run(ChunkReader& in, std::int64_t& last_start_ms)
   run.times = std::max<std::int64_t>(in.number_below(std::numeric_limits<std::int32_t>::max()), 1);
   run.waited = in.time();
   run.attempt = static_cast<int>(in.number_below(std::numeric_limits<int>::max()));
-  run.retry_in = in.time();
+  run.kept_for = in.time();
   run.forced_by = in.text();
   run.busy_by = in.text();
   return run;
@@ -257,7 +257,7 @@ void ChunkWriter::add(const PastRun& run)
   put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.times, 0)));
   put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.waited.count(), 0)));
   put(m_bytes, static_cast<std::uint64_t>(std::max(run.attempt, 0)));
-  put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.retry_in.count(), 0)));
+  put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.kept_for.count(), 0)));
   add_text(run.forced_by);
   add_text(run.busy_by);
 }

@@ -117,7 +117,7 @@ class Runs {
       run->past.exit_code = result.exit_code;
       run->past.outcome = result.outcome || !run->wanted ? result.outcome : Outcome::forced;
       run->past.attempt = result.attempt;
-      run->past.retry_in = result.retry_in;
+      run->past.kept_for = result.kept_for;
       result.outcome == Outcome::unused ? drop(entry.owner) : end(entry.owner, entry.time_ms);
     }
   }
@@ -276,8 +276,8 @@ std::string encode(const RunResult& result)
   if (result.attempt > 0) {
     add(EventWord::attempt, std::to_string(result.attempt));
   }
-  if (result.retry_in > Millis{0}) {
-    add(EventWord::retry, std::to_string(result.retry_in.count()));
+  if (result.kept_for > Millis{0}) {
+    add(EventWord::retry, std::to_string(result.kept_for.count()));
   }
   if (result.fence > 0) {
     add(EventWord::fence, std::to_string(result.fence));

@@ -22,8 +22,9 @@ struct RunResult {
   std::optional<int> exit_code;    // of rlock, or 128 + n when it dies of signal n; missing: unknown
   std::optional<Outcome> outcome;  // missing: as the exit code tells, or unknown
   int attempt = 0;                 // of rlock once: its number, from 1; 0: another verb
-  Millis retry_in{0};              // when another attempt follows; 0: none follows
-  std::uint64_t fence = 0;         // its fencing number, which several servers have to agree on; 0: unknown
+  Millis kept_for{
+      0};  // of a failed rlock once: how long the lock then stays taken, until the next attempt or by --min-hold
+  std::uint64_t fence = 0;  // its fencing number, which several servers have to agree on; 0: unknown
 };
 
 // What the exit code alone tells.
@@ -44,7 +45,7 @@ struct PastRun {
   std::int64_t times = 1;      // skipped: how many such runs in a row this run stands for
   Millis waited{0};            // the time in the queue before the grant
   int attempt = 0;             // RunResult::attempt
-  Millis retry_in{0};          // RunResult::retry_in
+  Millis kept_for{0};          // RunResult::kept_for
   std::string forced_by = {};  // for people: the last client that asked for the lock; empty: none
   std::string busy_by = {};    // skipped, for people: the holder at that time; empty: unknown
 };

@@ -86,7 +86,7 @@ const HolderInfo* freeze_of(const LockState& state);
 const HolderInfo* freeze_of(const Holder& holder);
 const HolderInfo* freeze_of(const std::optional<Holder>& holder);
 
-// The two parts of describe(): "alice@web1 (pid 71)" or the owner id; "running ./job.sh [label]", "freeze: REASON" or nothing.
+// The two parts of describe(): "alice@web1 (pid 71)" or the owner id; "running ./job.sh [label]", "kept after …", "freeze: REASON" or nothing.
 // Printable.
 std::string holder_text(const Owner& owner, const std::optional<HolderInfo>& info);
 std::string job_text(const HolderInfo& info);

@@ -58,7 +58,7 @@ inline constexpr std::array<SchemaRow<HolderField>, 15> holder_fields{{
     {HolderField::every, "every"},            // ms in which a run is expected to succeed; missing: not told
     {HolderField::freeze, "freeze"},          // text: why no job runs under the lock; missing: the hold is no freeze
     {HolderField::latest, "latest"},          // 1 or missing
-    {HolderField::over, "over"},       // 1 or missing: --min-hold keeps the lock. Only a script writes and reads it
+    {HolderField::over, "over"},  // 1 or missing: the job is over, and the lock stays taken. Only a script writes it
     {HolderField::automatic, "auto"},  // 1 or 0
 }};
 
@@ -109,7 +109,7 @@ inline constexpr std::array<SchemaRow<EventWord>, 16> event_words{{
     {EventWord::exit, "exit"},      // exit code
     {EventWord::outcome, "outcome"},  // an Outcome; missing: as the exit code tells
     {EventWord::attempt, "attempt"},  // of a run of rlock once: its number
-    {EventWord::retry, "retry"},      // ms after which another attempt follows; missing: none follows
+    {EventWord::retry, "retry"},      // ms for which the lock stays taken after a failed run of once; missing: 0
     {EventWord::fence, "fence"},      // of the run that is over
     {EventWord::by, "by"},            // who asked for the lock; replaced: the record of the newer waiter
     {EventWord::what, "what"},        // a Loss, or what the key holds

@@ -20,7 +20,7 @@ bool is_failure(std::optional<Outcome> outcome, std::optional<int> exit_code)
 // Whether the caller came before the run, or the pause after it, was over; and in its period.
 bool concerns(const PastRun& run, const Arrival& arrival)
 {
-  const std::int64_t over_ms = run.start_ms + run.duration.value_or(Millis{0}).count() + run.retry_in.count();
+  const std::int64_t over_ms = run.start_ms + run.duration.value_or(Millis{0}).count() + run.kept_for.count();
   const bool is_of_period = !arrival.period || run.start_ms >= period_begin(*arrival.period, arrival.at_ms);
   return over_ms >= arrival.at_ms && is_of_period;
 }

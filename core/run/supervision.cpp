@@ -128,7 +128,8 @@ class Supervision {
                                    : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
     if (m_request.once && !m_never_ran) {
       result.attempt = m_lock_set.attempt;
-      result.retry_in = next_attempt(result).value_or(Millis{0});
+      const Instant now = m_context.clock.now();
+      result.kept_for = std::max(std::chrono::ceil<Millis>(keep_until(result, now) - now), Millis{0});
     }
     return result;
   }
@@ -139,20 +140,25 @@ class Supervision {
     return m_never_ran || m_still_runs ? std::nullopt : next_attempt_in(m_request, m_lock_set.attempt, result);
   }
 
+  // --min-hold does not delay another attempt; it counts from the beginning of the last one.
+  [[nodiscard]] Instant keep_until(const RunResult& result, Instant now) const
+  {
+    const auto pause = next_attempt(result);
+    return pause ? now + *pause : m_began + m_request.min_hold;
+  }
+
   ReleaseFindings release(const RunResult& result)
   {
     m_leases.stop_watchdogs();
     m_lost = m_lost || m_leases.with_event() != nullptr;
     const Instant now = m_context.clock.now();
-    return release_all(
-        m_request, m_context, m_lock_set.sessions,
-        {.give_up = now + m_request.server.timeout,
-         .keep_until =
-             is_release_requested() ? Instant{} : std::max(m_began + m_request.min_hold, now + result.retry_in),
-         .began = m_began,
-         .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
-         .lease_over = m_ended && m_ended->why == Stopped::lease_end,
-         .result = result});
+    return release_all(m_request, m_context, m_lock_set.sessions,
+                       {.give_up = now + m_request.server.timeout,
+                        .keep_until = is_release_requested() ? Instant{} : keep_until(result, now),
+                        .began = m_began,
+                        .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
+                        .lease_over = m_ended && m_ended->why == Stopped::lease_end,
+                        .result = result});
   }
 
   // Then --min-hold keeps none of the locks.

@@ -45,6 +45,18 @@ TEST_CASE("acquire: one lease without renewals, and no process is left")
   CHECK(gone.err == "rlock: the lock x is not held under this token: expired or deleted\n");
 }
 
+TEST_CASE("acquire: check and renew after a release say that the lock was released")
+{
+  const RedisServer server;
+  const std::string token = leased(server, "60s");
+  CHECK(rlock_on(server, {"release", "x", "--token", token}).code == 0);
+  for (const Words& verb : {Words{"check"}, Words{"renew", "--lease", "10s"}}) {
+    const Finished gone = rlock_on(server, joined(verb, {"x", "--token", token}));
+    CHECK(gone.code == 1);
+    CHECK(gone.err == "rlock: the lock x is not held under this token: it was released\n");
+  }
+}
+
 TEST_CASE("acquire, check, renew: JSON with the names that scripts rely on")
 {
   const RedisServer server;

@@ -173,6 +173,33 @@ TEST_CASE("once: the attempts are shared by those who wait, and so is their resu
   CHECK(text_of(told) == (expected == 0 ? "succeeded 2\n" : "failed 2\n"));
 }
 
+TEST_CASE("once: --min-hold delays no attempt, and who comes while it keeps the lock shares the failure" *
+          doctest::test_suite("topology-quick"))
+{
+  const Callers callers;
+  const std::string times = (callers.dir / "times").string();
+  const Words options{"--attempts", "2", "--retry-delay", "50ms", "--min-hold", "6s"};
+  const std::string job = "date +%s%3N >>" + times + "; exit 5";
+  CHECK(callers.call("1h", job, options).wait(60s) == exited(5));
+  CHECK(callers.runs() == 2);
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+  std::ifstream(times) >> first >> second;
+  CHECK(second - first < 5000);
+
+  const Finished status = rlock_on(callers.server, {"status", "-k", "k"});
+  CHECK(has(status.out, "held, its job is over"));
+  CHECK(has(status.out, "  ran      sh -c"));
+  CHECK(has(status.out, "  to end   rlock force-unlock -k k"));
+  CHECK(has(status.out, ", then free: --min-hold, or the pause before the next attempt"));
+  CHECK(has(rlock_on(callers.server, {"list"}).out, "kept after sh -c"));
+  CHECK(has(rlock_on(callers.server, {"status", "-k", "k", "--json"}).out, "\"job_over\":true"));
+  CHECK(has(rlock_on(callers.server, {"run", "-k", "k", "-n", "true"}).err, "kept after sh -c"));
+
+  CHECK(callers.call("1h", job, options).wait(60s) == exited(5));
+  CHECK(callers.runs() == 2);
+}
+
 TEST_CASE("once: one success in each period of the calendar" * doctest::test_suite("topology-quick"))
 {
   const Callers callers;

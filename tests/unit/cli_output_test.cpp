@@ -42,7 +42,7 @@ Waiter nameless() { return {Owner::of("uuid:2"), {}}; }
 
 constexpr const char* ours_json =
     R"({"token":"8743c9c0:1","owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","sudo_user":null,"command":"./job.sh",)"
-    R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true,"revoked":false,"freeze":null})";
+    R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true,"revoked":false,"job_over":false,"freeze":null})";
 
 }  // namespace
 
@@ -139,7 +139,7 @@ TEST_CASE("json: the names that scripts rely on")
       status_json(foreign()) ==
       R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
       R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
-      R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null,"revoked":false,"freeze":null}],)"
+      R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null,"revoked":false,"job_over":null,"freeze":null}],)"
       R"("waiting":[],"last_run":null,"once":null,)"
       R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
       "\n");

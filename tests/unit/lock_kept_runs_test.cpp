@@ -50,7 +50,7 @@ bool is_same(const PastRun& one, const PastRun& other)
   return one.owner == other.owner && one.start_ms == other.start_ms && one.duration == other.duration &&
          one.exit_code == other.exit_code && one.outcome == other.outcome && one.fence == other.fence &&
          info(one) == info(other) && one.times == other.times && one.waited == other.waited &&
-         one.attempt == other.attempt && one.retry_in == other.retry_in && one.forced_by == other.forced_by &&
+         one.attempt == other.attempt && one.kept_for == other.kept_for && one.forced_by == other.forced_by &&
          one.busy_by == other.busy_by;
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("kept runs: what is written is read again")
              .times = 17,
              .busy_by = "bob@web2 (pid 8)"};
   runs[4].attempt = 2;
-  runs[4].retry_in = 10s;
+  runs[4].kept_for = 10s;
   const auto chunks = encode_runs(runs, day_one);
   CHECK(chunks.size() > 1);
   const LockHistory read = decode_runs(chunks);

@@ -81,7 +81,7 @@ TEST_CASE("past runs: the words that a result becomes say the same again")
                             {.exit_code = 3, .outcome = Outcome::failed},
                             {.exit_code = 124, .outcome = Outcome::timed_out},
                             {.exit_code = 143, .outcome = Outcome::cancelled},
-                            {.exit_code = 3, .outcome = Outcome::failed, .attempt = 2, .retry_in = Millis{500}},
+                            {.exit_code = 3, .outcome = Outcome::failed, .attempt = 2, .kept_for = Millis{500}},
                             {.outcome = Outcome::lost},
                             {.exit_code = 0, .fence = 7},
                             {.outcome = Outcome::unused},

@@ -101,6 +101,8 @@ TEST_CASE("schema: a record of rlock 0.1 is read, and written again in the same 
   std::string kept = record_b;  // by --min-hold
   kept.replace(kept.find("auto=0"), 6, "over=1\nauto=0");
   CHECK_FALSE(decode_holder(kept)->automatic);
+  CHECK(decode_holder(kept)->over);
+  CHECK(encode(*decode_holder(kept)) == kept);
 }
 
 TEST_CASE("schema: the events of entries of rlock 0.1")

@@ -7,7 +7,7 @@ using namespace rlock::test;
 namespace {
 
 // A run of rlock once that failed: from 1000 to 2000 ms.
-PastRun failed(int attempt, Millis retry_in = Millis{0})
+PastRun failed(int attempt, Millis kept_for = Millis{0})
 {
   return {.owner = Owner::of("a"),
           .start_ms = 1000,
@@ -16,7 +16,7 @@ PastRun failed(int attempt, Millis retry_in = Millis{0})
           .outcome = Outcome::failed,
           .info = HolderInfo{.host = "web2"},
           .attempt = attempt,
-          .retry_in = retry_in};
+          .kept_for = kept_for};
 }
 
 PastRun with_outcome(Outcome outcome)
@@ -52,6 +52,13 @@ TEST_CASE("attempts: a caller that waited shares the last failure, and one that 
   CHECK(turn({failed(1, Millis{500})}, 2600, 2) == "attempt 1");
   CHECK(turn({}, 1500, 3, 1) == "attempt 2");
   CHECK(turn({failed(1)}, 900, 3, 2) == "attempt 3");
+}
+
+TEST_CASE("attempts: a caller that came while --min-hold kept the lock shares the last failure")
+{
+  CHECK(turn({failed(1, Millis{60'000})}, 8000) == "shares 3");
+  CHECK(turn({failed(2, Millis{60'000})}, 8000, 2) == "shares 3");
+  CHECK(turn({failed(2, Millis{60'000})}, 62'001, 2) == "attempt 1");
 }
 
 TEST_CASE("attempts: only a failure of rlock once is shared")

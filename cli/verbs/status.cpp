@@ -106,9 +106,10 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   return ended(!states->empty() || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 
-void print_locks(const std::vector<LockState>& states, const ListOptions& options)
+void print_locks(std::vector<LockState> states, const ListOptions& options)
 {
   const std::int64_t now_ms = wall_clock_ms();
+  sort_locks(states, options.sort, now_ms);
   switch (options.output_format) {
     case OutputFormat::text: print(show_all(states, now_ms, options.colors)); break;
     case OutputFormat::prometheus: print_metrics(states, now_ms); break;
@@ -149,21 +150,43 @@ Result<std::vector<LockState>> known_states(const OpenedStore& opened, const std
   return states;
 }
 
-// `rlock list --all`, and --overdue.
-Result<RunEnd> print_known_locks(const OpenedStore& opened, const ListOptions& options, bool only_overdue)
+// `rlock list --all`.
+Result<RunEnd> print_known_locks(const OpenedStore& opened, const ListOptions& options)
 {
   auto states = known_states(opened, options.pattern);
   if (!states) {
     return states.error();
   }
-  const std::int64_t now_ms = wall_clock_ms();
-  if (only_overdue) {
-    std::erase_if(*states, [&](const LockState& state) { return !overdue_since(summary_of(state), now_ms); });
+  print_locks(*std::move(states), options);
+  return ended(ExitCode::ok);
+}
+
+// A check that checked nothing must not look like one that found nothing. A collector misses the metric.
+void tell_none_checked(const ListOptions& options)
+{
+  if (options.output_format != OutputFormat::prometheus) {
+    const std::string which = options.pattern == every_lock ? "no lock" : "no lock that matches " + options.pattern;
+    Log(Verbosity::normal).notice("the server knows " + printable(which) + " with --every: nothing was checked");
   }
-  sort_locks(*states, options.sort, now_ms);
-  print_locks(*states, options);
-  const bool has_overdue = only_overdue && !states->empty();
-  return ended(has_overdue && options.output_format != OutputFormat::prometheus ? ExitCode::no : ExitCode::ok);
+}
+
+// `rlock list --overdue`. `has_pattern`: the caller expects that the server knows such a lock.
+Result<RunEnd> print_overdue_locks(const OpenedStore& opened, const ListOptions& options, bool has_pattern)
+{
+  auto states = known_states(opened, options.pattern);
+  if (!states) {
+    return states.error();
+  }
+  std::erase_if(*states, [](const LockState& state) { return !summary_of(state).every; });
+  const bool is_unchecked = states->empty();
+  if (is_unchecked) {
+    tell_none_checked(options);
+  }
+  const std::int64_t now_ms = wall_clock_ms();
+  std::erase_if(*states, [&](const LockState& state) { return !overdue_since(summary_of(state), now_ms); });
+  const bool is_bad = is_unchecked ? has_pattern : !states->empty();
+  print_locks(*std::move(states), options);
+  return ended(is_bad && options.output_format != OutputFormat::prometheus ? ExitCode::no : ExitCode::ok);
 }
 
 struct RawList {
@@ -188,7 +211,8 @@ constexpr std::array list_exits{
     ExitLine{ExitCode::ok,
              "at least one lock is held; with --overdue: none is late; with --all or -o prometheus always"},
     ExitLine{ExitCode::no,
-             "no lock is held, and standard error says so unless --json is given; with --overdue: one is late"},
+             "no lock is held, and standard error says so unless --json is given; with --overdue: one is late, "
+             "or PATTERN matches no lock with --every"},
 };
 
 constexpr std::array list_rows{
@@ -198,7 +222,7 @@ constexpr std::array list_rows{
                        set<&RawList::all>},
     OptionRow<RawList>{{.names = "--overdue",
                         .help = "only locks of which no run has succeeded within its --every; exit code 1 if there is "
-                                "one"},
+                                "one, or if the server knows no lock with --every that matches PATTERN"},
                        set<&RawList::overdue>},
 };
 
@@ -216,8 +240,9 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   if (!opened) {
     return told_to_collector(opened.error(), options.output_format);
   }
-  return told_to_collector(raw.all || raw.overdue ? print_known_locks(*opened, options, raw.overdue)
-                                                  : print_held_locks(*opened, options, list_verb.name),
+  return told_to_collector(raw.overdue ? print_overdue_locks(*opened, options, !call.operands.empty())
+                           : raw.all   ? print_known_locks(*opened, options)
+                                       : print_held_locks(*opened, options, list_verb.name),
                            options.output_format);
 }
 

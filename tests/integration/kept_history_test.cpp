@@ -158,6 +158,33 @@ TEST_CASE("list: --all has free locks with their last success and failure, and -
   CHECK(rlock_on(server, {"forget", "late"}).code == 1);
 }
 
+TEST_CASE("list: --overdue with a pattern ends with 1 where no lock with --every matches, because it checked nothing")
+{
+  const RedisServer server;
+  const Finished nothing = rlock_on(server, {"list", "--overdue"});
+  CHECK(nothing.code == 0);
+  CHECK(nothing.err == "rlock: the server knows no lock with --every: nothing was checked\n");
+  REQUIRE(run_under(server, "expected", {"--every", "1h"}, 0) == 0);
+  REQUIRE(run_under(server, "usual", {}, 0) == 0);
+  CHECK(rlock_on(server, {"list", "--overdue"}).err == "");
+  const Finished checked = rlock_on(server, {"list", "--overdue", "exp*"});
+  CHECK(checked.code == 0);
+  CHECK(checked.err == "");
+  for (const char* pattern : {"nightyl", "usual", "job:*"}) {
+    const Finished unchecked = rlock_on(server, {"list", "--overdue", pattern});
+    CHECK(unchecked.code == 1);
+    CHECK(unchecked.out == "");
+    CHECK(unchecked.err == "rlock: the server knows no lock that matches " + std::string(pattern) +
+                               " with --every: nothing was checked\n");
+  }
+  CHECK(rlock_on(server, {"list", "--overdue", "--json", "nightyl"}).code == 1);
+  const Finished scraped = rlock_on(server, {"list", "--overdue", "-o", "prometheus", "nightyl"});
+  CHECK(scraped.code == 0);
+  CHECK(scraped.err == "");
+  REQUIRE(rlock_on(server, {"forget", "expected"}).code == 0);
+  CHECK(rlock_on(server, {"list", "--overdue", "expected"}).code == 1);
+}
+
 TEST_CASE("forget: the events of a lock that is held stay")
 {
   const RedisServer server;

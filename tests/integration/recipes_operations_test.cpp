@@ -114,17 +114,21 @@ TEST_CASE("recipes: no job starts during maintenance")
 TEST_CASE("recipes: in the morning, what failed and which job is late")
 {
   RecipeFixture fixture;
-  const auto told = [&](const std::string& script) {
-    Process asked = fixture.start({script}, {{"PATH", (fixture.dir / "bin").string() + ":/usr/bin:/bin"}});
+  const auto told = [&](const Words& words) {
+    Process asked = fixture.start(words, {{"PATH", (fixture.dir / "bin").string() + ":/usr/bin:/bin"}});
     const int code = asked.wait(30s).code;
     return std::to_string(code) + " " + asked.out();
   };
-  CHECK(told("./last-night.sh") == "0 ");
-  CHECK(told("./check-overdue.sh") == "0 OK: no job is late\n");
+  CHECK(told({"./last-night.sh"}) == "0 ");
+  CHECK(told({"./check-overdue.sh"}) ==
+        "0 OK: no job is late (rlock: the server knows no lock with --every: nothing was checked)\n");
+  CHECK(told({"./check-overdue.sh", "nightly"})
+            .starts_with("2 CRITICAL: a job is late, or the server does not know it\n"));
   fixture.start({"bin/rlock", "run", "-k", "nightly", "--every", "1s", "--", "false"}).wait(30s);
-  CHECK(has(told("./last-night.sh"), " failed "));
-  wait_until([&] { return told("./check-overdue.sh").starts_with("2 CRITICAL: a job is late\nKEY "); },
-             "the job is late");
+  CHECK(has(told({"./last-night.sh"}), " failed "));
+  const std::string late = "2 CRITICAL: a job is late, or the server does not know it\nKEY ";
+  wait_until([&] { return told({"./check-overdue.sh"}).starts_with(late); }, "the job is late");
+  CHECK(told({"./check-overdue.sh", "nightly"}).starts_with(late));
 }
 
 TEST_CASE("recipes: cron mails the output of a job that fails, and nothing else")

@@ -209,10 +209,11 @@ constexpr std::array<std::string_view, 5> list_examples{
 
 constexpr std::array list_exits{
     ExitLine{ExitCode::ok,
-             "at least one lock is held; with --overdue: none is late; with --all or -o prometheus always"},
+             "at least one lock is held; with --all always; with --overdue, also beside --all: none is late; with -o "
+             "prometheus always"},
     ExitLine{ExitCode::no,
-             "no lock is held, and standard error says so unless --json is given; with --overdue: one is late, "
-             "or PATTERN matches no lock with --every"},
+             "no lock is held, and standard error says so unless --json is given; with --overdue: one is late, or "
+             "PATTERN matches no lock with --every"},
 };
 
 constexpr std::array list_rows{
@@ -222,7 +223,7 @@ constexpr std::array list_rows{
                        set<&RawList::all>},
     OptionRow<RawList>{{.names = "--overdue",
                         .help = "only locks of which no run has succeeded within its --every; exit code 1 if there is "
-                                "one, or if the server knows no lock with --every that matches PATTERN"},
+                                "one, or if PATTERN matches no lock with --every (0 with -o prometheus)"},
                        set<&RawList::overdue>},
 };
 

@@ -15,6 +15,7 @@
 #include "lock/wait_until_free.h"
 #include "run/environment.h"
 #include "run/keeper.h"
+#include "run/report.h"
 
 #include <algorithm>
 #include <array>
@@ -233,8 +234,8 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
     log_of(raw).notice(kept_by_keeper(token_lock.name, *lasts));
   }
   if (const auto& request = std::get<Renewed>(*renewal).forced) {
-    log_of(raw).notice(printable(request->by) + " wants the lock " + printable(token_lock.name.text()) +
-                       " (force-unlock): release it soon");
+    const std::string wish = "wants the lock " + printable(token_lock.name.text()) + " (force-unlock)";
+    log_of(raw).notice(request_text(request->by, wish, "release it soon"));
   }
   return raw.json ? print_lease(token_lock, *opened, raw) : ended(ExitCode::ok);
 }

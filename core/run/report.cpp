@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/shown_time.h"
 #include "base/text.h"
+#include "lock/event_log.h"
 #include "lock/lease_budget.h"
 #include "lock/wait_until_free.h"
 #include "process/process_tree.h"
@@ -156,6 +157,13 @@ std::string shown_exit_code(int code)
 }
 
 bool succeeded(const JobEnd& job) { return job.why == Stopped::none && job.wait_status == 0; }
+
+std::string request_text(std::string_view by, const std::string& wish, const std::string& consequence)
+{
+  const WhoAndWhy request = who_and_why(by);
+  const std::string reason = request.reason.empty() ? "" : printable(request.reason) + "; ";
+  return printable(request.by) + " " + wish + ": " + reason + consequence;
+}
 
 std::string loss_text(const LeaseEvent& event, const std::string& lock)
 {
@@ -354,7 +362,7 @@ void report_signal_while_killing(const RunContext& context, int signal)
 
 void report_requested(const RunContext& context, const ReleaseRequested& request, const LockName& lock)
 {
-  context.log.notice(printable(request.by) + " asks for the lock " + printable(lock.text()) + ": stopping the job",
+  context.log.notice(request_text(request.by, "asks for the lock " + printable(lock.text()), "stopping the job"),
                      {.event = "requested", .key = lock.text()});
 }
 

@@ -66,6 +66,9 @@ std::string shown_exit_code(int code);
 // Whether the job ended by itself with status 0.
 bool succeeded(const JobEnd& job);
 
+// "ann@web1 (pid 71) asks for the lock stock: moving the database; stopping the job". `by`: who asked, and why (lock/event_log.h).
+std::string request_text(std::string_view by, const std::string& wish, const std::string& consequence);
+
 // "the lock stock was lost: expired or deleted"
 std::string loss_text(const LeaseEvent& event, const std::string& lock);
 

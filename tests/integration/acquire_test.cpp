@@ -197,11 +197,11 @@ TEST_CASE("check: names the requester of a lock without a keeper, and after forc
 {
   const RedisServer server;
   const std::string token = leased(server);
-  Process force = start_on(server, {"force-unlock", "x", "--yes", "--grace", "60s"});
+  Process force = start_on(server, {"force-unlock", "x", "--yes", "--grace", "60s", "--reason", "it is needed"});
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:force:{x}"})) == 1; }, "it is asked for");
   const Finished wanted = rlock_on(server, {"check", "x", "--token", token});
   CHECK(wanted.code == 0);
-  CHECK(has(wanted.err, " wants the lock x (force-unlock)"));
+  CHECK(has(wanted.err, ") wants the lock x (force-unlock): it is needed; release it soon\n"));
   force.signal(SIGKILL);
   CHECK(rlock_on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
   const Finished forced = rlock_on(server, {"check", "x", "--token", token});

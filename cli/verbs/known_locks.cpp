@@ -6,11 +6,8 @@
 #include <set>
 
 namespace rlock::cli {
-namespace {
 
 bool is_glob(std::string_view word) { return word.find_first_of("*?[") != std::string_view::npos; }
-
-}  // namespace
 
 Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<const std::string> operands)
 {

@@ -19,7 +19,10 @@ struct Pattern {
 };
 using Subject = std::variant<LockName, Pattern>;
 
-// --key is always a name. An operand with a special character of globs is a pattern. Empty: neither was given.
+// Whether an operand with this text is a pattern.
+bool is_glob(std::string_view word);
+
+// --key is always a name. Empty: neither was given.
 Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<const std::string> operands);
 
 // The locks of --key, whether the server knows them or not, and those that the server knows and that match a pattern, each once, in

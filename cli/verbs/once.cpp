@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock once, and rlock forget, which forgets the success that once remembers.
 #include "base/duration.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/options/output.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
+#include "cli/verbs/known_locks.h"
 #include "cli/verbs/run.h"
 #include "lock/abilities.h"
 #include "lock/period.h"
@@ -142,8 +144,23 @@ constexpr std::array<std::string_view, 1> forget_examples{"rlock forget -k migra
 
 constexpr std::array forget_exits{
     ExitLine{ExitCode::ok, "forgotten: the next rlock once runs its command; a free lock is in no list any more"},
-    ExitLine{ExitCode::no, "there was nothing to forget"},
+    ExitLine{ExitCode::no,
+             "there was nothing to forget, or the lock is held; standard error says which, unless --json is given"},
 };
+
+// Says why the history of the lock stays, or that there was none.
+void tell_kept(const OneLock& lock, bool success_forgotten)
+{
+  const std::string name = printable(lock.name.text());
+  const auto state = lock.opened.store->inspect(lock.name, lock.opened.limit());
+  if (state && state->held()) {
+    Log(Verbosity::normal).notice(name + " is held, so its history stays until it is free");
+  } else if (!success_forgotten) {
+    Log(Verbosity::normal)
+        .notice("there is nothing to forget: the server knows no lock " + name +
+                (is_glob(lock.name.text()) ? " (forget takes a name, not a pattern)" : ""));
+  }
+}
 
 Result<RunEnd> execute(const RawForget& raw, const Call& call)
 {
@@ -167,6 +184,8 @@ Result<RunEnd> execute(const RawForget& raw, const Call& call)
   }
   if (raw.json) {
     print(forget_json(lock->name, *forgotten, *history_forgotten));
+  } else if (!*history_forgotten) {
+    tell_kept(*lock, *forgotten);
   }
   return ended(*forgotten || *history_forgotten ? ExitCode::ok : ExitCode::no);
 }

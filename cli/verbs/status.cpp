@@ -69,12 +69,16 @@ Result<RunEnd> told_to_collector(Result<RunEnd> end, OutputFormat format)
   return ended(ExitCode::ok);
 }
 
+std::string no_lock(const ListOptions& options)
+{
+  return options.pattern == every_lock ? "no lock" : printable("no lock that matches " + options.pattern);
+}
+
 // Tells a person that no lock matches the glob. Other formats are for programs, which see no output.
 void tell_none_held(const ListOptions& options)
 {
   if (options.output_format == OutputFormat::text) {
-    const std::string which = options.pattern == every_lock ? "no lock" : "no lock that matches " + options.pattern;
-    Log(Verbosity::normal).notice(printable(which) + " is held");
+    Log(Verbosity::normal).notice(no_lock(options) + " is held");
   }
 }
 
@@ -157,6 +161,9 @@ Result<RunEnd> print_known_locks(const OpenedStore& opened, const ListOptions& o
   if (!states) {
     return states.error();
   }
+  if (states->empty() && options.output_format == OutputFormat::text) {
+    Log(Verbosity::normal).notice("the server knows " + no_lock(options));
+  }
   print_locks(*std::move(states), options);
   return ended(ExitCode::ok);
 }
@@ -165,8 +172,7 @@ Result<RunEnd> print_known_locks(const OpenedStore& opened, const ListOptions& o
 void tell_none_checked(const ListOptions& options)
 {
   if (options.output_format != OutputFormat::prometheus) {
-    const std::string which = options.pattern == every_lock ? "no lock" : "no lock that matches " + options.pattern;
-    Log(Verbosity::normal).notice("the server knows " + printable(which) + " with --every: nothing was checked");
+    Log(Verbosity::normal).notice("the server knows " + no_lock(options) + " with --every: nothing was checked");
   }
 }
 

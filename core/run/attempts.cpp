@@ -2,8 +2,11 @@
 #include "run/attempts.h"
 
 #include <algorithm>
+#include "base/duration.h"
 #include "base/exit_code.h"
+#include "base/shown_time.h"
 #include "base/text.h"
+#include "lock/requests.h"
 
 namespace rlock {
 namespace {
@@ -50,6 +53,15 @@ Turn turn_of(std::span<const PastRun> runs, const Arrival& arrival, int attempts
     return RunAttempt{before + 1};
   }
   return counts ? Turn{ShareFailure{*last}} : Turn{RunAttempt{before + 1}};
+}
+
+std::string done_text(const std::string& lock, Millis ago, std::span<const PastRun> runs, std::int64_t now_ms)
+{
+  const auto last = std::ranges::find_if(
+      runs, [](const PastRun& run) { return run.outcome == Outcome::succeeded && run.attempt > 0; });
+  const std::string by = last == runs.end() ? "" : ", by " + holder_text(last->owner, last->info);
+  return lock + " has succeeded at " + shown_time(now_ms - ago.count()).value_or("-") + " (" + show_roughly(ago) +
+         " ago)" + by + ": nothing to do";
 }
 
 std::string shared_text(const std::string& lock, const PastRun& run)

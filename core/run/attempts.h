@@ -36,6 +36,10 @@ struct Arrival {
 // `runs`: those that are over, the last one first. `own`: the number of the last attempt of this process; 0: none.
 Turn turn_of(std::span<const PastRun> runs, const Arrival& arrival, int attempts, int own);
 
+// "nightly has succeeded at 2026-11-21 13:00:00 +01:00 (5m 3s ago), by ann@web1 (pid 71): nothing to do". `lock`: printable. `runs`:
+// as for turn_of; one that is too old is in none of them, and not named.
+std::string done_text(const std::string& lock, Millis ago, std::span<const PastRun> runs, std::int64_t now_ms);
+
 // "nightly failed on web2 (exit code 3): this call shares that result". `lock`: printable.
 std::string shared_text(const std::string& lock, const PastRun& run);
 

@@ -101,15 +101,34 @@ class Run {
       return m_attempt > 0 ? RunReport{.end = m_failed} : busy(m_request, m_context, *lock_busy);
     }
     if (const auto* done = std::get_if<AlreadyDone>(&*result)) {
-      m_context.log.detail(printable(m_request.names.begin()->text()) + " has succeeded " + show_roughly(done->ago) +
-                               " ago: nothing to do",
-                           {.event = "already_done"});
+      tell_done(owned->sessions.front(), *done);
       return RunReport{.end = ExitWith{static_cast<int>(ExitCode::ok)}};
     }
     if (const auto* retry = std::get_if<RetryNeeded>(&*result)) {
       return begin_again(*retry);
     }
     return end_by_signal(m_context);
+  }
+
+  // The runs under the lock, for a decision or a line of this process.
+  Result<std::vector<PastRun>> past_runs(LockSession& session) const
+  {
+    const Millis within = std::min(m_request.server.timeout, m_request.ttl / 6);
+    return session.past_runs({.clock = m_context.clock,
+                              .timeout = within,
+                              .whole = {.deadline = m_context.clock.now() + within, .stop = m_context.signals.stop()}});
+  }
+
+  // Only the history knows who it was, so it is asked for this line alone.
+  void tell_done(LockSession& session, const AlreadyDone& done) const
+  {
+    if (m_context.log.verbosity() != Verbosity::verbose) {
+      return;
+    }
+    const auto runs = past_runs(session);
+    const std::string& name = m_request.names.begin()->text();
+    m_context.log.detail(done_text(printable(name), done.ago, runs ? *runs : std::vector<PastRun>{}, wall_clock_ms()),
+                         {.event = "already_done", .key = name});
   }
 
   // Of rlock once: finds out which attempt it is. Returns the end of rlock when the job need not run, because its last attempt
@@ -121,11 +140,7 @@ class Run {
       return std::nullopt;
     }
     LockSession& session = owned.sessions.front();
-    const Millis within = std::min(m_request.server.timeout, m_request.ttl / 6);
-    const auto runs =
-        session.past_runs({.clock = m_context.clock,
-                           .timeout = within,
-                           .whole = {.deadline = m_context.clock.now() + within, .stop = m_context.signals.stop()}});
+    const auto runs = past_runs(session);
     if (!runs) {
       m_context.log.detail(runs.error().text);
       return std::nullopt;

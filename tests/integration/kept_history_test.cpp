@@ -130,6 +130,10 @@ TEST_CASE("list: --all has free locks with their last success and failure, and -
   const RedisServer server;
   const Finished nothing = rlock_on(server, {"list", "--all"});
   CHECK(nothing.code == 0);
+  CHECK(nothing.out == "");
+  CHECK(nothing.err == "rlock: the server knows no lock\n");
+  CHECK(rlock_on(server, {"list", "--all", "job:*"}).err == "rlock: the server knows no lock that matches job:*\n");
+  CHECK(rlock_on(server, {"list", "--all", "--json"}).err == "");
   REQUIRE(run_under(server, "never", {"--every", "1h"}, 1) == 1);
   REQUIRE(run_under(server, "usual", {}, 0) == 0);
   REQUIRE(run_under(server, "usual", {}, 1) == 1);
@@ -193,12 +197,29 @@ TEST_CASE("forget: the events of a lock that is held stay")
   const RedisServer server;
   REQUIRE(run_under(server, "k", {}, 0) == 0);
   Process holder = held_run(server);
-  CHECK(rlock_on(server, {"forget", "k"}).code == 1);
+  const Finished refused = rlock_on(server, {"forget", "k"});
+  CHECK(refused.code == 1);
+  CHECK(refused.err == "rlock: k is held, so its history stays until it is free\n");
   CHECK(outcomes(history_of(server)) == "succeeded 0");
   holder.signal(SIGTERM);
   holder.wait();
   CHECK(rlock_on(server, {"forget", "--json", "k"}).out == "{\"key\":\"k\",\"forgotten\":false,\"history\":true}\n");
   CHECK(history_of(server).empty());
+}
+
+TEST_CASE("forget: says why there is nothing to forget")
+{
+  const RedisServer server;
+  REQUIRE(run_under(server, "job:a", {}, 0) == 0);
+  const Finished unknown = rlock_on(server, {"forget", "job:b"});
+  CHECK(unknown.code == 1);
+  CHECK(unknown.err == "rlock: there is nothing to forget: the server knows no lock job:b\n");
+  const Finished glob = rlock_on(server, {"forget", "job:*"});
+  CHECK(glob.code == 1);
+  CHECK(glob.err ==
+        "rlock: there is nothing to forget: the server knows no lock job:* (forget takes a name, not a pattern)\n");
+  CHECK(rlock_on(server, {"forget", "--json", "job:b"}).err == "");
+  CHECK(rlock_on(server, {"forget", "job:a"}).err == "");
 }
 
 TEST_CASE("history: --history keeps more runs than the event log has, the failure among them")

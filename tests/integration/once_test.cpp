@@ -320,6 +320,22 @@ TEST_CASE("once: --for is needed, and -n is busy")
   CHECK(first.wait() == Exit{0});
 }
 
+TEST_CASE("once: a call that finds the job done is silent, and with -v says who did it and when")
+{
+  const Callers callers;
+  const auto once = [&](const Words& options) {
+    return rlock_on(callers.server, joined({"once", "-k", "k", "--for", "1h"}, with_job(options, {"true"})));
+  };
+  REQUIRE(callers.call("1h", "true").wait().code == 0);
+  REQUIRE(rlock_on(callers.server, {"run", "-k", "k", "--", "true"}).code == 0);  // it is not what once remembers
+  const std::string pid = std::to_string(history_of(callers.server).back().at("pid").get<int>());
+  CHECK(once({}).err == "");
+  const std::string said = once({"-v"}).err;
+  const std::string line = "\nrlock: k has succeeded at 20[-0-9]+ [:0-9]+ \\S+ \\(\\S+ ago\\), by \\S+ \\(pid " + pid +
+                           "\\): nothing to do\n";
+  CHECK_MESSAGE(std::regex_search(said, std::regex(line)), said);
+}
+
 TEST_CASE("once: status shows the success and its age, --again runs it anyway, forget drops it")
 {
   const Callers callers;

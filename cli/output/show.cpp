@@ -166,19 +166,28 @@ std::string show_busy_by(const PastRun& run)
   return run.busy_by.empty() ? "" : " (held by " + printable(run.busy_by) + ")";
 }
 
+// "3 times"; empty: once.
+std::string times_of(const PastRun& run) { return run.times > 1 ? std::to_string(run.times) + " times" : ""; }
+
 std::string outcome_of(const PastRun& run)
 {
   const std::string_view of_no_job = run.duration ? "released" : "unconfirmed";
-  return std::string(run.outcome ? name_of(*run.outcome) : of_no_job) +
-         (run.times > 1 ? " " + std::to_string(run.times) + " times" : "");
+  return std::string(run.outcome ? name_of(*run.outcome) : of_no_job) + (run.times > 1 ? " " + times_of(run) : "");
 }
 
 // "2026-11-23 03:15:00 +01:00 (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
-std::string show_run_line(const PastRun& run, std::int64_t now_ms)
+std::string show_run_line(const PastRun& run, const std::string& outcome, std::int64_t now_ms)
 {
   const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
-  return since_and_age(run.start_ms, now_ms) + duration + ", " + show_outcome(run) + ", by " +
+  return since_and_age(run.start_ms, now_ms) + duration + (outcome.empty() ? "" : ", " + outcome) + ", by " +
          describe({.owner = run.owner, .count = 1, .info = run.info}) + show_forced_by(run) + show_busy_by(run);
+}
+
+// The label of the line tells that it was skipped: "3 times", or nothing.
+std::string show_skip_line(const PastRun& run, std::int64_t now_ms)
+{
+  const bool is_told = run.outcome == Outcome::skipped;
+  return show_run_line(run, is_told ? times_of(run) : show_outcome(run), now_ms);
 }
 
 // The last run, and the runs that were skipped since it began.
@@ -189,8 +198,8 @@ std::string show_last_runs(const LockState& state, std::int64_t now_ms)
     return "";
   }
   const PastRun& first = state.runs.front();
-  return line("last run", show_run_line(*last, now_ms)) +
-         (&first == last ? "" : line("skipped", show_run_line(first, now_ms)));
+  return line("last run", show_run_line(*last, show_outcome(*last), now_ms)) +
+         (&first == last ? "" : line("skipped", show_skip_line(first, now_ms)));
 }
 
 // Rounded down to one unit, as an option takes it: "3h".

@@ -245,6 +245,25 @@ TEST_CASE("status: in words")
   CHECK(show_status(vacant(), noon) == "free: free\n");
 }
 
+TEST_CASE("status: the line of a run that was skipped says so once")
+{
+  const test::InUtc in_utc;
+  const auto run = [](const char* owner, std::int64_t start_ms, Outcome outcome) {
+    return PastRun{.owner = Owner::of(owner), .start_ms = start_ms, .duration = Millis{3000}, .outcome = outcome};
+  };
+  LockState state = vacant();
+  state.runs = {run("b:2", noon + 60'000, Outcome::skipped), run("a:1", noon, Outcome::succeeded)};
+  state.runs.front().busy_by = "alice@web1 (pid 71)";
+  const std::string last = "  last run 2026-11-21 12:00:00 UTC (2m ago), 3s, succeeded, by a:1\n";
+  CHECK(show_status(state, noon + 120'000) ==
+        "free: free\n" + last +
+            "  skipped  2026-11-21 12:01:00 UTC (1m ago), 3s, by b:2 (held by alice@web1 (pid 71))\n");
+  state.runs.front().times = 4;
+  const std::string skips =
+      "  skipped  2026-11-21 12:01:00 UTC (1m ago), 3s, 4 times, by b:2 (held by alice@web1 (pid 71))\n";
+  CHECK(show_status(state, noon + 120'000) == "free: free\n" + last + skips);
+}
+
 TEST_CASE("status: it advises an age that the present holder has, and a new one has not")
 {
   const auto advice = [](std::vector<std::optional<Millis>> ages) {

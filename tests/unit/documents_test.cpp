@@ -4,6 +4,8 @@
 #include "base/exit_code.h"
 #include "cli/help/help.h"
 #include "cli/verbs/dispatch.h"
+#include "lock/event_log.h"
+#include "lock/schema.h"
 #include "support/integration.h"
 #include "support/paths.h"
 
@@ -122,6 +124,49 @@ TEST_CASE("documents: the manual names the number of events that a lock keeps")
   for (const char* page : {"man/rlock-events.1.in", "man/rlock-status.1.in"}) {
     CAPTURE(page);
     CHECK(text_of(source / page).find("the last " + std::to_string(event_count) + " events") != std::string::npos);
+  }
+}
+
+TEST_CASE("documents: rlock(1) names the events of the lines on standard error, and no others")
+{
+  std::set<std::string> written;
+  for (const char* folder : {"core", "cli"}) {
+    for (const fs::path& file : source_files(source / folder)) {
+      for (const char* pattern : {"\\.event = \"([a-z_]+)\"", "\\bwith_code\\([^\"]*\"([a-z_]+)\""}) {
+        for (const std::string& name : all_matches(text_of(file), pattern)) {
+          written.insert(name);
+        }
+      }
+    }
+  }
+  for (const Outcome loss : {Outcome::lost, Outcome::forced}) {
+    written.emplace(name_of(loss));
+  }
+  const std::string page = text_of(source / "man/rlock.1.in");
+  const std::size_t begin = page.find("\nEvents are\n");
+  const std::size_t end = page.find("The message is for people", begin);
+  REQUIRE(end != std::string::npos);
+  std::set<std::string> named;
+  for (const std::string& line : all_matches(page.substr(begin, end - begin), "\n\\.Cm ([a-z_ ,]+)")) {
+    named.merge(words_of(line));
+  }
+  for (const std::string& name : written) {
+    CHECK_MESSAGE(named.contains(name), name);
+  }
+  for (const std::string& name : named) {
+    CHECK_MESSAGE(written.contains(name), name);
+  }
+}
+
+TEST_CASE("documents: rlock-events(1) and the JSON name each event of a lock")
+{
+  const std::string page = text_of(source / "man/rlock-events.1.in");
+  const std::string json = cli::help_of_json();
+  using What = LockEvent::What;
+  for (int what = 0; what <= static_cast<int>(What::thawed); ++what) {
+    const std::string name(name_of(static_cast<What>(what)));
+    CHECK_MESSAGE(std::regex_search(page, std::regex("\n\\.It Cm ([a-z_]+ , )*" + name + "[ \n]")), name);
+    CHECK_MESSAGE(has(json, name), name);
   }
 }
 

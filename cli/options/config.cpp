@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -281,6 +282,9 @@ class SettingsReader {
         return taken.error();
       }
     }
+    if (const Result<Done> agree = check_agreement(); !agree) {
+      return agree.error();
+    }
     std::stable_sort(m_found.begin(), m_found.end(), [](const Found& a, const Found& b) { return a.rank < b.rank; });
     std::vector<Setting> settings;
     for (Found& found : m_found) {
@@ -307,7 +311,7 @@ class SettingsReader {
                    "[" + shown_name(entry.table) + "] is no verb (try [run], [servers], or no table at all)");
     }
     if (!is_about(entry, m_known)) {
-      return Done{};
+      return Done{};  // see check_tables()
     }
     const Option* found = option_of(m_known, option);
     if (found == nullptr) {
@@ -323,6 +327,31 @@ class SettingsReader {
                .option = option, .values = is_flag ? std::vector<std::string>{} : entry.value.texts, .where = where}});
     }
     return fits;
+  }
+
+  // The file has no order of precedence among entries of one table, so none of two that contradict each other may be ignored.
+  [[nodiscard]] Result<Done> check_agreement() const
+  {
+    const auto given = [this](const Found& found) {
+      const auto& values = found.setting.values;
+      return Given{.option = m_known.find(found.setting.option), .value = values.empty() ? "" : values.front()};
+    };
+    const auto key = [](const Found& found) { return found.setting.option.substr(2); };
+    for (auto later = m_found.begin(); later != m_found.end(); ++later) {
+      const Given one = given(*later);
+      const auto earlier = std::find_if(m_found.begin(), later, [&](const Found& found) {
+        const Given other = given(found);
+        return one.option != nullptr && other.option != nullptr && found.rank == later->rank &&
+               (one.option == other.option || are_exclusive(one, other));
+      });
+      if (earlier != later) {
+        return wrong(later->setting.where,
+                     key(*later) + " and " + key(*earlier) +
+                         (one.option == given(*earlier).option ? " are one option" : " exclude each other") +
+                         " (leave one of them out)");
+      }
+    }
+    return Done{};
   }
 
   // A name for -S @NAME.
@@ -385,13 +414,50 @@ class SettingsReader {
 
 }  // namespace
 
+namespace {
+
+// The tables of other verbs than `verb`, each with the options of its own verb.
+Result<Done> check_tables(const ConfigFile& file, const std::vector<TomlEntry>& entries, std::string_view verb,
+                          Verbs verbs)
+{
+  for (const Verb* other : verbs) {
+    std::vector<TomlEntry> table;
+    std::ranges::copy_if(entries, std::back_inserter(table),
+                         [&](const TomlEntry& entry) { return entry.table == other->name && other->name != verb; });
+    if (table.empty()) {
+      continue;
+    }
+    OptionTable known(other->name);
+    const VerbAction action = add_verb_options(*other, known);
+    if (const auto settings = SettingsReader(file, known, verbs).read(table); !settings) {
+      return settings.error();
+    }
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known, Verbs verbs)
 {
   const auto entries = parse_toml(file.text);
   if (!entries) {
     return Error{ErrorCode::config, file.path + ":" + entries.error().text};
   }
-  return SettingsReader(file, known, verbs).read(*entries);
+  const Result<Done> tables = check_tables(file, *entries, known.verb(), verbs);
+  return tables ? SettingsReader(file, known, verbs).read(*entries) : tables.error();
+}
+
+Result<Done> check_settings(const ConfigFile& file, Verbs verbs)
+{
+  for (const Verb* verb : verbs) {
+    OptionTable known(verb->name);
+    const VerbAction action = add_verb_options(*verb, known);
+    if (const auto settings = read_settings(file, known, verbs); !settings) {
+      return settings.error();
+    }
+  }
+  return Done{};
 }
 
 std::vector<Given> settings_beside(std::span<const Given> words, const std::vector<Setting>& settings,

@@ -54,9 +54,12 @@ Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
 // The settings for the verb whose options are `known`: those of the table [VERB] before those above all tables. Each entry of
 // [servers] is a setting "@NAME".
-// ErrorCode::config, "FILE:LINE: why": the file is no valid TOML, names an option that none of `verbs` has, or has a password that
-// every user may read.
+// ErrorCode::config, "FILE:LINE: why": the file is no valid TOML, names an option that none of `verbs` has, has an option in the
+// table of a verb without it, two entries of one table that exclude each other, or a password that every user may read.
 Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known, Verbs verbs);
+
+// The error that read_settings has for any of `verbs`.
+Result<Done> check_settings(const ConfigFile& file, Verbs verbs);
 
 // The settings as if they were on the command line, without those that `words` give or exclude, and without those of options with a
 // variable: Environment::setting has those.

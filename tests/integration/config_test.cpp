@@ -325,6 +325,12 @@ TEST_CASE("config: an invalid entry is 78, with the file and the line")
       {"[rnu]\nwait = 1", 1, "[rnu] is no verb"},
       {"[run]\npid = 1", 2, "unknown option 'pid'"},
       {"help = true", 1, "unknown option 'help'"},
+      {"[flock]\n\nkill-after = \"1s\"", 3, "unknown option 'kill-after'"},
+      {"wait = \"1s\"\n[watch]\nutc = 1", 3, "utc is true or false"},
+      {"wait = \"1s\"\n\nno-wait = true", 3, "no-wait and wait exclude each other (leave one of them out)"},
+      {"[run]\nno-wait = true\nwait = \"1s\"", 3, "wait and no-wait exclude each other (leave one of them out)"},
+      {"[once]\nfor = \"1h\"\nper = \"day\"", 3, "per and for exclude each other (leave one of them out)"},
+      {"[flock]\nwait = 1\ntimeout = 2", 3, "timeout and wait are one option (leave one of them out)"},
       {"wait = true", 1, "wait takes a value, DUR"},
       {"no-wait = 1", 1, "no-wait is true or false"},
       {"wait = [1, 2]", 1, "wait takes one value, not several"},
@@ -343,6 +349,22 @@ TEST_CASE("config: an invalid entry is 78, with the file and the line")
     CHECK(end.out == "");
     CHECK_MESSAGE(end.err.starts_with("rlock: " + config.line(row.line) + row.why), end.err);
   }
+}
+
+TEST_CASE("config: rlock config refuses entries that contradict each other for any verb")
+{
+  const Config config("wait = \"1s\"\nno-wait = true\n");
+  const Finished shown = config.rlock({"config"});
+  CHECK(shown.code == 78);
+  CHECK(shown.err == "rlock: " + config.line(2) + "no-wait and wait exclude each other (leave one of them out)\n");
+}
+
+TEST_CASE("config: an entry of a table silences those above all tables that contradict it")
+{
+  const RedisServer server;
+  const Config config(server_line(server) + "wait = \"1h\"\nlatest = true\n[run]\nno-wait = true\n");
+  const Process holder = held_run(server);
+  CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 75);
 }
 
 TEST_CASE("config: what is typed wrong is still a matter of the arguments, and help needs no file")

@@ -43,6 +43,9 @@ inline constexpr const char* notify_help =
     "cancelled, lost, forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS, "
     "RLOCK_MESSAGE and others (rlock-run(1)); it has 30s and changes no exit code";
 
+inline constexpr const char* quiet_help =
+    "print on stderr only why rlock fails; the exit code alone says that the lock is busy";
+
 // `number`: where the caller finds the number of the lock that was taken.
 constexpr OptionRow<RawTake> shards_row(const char* number, const Others& needs = {})
 {

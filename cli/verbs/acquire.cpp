@@ -125,8 +125,7 @@ constexpr std::array print_rows{
     OptionRow<RawAcquire>{{.names = "--json", .help = "print one JSON object"}, set<&RawAcquire::json>},
 };
 
-constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = "print on stderr only why rlock fails"},
-                                       set<&RawTake::quiet>};
+constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
 
 Result<Done> read_fixed_lease(const Given& given, RawAcquire& raw)
 {

@@ -350,8 +350,7 @@ Result<RunEnd> execute(const RawFreeze& raw, const Call& call)
   return requests->size() == 1 ? freezes.one(requests->front()) : freezes.several(*requests);
 }
 
-constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = "print on stderr only why rlock fails"},
-                                       set<&RawTake::quiet>};
+constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
 
 void add_freeze_options(OptionTable& options, RawFreeze& raw)
 {

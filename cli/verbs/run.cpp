@@ -119,10 +119,7 @@ constexpr std::array job_rows{
 };
 
 constexpr std::array verbosity_rows{
-    OptionRow<RawTake>{{.names = "-q,--quiet",
-                        .help = "print only why rlock ends with an exit code of its own",
-                        .excludes = {"--verbose"}},
-                       set<&RawTake::quiet>},
+    OptionRow<RawTake>{{.names = "-q,--quiet", .help = quiet_help, .excludes = {"--verbose"}}, set<&RawTake::quiet>},
     OptionRow<RawTake>{{.names = "-v,--verbose", .help = "print each step, and whether the server may evict locks"},
                        set<&RawTake::verbose>},
 };

@@ -169,6 +169,15 @@ TEST_CASE("help: wait has the wait options of run, and says that it takes nothin
   CHECK(*find_verb("wait") == &wait_verb);
 }
 
+TEST_CASE("help: -q says that a busy lock is told by the exit code alone")
+{
+  for (const Verb* verb : {&run_verb, &once_verb, &acquire_verb, &freeze_verb}) {
+    OptionTable table(verb->name);
+    const VerbAction action = add_verb_options(*verb, table);
+    CHECK_MESSAGE(has(table.find("-q")->help.str(), "the exit code alone says that the lock is busy"), verb->name);
+  }
+}
+
 TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else with the list")
 {
   CHECK(*find_verb("run") == &run_verb);

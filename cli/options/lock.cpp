@@ -87,11 +87,12 @@ Result<std::vector<LockName>> resolve_keys(const RawKeys& raw, std::span<const s
   }
 
   std::vector<LockName> names;
-  for (const std::string& key : keys) {
-    if (key.empty()) {
-      return usage("--key: the key is empty (try -k stock)");
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].empty()) {
+      return usage(i < raw.keys.size() ? "--key: the key is empty (try -k stock)"
+                                       : "the key is empty (name a lock, such as stock)");
     }
-    Result<LockName> name = LockName::parse(raw.prefix + key);
+    Result<LockName> name = LockName::parse(raw.prefix + keys[i]);
     if (!name) {
       return name.error();
     }

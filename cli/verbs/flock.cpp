@@ -214,7 +214,7 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   if (operands.size() == 1) {
     return no_command(operands.front());
   }
-  const Result<LockName> name = resolve_key_to_take({.keys = {operands.front()}, .prefix = raw.take.keys.prefix});
+  const Result<LockName> name = resolve_key_to_take({.prefix = raw.take.keys.prefix}, std::span(operands).first(1));
   if (!name) {
     return name.error();
   }

@@ -12,18 +12,18 @@ bool is_glob(std::string_view word) { return word.find_first_of("*?[") != std::s
 Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<const std::string> operands)
 {
   std::vector<Subject> subjects;
-  RawKeys keys{.keys = raw.keys, .prefix = raw.prefix};
+  std::vector<std::string> keys;
   for (const std::string& word : operands) {
     if (is_glob(word)) {
       subjects.emplace_back(Pattern{resolve_pattern(raw, word)});
     } else {
-      keys.keys.push_back(word);
+      keys.push_back(word);
     }
   }
-  if (keys.keys.empty()) {
+  if (raw.keys.empty() && keys.empty()) {
     return subjects;
   }
-  const Result<std::vector<LockName>> names = resolve_keys(keys, {});
+  const Result<std::vector<LockName>> names = resolve_keys(raw, keys);
   if (!names) {
     return names.error();
   }

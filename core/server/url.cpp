@@ -17,6 +17,10 @@ constexpr std::string_view good_forms =
     "unix:///path/to/socket, local:; postgresql://, mysql://, mariadb://, mongodb://, mongodb+srv:// with a database; "
     "etcd://, etcds://, zookeeper://, zookeeper+tls://; see rlock-servers(7))";
 
+constexpr std::string_view one_server =
+    "this names one server (several -S form a quorum; redis+sentinel://h1,h2/mymaster and redis+cluster://h1,h2 name a "
+    "group)";
+
 Result<Endpoint> parse_redis(std::string_view url, std::string_view rest)
 {
   Endpoint endpoint;
@@ -25,6 +29,9 @@ Result<Endpoint> parse_redis(std::string_view url, std::string_view rest)
   }
   const auto slash = std::min(rest.find('/'), rest.size());
   HostPort at{.host = {}, .port = endpoint.port};
+  if (rest.substr(0, slash).find(',') != std::string_view::npos) {
+    return bad_url(url, one_server);
+  }
   if (const auto wrong = take_authority(rest.substr(0, slash), at)) {
     return bad_url(url, *wrong);
   }
@@ -127,6 +134,9 @@ Result<Endpoint> parse_url(std::string_view url)
   }
   if (is_bare_host(url)) {
     return parse_redis(url, url);
+  }
+  if (is_bare_host(url.substr(0, url.find(',')))) {
+    return bad_url(url, one_server);
   }
   const auto colon = url.find("://");
   const std::string_view front = url.substr(0, colon == std::string_view::npos ? 0 : colon);

@@ -3,6 +3,7 @@
 
 #include "base/duration.h"
 #include "cli/options/parse_words.h"
+#include "cli/verbs/flock.h"
 #include "cli/verbs/force_unlock.h"
 
 #include <doctest/doctest.h>
@@ -190,6 +191,8 @@ TEST_CASE("run: the key and the command are needed, and the key must be one")
   CHECK(request_of({"true"}, {}).error().text == "no key: name the lock with -k KEY (try -k stock)");
   CHECK(request_of({"-k", ""}, {}).error().text == "--key: the key is empty (try -k stock)");
   CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().code == ErrorCode::usage);
+  CHECK(resolve_flock({}, {"", "true"}, Environment({})).error().text ==
+        "the key is empty (name a lock, such as stock)");
   CHECK(request_of({"-k", "a{}", "true"}, {}).error().code == ErrorCode::config);
   CHECK(request_of({"-k", std::string(1023, 'k'), "--shards", "2", "true"}, {}).error().code == ErrorCode::usage);
   CHECK(request_of({"-k", "k"}, {}).error().text == "no command to run (try rlock run -k k -- ./job.sh)");

@@ -139,6 +139,10 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
   REQUIRE_FALSE(attempt);
   CHECK(attempt.error().code == ErrorCode::unreachable);
   CHECK(attempt.error().text == "3 of 5 servers failed, and it takes 3: connection refused, and 2 more");
+  const Answers<Attempt> undecided{attempt.error(), std::nullopt, attempt.error()};
+  CHECK(no_quorum(undecided, 2).text.starts_with("at least 2 of 3 servers failed, and it takes 2: "));
+  const Answers<Attempt> silent{attempt.error(), std::nullopt, std::nullopt};
+  CHECK(no_quorum(silent, 2).text.starts_with("3 of 3 servers failed, and it takes 2: "));
   CHECK(down.held_by(alice) == 0);
   CHECK(down.servers[0]->asked() == std::vector<std::string>{"acquire alice", "take back alice"});
 

@@ -135,10 +135,11 @@ Error no_quorum(const Answers<T>& answers, std::size_t quorum)
   }
   const Error silence = no_answer_in_time("no answer in time");
   const std::size_t failed = all.failed > spare ? all.failed : all.failed + all.silent;
+  const bool may_be_more = failed == all.failed && all.silent > 0;  // enough have failed to tell the end
   const Error& why = lasting > spare ? *first_lasting : first != nullptr ? *first : silence;
   return {lasting > spare ? why.code : ErrorCode::unreachable,
-          std::to_string(failed) + " of " + std::to_string(answers.size()) + " servers failed, and it takes " +
-              std::to_string(quorum) + ": " + why.text +
+          (may_be_more ? "at least " : "") + std::to_string(failed) + " of " + std::to_string(answers.size()) +
+              " servers failed, and it takes " + std::to_string(quorum) + ": " + why.text +
               (failed > 1 ? ", and " + std::to_string(failed - 1) + " more" : "")};
 }
 

@@ -29,7 +29,8 @@ Json known_time(std::int64_t time_ms) { return time_ms == 0 ? Json() : time_or_n
 constexpr Fields<HolderInfo, 6> process_fields{{
     {{"host", "string or null", "host on which rlock runs"}, [](const HolderInfo& info) { return or_null(info.host); }},
     {{"pid", "integer or null",
-      "process id on that host: of rlock; for acquire of the process that it watches, or else of its caller"},
+      "process id on that host: of rlock; for acquire of the process that it watches, or else, as for freeze, of its "
+      "caller"},
      [](const HolderInfo& info) { return or_null(info.pid); }},
     {{"user", "string or null", "user as whom rlock runs"}, [](const HolderInfo& info) { return or_null(info.user); }},
     {{"sudo_user", "string or null",
@@ -222,7 +223,7 @@ constexpr Fields<FrozenLock, 3> frozen_lock_fields{{
      [](const FrozenLock& lock) -> Json { return lock.thawed; }},
 }};
 
-constexpr Fields<LockState, 16> lock_fields{{
+constexpr Fields<LockState, 17> lock_fields{{
     {{"key", "string", "name of the lock; on Redis it is the key"},
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
@@ -256,6 +257,11 @@ constexpr Fields<LockState, 16> lock_fields{{
      [](const LockState& state) { return known_time(summary_of(state).last_failure_ms); }},
     {{"skips", "integer", "how many of the runs that the server knows did not begin, because the lock was busy"},
      [](const LockState& state) -> Json { return summary_of(state).skips; }},
+    {{"overdue", "boolean or null", "whether no run has succeeded for longer than every_ms; null: without --every"},
+     [](const LockState& state) {
+       const RunSummary summary = summary_of(state);
+       return summary.every ? Json(overdue_since(summary, wall_clock_ms()).has_value()) : Json();
+     }},
     {{"frozen", "freeze or null", "the freeze that holds the lock (rlock freeze); null: a job holds it, or it is free"},
      [](const LockState& state) {
        const HolderInfo* const freeze = freeze_of(state);

@@ -137,6 +137,8 @@ constexpr Family families[] = {
     {"rlock_fence", "The last fencing number that the server gave out.", fence},
     {"rlock_holders", "Number of holders.",
      [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.count)); }},
+    {"rlock_frozen", "Whether it is held by a freeze: no job starts (rlock freeze).",
+     [](const LockState& state, std::int64_t) { return std::optional(std::string(freeze_of(state) ? "1" : "0")); }},
     {"rlock_limit", "Number of permits.", limit},
     {"rlock_waiting", "Number of waiters.",
      [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.waiting.size())); }},

@@ -151,7 +151,8 @@ std::string show_once(const LockState& state)
   }
   const OnceSuccess& once = *state.once;
   return line("once", "succeeded " + shown_time(once.at_ms).value_or("") + " (" + show_roughly(once.ago) +
-                          " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
+                          " ago), remembered until " +
+                          shown_time(once.at_ms + once.remembered_for.count()).value_or("-"));
 }
 
 // " (force-unlocked by ann as root@web1 (pid 71): moving the database)"
@@ -402,7 +403,7 @@ std::string show_all(const std::vector<LockState>& states, std::int64_t now_ms, 
     const auto late = overdue_since(summary, now_ms);
     rows.push_back({printable(state.name.text()), state.held() ? row_of(state, now_ms)[1] : "-",
                     age(summary.last_success_ms), age(summary.last_failure_ms), std::to_string(summary.skips),
-                    summary.every ? show(*summary.every) : "-",
+                    summary.every ? show_roughly(*summary.every) : "-",
                     late ? colors.paint(Style::red, show_roughly(*late)) : "-"});
   }
   return states.empty() ? "" : aligned(rows, colors);

@@ -56,7 +56,8 @@ struct View {
   std::optional<Question> confirmed = std::nullopt;  // answered with y: the caller acts
   bool quits = false;
 };
-void press(View& view, std::string_view keys);
+// Stops after a key that is wanted, because what follows may answer its question. Returns the keys that are left.
+std::string_view press(View& view, std::string_view keys);
 
 // How often a lock changed hands since it was first seen. Changes between two requests count as one.
 class Rates {

@@ -144,7 +144,7 @@ void press_one(View& view, char key)
 
 }  // namespace
 
-void press(View& view, std::string_view keys)
+std::string_view press(View& view, std::string_view keys)
 {
   while (!keys.empty()) {
     if (const std::string_view special = special_in(keys); !special.empty()) {
@@ -162,7 +162,11 @@ void press(View& view, std::string_view keys)
       press_one(view, keys.front());
     }
     keys.remove_prefix(1);
+    if (view.wanted) {
+      break;
+    }
   }
+  return keys;
 }
 
 }  // namespace rlock::cli

@@ -18,7 +18,7 @@ Result<AcquireRequest> freeze_of_lock(const TakeRequest& wanted, const std::stri
 // Waits first in line, and calls `frozen` when the freeze has taken effect. Returns as acquire() does.
 Result<RunEnd> freeze(const AcquireRequest& request, const RunContext& context, const std::function<void()>& frozen);
 
-// "stock is frozen until 14:05: moving the database", of a freeze that takes effect now.
+// "stock is frozen by ann as root@web1 until 14:05 +01:00: moving the database", of a freeze that takes effect now.
 std::string frozen_now(const AcquireRequest& request);
 
 // Ends the freeze that `state` shows, and no other hold. `by`: who, for the event log. False: the freeze was over.

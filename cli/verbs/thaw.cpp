@@ -12,7 +12,9 @@
 #include "run/environment.h"
 #include "run/force.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <variant>
 
 namespace rlock::cli {
@@ -93,6 +95,12 @@ Result<bool> thaw_and_tell(const LockState& state, const std::string& by, const 
   return thawed;
 }
 
+std::string nothing_frozen(const RawThaw& raw, const Pattern& pattern)
+{
+  const std::string those = raw.keys.prefix.empty() ? "" : " that begins with " + printable(raw.keys.prefix);
+  return "no lock" + (raw.all ? those : " that matches " + printable(pattern.glob)) + " is frozen";
+}
+
 Result<RunEnd> execute(const RawThaw& raw, const Call& call)
 {
   auto subjects = resolve_subjects(raw.keys, call.operands);
@@ -110,25 +118,28 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  const std::string by = own_identity(call.environment.all());
   bool all_thawed = true;
+  std::vector<LockState> locks;  // each once, also where it is named twice, or by a name and a pattern
   for (const Subject& subject : *subjects) {
     const auto states = states_of(subject, *opened);
     if (!states) {
       return states.error();
     }
     if (states->empty() && !raw.json) {
-      Log(Verbosity::normal)
-          .notice("no lock that matches " + printable(std::get<Pattern>(subject).glob) + " is frozen");
+      Log(Verbosity::normal).notice(nothing_frozen(raw, std::get<Pattern>(subject)));
     }
     all_thawed = all_thawed && !states->empty();
-    for (const LockState& state : *states) {
-      const Result<bool> thawed = thaw_and_tell(state, by, *opened, raw.json);
-      if (!thawed) {
-        return thawed.error();
-      }
-      all_thawed = all_thawed && *thawed;
+    std::ranges::copy_if(*states, std::back_inserter(locks), [&](const LockState& state) {
+      return std::ranges::find(locks, state.name, &LockState::name) == locks.end();
+    });
+  }
+  const std::string by = own_identity(call.environment.all());
+  for (const LockState& lock : locks) {
+    const Result<bool> thawed = thaw_and_tell(lock, by, *opened, raw.json);
+    if (!thawed) {
+      return thawed.error();
     }
+    all_thawed = all_thawed && *thawed;
   }
   return ended(all_thawed ? ExitCode::ok : ExitCode::no);
 }

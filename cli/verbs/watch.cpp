@@ -280,9 +280,11 @@ void WatchScreen::handle_keys(Screen& screen)
     screen.suspend();
   } else {
     m_message.clear();
-    press(m_view, keys);
-    ask_wanted();
-    do_confirmed();
+    for (std::string_view left = keys; !left.empty();) {
+      left = press(m_view, left);
+      ask_wanted();
+      do_confirmed();
+    }
   }
 }
 

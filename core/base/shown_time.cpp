@@ -33,13 +33,14 @@ std::optional<std::string> shown_minute(std::int64_t wall_ms, std::int64_t now_m
 {
   constexpr std::size_t date_length = 10;
   constexpr std::size_t minute_length = 16;  // with the date
+  constexpr std::size_t second_length = 19;
   const auto moment = shown_time(wall_ms);
   if (!moment) {
     return std::nullopt;
   }
   const bool is_today = moment->substr(0, date_length) == shown_time(now_ms).value_or("").substr(0, date_length);
   const std::size_t begin = is_today ? date_length + 1 : 0;
-  return moment->substr(begin, minute_length - begin) + (shown_zone() == ShownZone::utc ? " UTC" : "");
+  return moment->substr(begin, minute_length - begin) + moment->substr(second_length);
 }
 
 }  // namespace rlock

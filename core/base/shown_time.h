@@ -15,7 +15,7 @@ ShownZone& shown_zone();
 
 // "2026-11-21 13:00:00 +01:00", or "2026-11-21 12:00:00 UTC". nullopt: as readable_utc.
 std::optional<std::string> shown_time(std::int64_t wall_ms);
-// "13:00" on the day of `now_ms`, else "2026-11-21 13:00"; with " UTC" where that is the zone.
+// "13:00 +01:00" on the day of `now_ms`, else "2026-11-21 13:00 +01:00"; "12:00 UTC".
 std::optional<std::string> shown_minute(std::int64_t wall_ms, std::int64_t now_ms);
 
 }  // namespace rlock

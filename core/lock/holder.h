@@ -45,7 +45,7 @@ std::string user_text(const HolderInfo& info);
 // When a freeze ends, by the wall clock of this host at `now_ms`; whole seconds, so that later answers tell the same time. `left`:
 // the ttl of the lock; nullopt: unknown, and the record of the freeze tells.
 std::int64_t end_of_freeze_ms(const HolderInfo& freeze, std::optional<Millis> left, std::int64_t now_ms);
-// "frozen by ann as root@web1 until 14:05: moving the database". Printable.
+// "frozen by ann as root@web1 until 14:05 +01:00: moving the database". Printable.
 std::string freeze_text(const HolderInfo& freeze, std::optional<Millis> left, std::int64_t now_ms);
 
 }  // namespace rlock

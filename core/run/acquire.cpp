@@ -61,7 +61,8 @@ Result<Fd> stop_descriptor(const Signals& signals, const std::optional<PidFd>& w
   return any;
 }
 
-// Operators see the watched process as the holder, or else the caller, because this process is about to end.
+// Operators see the watched process as the holder, or else the caller, because this process is about to end. A freeze runs no
+// command.
 LockRequest spec_of(const AcquireRequest& request, const LockName& name)
 {
   const std::string user = user_name();
@@ -73,7 +74,7 @@ LockRequest spec_of(const AcquireRequest& request, const LockName& name)
                   .pid = holder,
                   .user = user,
                   .sudo_user = sudo_user(request.environment, user),
-                  .command = shown_command(command_of(holder)),
+                  .command = request.freeze.empty() ? shown_command(command_of(holder)) : "",
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,

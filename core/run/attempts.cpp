@@ -64,6 +64,11 @@ std::string done_text(const std::string& lock, Millis ago, std::span<const PastR
          " ago)" + by + ": nothing to do";
 }
 
+std::string until_next(const std::optional<Period>& period, std::int64_t now_ms)
+{
+  return period && period->next_ms > now_ms ? " until " + shown_time(period->next_ms).value_or("-") : "";
+}
+
 std::string shared_text(const std::string& lock, const PastRun& run)
 {
   const std::string host = run.info ? " on " + printable(run.info->host) : "";

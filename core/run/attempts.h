@@ -40,6 +40,9 @@ Turn turn_of(std::span<const PastRun> runs, const Arrival& arrival, int attempts
 // as for turn_of; one that is too old is in none of them, and not named.
 std::string done_text(const std::string& lock, Millis ago, std::span<const PastRun> runs, std::int64_t now_ms);
 
+// " until 2026-11-22 00:00:00 +01:00", when the success of --per no longer counts; "" without a period, or when it is over.
+std::string until_next(const std::optional<Period>& period, std::int64_t now_ms);
+
 // "nightly failed on web2 (exit code 3): this call shares that result". `lock`: printable.
 std::string shared_text(const std::string& lock, const PastRun& run);
 

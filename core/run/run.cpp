@@ -127,7 +127,8 @@ class Run {
     }
     const auto runs = past_runs(session);
     const std::string& name = m_request.names.begin()->text();
-    m_context.log.detail(done_text(printable(name), done.ago, runs ? *runs : std::vector<PastRun>{}, wall_clock_ms()),
+    m_context.log.detail(done_text(printable(name), done.ago, runs ? *runs : std::vector<PastRun>{}, wall_clock_ms()) +
+                             until_next(session.spec().period, wall_clock_ms()),
                          {.event = "already_done", .key = name});
   }
 

@@ -83,13 +83,31 @@ TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and ev
   CHECK(state.at("ttl_ms") > 3'500'000);
   CHECK(state.at("frozen").at("reason") == "moving the database");
   CHECK(state.at("frozen").at("until") > state.at("frozen").at("since"));
+  CHECK(state.at("holders").front().at("command").is_null());
   CHECK(rlock_on(lock.server, {"status", "k"}).out.starts_with("k: frozen by "));
 
   CHECK(rlock_on(lock.server, {"thaw", "k"}).code == 0);
   const Finished again = rlock_on(lock.server, {"thaw", "k"});
   CHECK(again.code == 1);
   CHECK(has(again.err, "k is not frozen"));
+  CHECK(rlock_on(lock.server, {"thaw", "--all"}).err == "rlock: no lock is frozen\n");
+  CHECK(rlock_on(lock.server, {"thaw", "--all", "--prefix", "d:"}).err ==
+        "rlock: no lock that begins with d: is frozen\n");
+  CHECK(rlock_on(lock.server, {"thaw", "d*"}).err == "rlock: no lock that matches d* is frozen\n");
   CHECK(lock.start_run({"true"}, {"-n"}).wait(30s) == success);
+}
+
+TEST_CASE("thaw: a lock that is named twice is thawed once")
+{
+  const FreezeFixture lock;
+  for (const Words& words : {Words{"k", "k"}, Words{"-k", "k", "k*"}, Words{"k*", "*"}}) {
+    CAPTURE(words.back());
+    CHECK(lock.freeze().code == 0);
+    const Finished thawed = rlock_on(lock.server, joined({"thaw"}, words));
+    CHECK(thawed.code == 0);
+    CHECK(std::ranges::count(thawed.out, '\n') == 1);
+    CHECK(thawed.err == "");
+  }
 }
 
 TEST_CASE("thaw: a job keeps its lock, and a freeze that may not wait for it is busy")

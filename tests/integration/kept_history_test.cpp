@@ -149,11 +149,14 @@ TEST_CASE("list: --all has free locks with their last success and failure, and -
   CHECK(usual[0].at("last_success").is_string());
   CHECK(usual[0].at("last_failure") >= usual[0].at("last_success"));
   CHECK(usual[0].at("skips") == 0);
+  CHECK(usual[0].at("overdue").is_null());
   wait_until([&] { return rlock_on(server, {"list", "--overdue"}).code == 1; }, "a lock is overdue");
   CHECK(keys_in(rlock_on(server, {"list", "--overdue", "--json"}).out) == "late");
   CHECK(rlock_on(server, {"list", "--overdue", "--all"}).code == 1);
   CHECK(rlock_on(server, {"list", "--overdue", "--all", "-o", "prometheus"}).code == 0);
   CHECK(rlock_on(server, {"list", "--overdue", "-o", "prometheus"}).code == 0);
+  CHECK(json_lines(rlock_on(server, {"list", "--all", "--json", "late"}).out)[0].at("overdue") == true);
+  CHECK(json_lines(rlock_on(server, {"list", "--all", "--json", "never"}).out)[0].at("overdue") == false);
   CHECK(rlock_on(server, {"list", "--overdue", "never"}).code == 0);
   const std::string families = rlock_on(server, {"list", "--all", "-o", "prometheus"}).out;
   CHECK(has(families, "rlock_overdue{key=\"late\"} 1\n"));

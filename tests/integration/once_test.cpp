@@ -221,6 +221,20 @@ TEST_CASE("once: one success in each period of the calendar" * doctest::test_sui
   CHECK(call("1w") == 64);
 }
 
+TEST_CASE("once: -v says until when a success of --per counts")
+{
+  const Callers callers;
+  ProcessOptions in_zone;
+  in_zone.env["TZ"] = "XYZ-1:30";
+  const Words words{"once", "-v", "-S", callers.server.url(), "-k", "k", "--per", "week", "--", "true"};
+  CHECK(run_rlock(words, in_zone).code == 0);
+  const Finished again = run_rlock(words, in_zone);
+  CHECK_MESSAGE(
+      std::regex_search(again.err, std::regex(R"(rlock: k has succeeded at .* ago\), by .*: nothing to do until )"
+                                              R"(\d{4}-\d\d-\d\d 00:00:00 \+01:30\n)")),
+      again.err);
+}
+
 TEST_CASE("once: a run counts for the period in which it began")
 {
   const Callers callers;

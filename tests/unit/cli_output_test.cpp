@@ -72,8 +72,8 @@ TEST_CASE("time: for people it is that of their zone, with the distance from UTC
   }
   const test::InZone behind("XYZ9");
   CHECK(shown_time(noon) == "2026-11-21 03:00:00 -09:00");
-  CHECK(shown_minute(noon, noon) == "03:00");
-  CHECK(shown_minute(noon + 24 * 3'600'000, noon) == "2026-11-22 03:00");
+  CHECK(shown_minute(noon, noon) == "03:00 -09:00");
+  CHECK(shown_minute(noon + 24 * 3'600'000, noon) == "2026-11-22 03:00 -09:00");
   const test::InZone greenwich("UTC0");
   CHECK(shown_time(noon) == "2026-11-21 12:00:00 +00:00");
 }
@@ -92,6 +92,7 @@ TEST_CASE("time: every verb that shows times has one way to write them")
       show_event({name("stock"), {.what = LockEvent::What::acquired, .time_ms = noon, .owner = Owner::of("o:1")}})));
   state.once = OnceSuccess{.at_ms = noon, .remembered_for = Millis{5000}, .ago = Millis{1000}};
   CHECK(show_status(state, noon).find("succeeded " + moment) != std::string::npos);
+  CHECK(show_status(state, noon).find("remembered until 2026-11-21 13:30:05 +01:30\n") != std::string::npos);
   CHECK(status_json(state).find("\"2026-11-21T12:00:00.123Z\"") != std::string::npos);
 }
 
@@ -128,12 +129,12 @@ TEST_CASE("json: the names that scripts rely on")
         R"("fence":1732190400123456,"holders":[)" +
             std::string(ours_json) +
             R"(],"waiting":[],"last_run":null,"once":null,)"
-            R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})" +
+            R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})" +
             "\n");
   CHECK(status_json(vacant()) ==
         R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[],"last_run":null,"once":null,)"
-        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
+        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})"
         "\n");
   CHECK(
       status_json(foreign()) ==
@@ -141,7 +142,7 @@ TEST_CASE("json: the names that scripts rely on")
       R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
       R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null,"revoked":false,"job_over":null,"freeze":null}],)"
       R"("waiting":[],"last_run":null,"once":null,)"
-      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
+      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})"
       "\n");
   CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
   CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
@@ -161,7 +162,7 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
       R"("label":"nightly","since":"2026-11-21T12:00:01.123Z","freeze":null},)"
       R"({"place":2,"token":"uuid:2","connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
       R"("label":null,"since":null,"freeze":null}],"last_run":null,"once":null,)"
-      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"frozen":null})"
+      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})"
       "\n");
   state.waiting.resize(12, nameless());
   state.waiting.back().is_connected = false;
@@ -308,6 +309,8 @@ TEST_CASE("status, list: a hold whose renewals are refused is marked, and not to
   CHECK(show_list({state}, noon).find("alice@web1 (pid 71) (revoked)  ") != std::string::npos);
   CHECK(show_all({state}, noon).find("alice@web1 (pid 71) (revoked)  ") != std::string::npos);
   CHECK(status_json(state).find(R"("auto":true,"revoked":true,)") != std::string::npos);
+  state.holders.front().info->every = std::chrono::hours{26};
+  CHECK(show_all({state}, noon).find("  1d 2h  ") != std::string::npos);  // as the other columns write durations
 
   state.holders.push_back(rlock_holder());
   state.holders.back().owner = Owner::of("other:2");

@@ -71,7 +71,7 @@ TEST_CASE("prometheus: a held lock, and a free one")
 {
   const std::vector<LockState> states{held("stock"), free_lock("billing")};
   const std::string text = prometheus_text(states, now);
-  lint(text, 6);
+  lint(text, 7);
   for (const char* line :
        {"rlock_held{key=\"stock\"} 1\n", "rlock_held{key=\"billing\"} 0\n", "rlock_ttl_seconds{key=\"stock\"} 29.500\n",
         "rlock_ttl_seconds{key=\"billing\"} 0.000\n", "rlock_fence{key=\"stock\"} 1795288200284284\n",
@@ -81,6 +81,10 @@ TEST_CASE("prometheus: a held lock, and a free one")
   }
   CHECK_FALSE(has(text, "rlock_fence{key=\"billing\""));
   CHECK_FALSE(has(text, "rlock_age_seconds{key=\"billing\""));
+  CHECK(has(text, "rlock_frozen{key=\"stock\"} 0\n"));
+  LockState frozen = held("stock");
+  frozen.holders.front().info->freeze = "moving the database";
+  CHECK(has(prometheus_text(std::vector{frozen}, now), "rlock_frozen{key=\"stock\"} 1\n"));
 }
 
 TEST_CASE("prometheus: no name of a lock breaks out of its label")
@@ -89,7 +93,7 @@ TEST_CASE("prometheus: no name of a lock breaks out of its label")
   eternal.ttl.reset();
   const std::vector<LockState> states{eternal, held("caf\xc3\xa9"), held("bad\xff\xc3"), held("a b=1")};
   const std::string text = prometheus_text(states, now);
-  lint(text, 6);
+  lint(text, 7);
   CHECK(has(text, "{key=\"a\\\"b\\\\c\"} +Inf\n"));
   CHECK(has(text, "{key=\"caf\xc3\xa9\"}"));
   CHECK(has(text, "{key=\"bad\xef\xbf\xbd\xef\xbf\xbd\"}"));
@@ -119,7 +123,7 @@ TEST_CASE("prometheus: the last run, the last success, and what became of the ru
                 run(1000, Outcome::succeeded, 0), run(500, Outcome::cancelled, 143)};
   state.runs[1].waited = Millis{250};
   const std::string text = prometheus_text({&state, 1}, now);
-  lint(text, 19);
+  lint(text, 20);
   for (const std::string sample :
        {"recent_acquired{key=\"k\"} 4", "recent_waited_seconds{key=\"k\"} 0.250",
         "last_run_start_timestamp_seconds{key=\"k\"} 7.000", "last_run_duration_seconds{key=\"k\"} 1.500",

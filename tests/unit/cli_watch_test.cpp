@@ -318,6 +318,17 @@ TEST_CASE("watch: of several holders f takes the one whose number is typed, and 
   CHECK(chosen("99") == std::nullopt);  // 9 is complete, and the other 9 is no y
 }
 
+TEST_CASE("watch: the keys after one that asks a question are left for its answer")
+{
+  View view;
+  CHECK(press(view, "zyq") == "yq");
+  view.wanted.reset();
+  view.question = Question{LockAction::freeze, three[0]};
+  CHECK(press(view, "y/f") == "");
+  CHECK(view.confirmed);
+  CHECK_FALSE(view.wanted);
+}
+
 TEST_CASE("watch: a question waits for y, and any other key takes it back and means nothing else")
 {
   View view;

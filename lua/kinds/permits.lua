@@ -19,11 +19,18 @@ local MAX_LISTED = 64
 local freed = false  -- whether there are more free permits than before
 
 local function now_ms()
-  return math.floor(now_us() / 1000)
+  local now = now_us()  -- inline
+  return math.floor(now / 1000)
 end
 
--- Redisson before 3.17 writes the 32 digits instead of 16 bytes.
+local known_owner, known_permit, known_hex  -- of the last call of permit_of
+
+-- The permit of an owner, and if it has the bytes of the owner's uuid, their digits. Redisson before 3.17 writes the 32 digits instead
+-- of 16 bytes.
 local function permit_of(owner)
+  if owner == known_owner then
+    return known_permit, known_hex
+  end
   if #owner == 32 and tonumber(redis.pcall('ZSCORE', SECOND, owner)) then
     return owner
   end
@@ -31,7 +38,16 @@ local function permit_of(owner)
   if #hex ~= 32 or string.find(hex, '%X') then
     return owner
   end
-  return (string.gsub(hex, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
+  local permit = ''
+  for i = 1, 25, 8 do
+    local four = tonumber(string.sub(hex, i, i + 7), 16)
+    permit = permit .. string.char(math.floor(four / 16777216), math.floor(four / 65536) % 256, math.floor(four / 256) % 256,
+        four % 256)
+  end
+  if #owner ~= 32 then
+    known_owner, known_permit, known_hex = owner, permit, string.lower(hex)
+  end
+  return permit, string.lower(hex)
 end
 
 local function permit_text(permit)
@@ -39,14 +55,16 @@ local function permit_text(permit)
       (string.gsub(permit, '.', function(byte) return string.format('%02x', string.byte(byte)) end)) or permit
 end
 
--- The field of the holder record that names the owner of a permit.
-local function permit_field(permit)
-  return 'permit:' .. permit_text(permit)
+-- The field of the holder record that names the owner of a permit. `hex`: its digits, if they are known.
+local function permit_field(permit, hex)
+  return 'permit:' .. (hex or permit_text(permit))
 end
 
 local function expiry_of(owner)
-  local score = tonumber(redis.pcall('ZSCORE', SECOND, permit_of(owner)))
-  return score and score > now_ms() and score or nil
+  local permit = permit_of(owner)  -- inline
+  local score = tonumber(redis.pcall('ZSCORE', SECOND, permit))
+  local now = now_ms()  -- inline
+  return score and score > now and score or nil
 end
 
 -- Whether the key has a number, or was deleted. Permits without their number stay with their holders.
@@ -56,7 +74,15 @@ local function is_number_or_missing()
 end
 
 local function holds(owner)
-  return expiry_of(owner) and is_number_or_missing() and hold_count(owner)
+  local expiry = expiry_of(owner)  -- inline
+  if not expiry then
+    return nil
+  end
+  local is_semaphore = is_number_or_missing()  -- inline
+  if not is_semaphore then
+    return nil
+  end
+  return hold_count(owner)  -- inline
 end
 
 -- Lists an owner that has a record by its name, and another owner by its permit.
@@ -72,7 +98,8 @@ local function holders()
 end
 
 local function live_permits()
-  return redis.call('ZCOUNT', SECOND, '(' .. now_ms(), '+inf')
+  local now = now_ms()  -- inline
+  return redis.call('ZCOUNT', SECOND, '(' .. now, '+inf')
 end
 
 local function free_permits(limit)
@@ -80,8 +107,9 @@ local function free_permits(limit)
 end
 
 local function set_free_permits(number)
-  redis.call('SET', OWN_NUMBER, number, 'PX', FENCE_MEMORY)
-  redis.call('SET', LOCK, number, 'KEEPTTL')
+  local text = string.format('%.0f', number)
+  redis.call('SET', OWN_NUMBER, text, 'PX', '@default.fence_memory@')
+  redis.call('SET', LOCK, text, 'KEEPTTL')
 end
 
 -- 0: the request does not say how many permits there are.
@@ -96,12 +124,15 @@ end
 
 -- Takes back expired permits.
 local function purge_expired()
-  if redis.call('ZCOUNT', SECOND, '-inf', now_ms()) == 0 then
+  local now = now_ms()  -- inline
+  local until_now = string.format('%.0f', now)
+  if redis.call('ZCOUNT', SECOND, '-inf', until_now) == 0 then
     return
   end
-  local gone = redis.call('ZREMRANGEBYSCORE', SECOND, '-inf', now_ms())
+  local gone = redis.call('ZREMRANGEBYSCORE', SECOND, '-inf', until_now)
   if redis.call('EXISTS', LOCK) == 1 then
-    set_free_permits(free_permits() + gone)
+    local free = free_permits(0)  -- inline
+    set_free_permits(free + gone)  -- inline
   end
   freed = true
 end
@@ -109,41 +140,63 @@ end
 -- The reply to a request that gives another number of permits. If no permit is held, and rlock wrote the number at the key, the
 -- request sets the number instead. A number that rlock did not write may belong to another program.
 local function mismatch(requested)
-  local limit = requested_limit(requested)
-  local permits = free_permits(limit) + redis.call('ZCARD', SECOND)
+  local limit = requested_limit(requested)  -- inline
+  local free = free_permits(limit)  -- inline
+  local permits = free + redis.call('ZCARD', SECOND)
   if limit == 0 or limit == permits then
     return nil
   end
-  local are_held = live_permits() > 0
+  local live = live_permits()  -- inline
+  local are_held = live > 0
   if are_held or redis.call('GET', OWN_NUMBER) ~= redis.call('GET', LOCK) then
     return {'differs', permits, limit, are_held and 1 or 0}
   end
-  set_free_permits(limit)
+  set_free_permits(limit)  -- inline
   redis.call('DEL', SECOND)
 end
 
+-- kind_at_key() finds permits in nothing but a string.
 local function admits(requested)
-  if redis.call('EXISTS', LOCK) == 1 and (kind_at_key(NAME) ~= NAME or mismatch(requested)) then
+  local type = redis.call('TYPE', LOCK).ok
+  if type == 'string' then
+    local kind = kind_of_string(NAME)  -- inline
+    if kind ~= NAME then
+      return false
+    end
+    local answer = mismatch(requested)  -- inline
+    if answer then
+      return false
+    end
+  elseif type ~= 'none' then
     return false
   end
-  purge_expired()
-  return free_permits(requested_limit(requested)) > 0
+  purge_expired()  -- inline
+  local limit = requested_limit(requested)  -- inline
+  local free = free_permits(limit)  -- inline
+  return free > 0
 end
 
 local function has_no_holder()
-  return live_permits() == 0
+  local live = live_permits()  -- inline
+  return live == 0
 end
 
 local function set_ttl(owner, ttl)
-  redis.call('ZADD', SECOND, now_ms() + tonumber(ttl), permit_of(owner))
+  local now = now_ms()  -- inline
+  local permit = permit_of(owner)  -- inline
+  redis.call('ZADD', SECOND, string.format('%.0f', now + tonumber(ttl)), permit)
 end
 
 -- Writes OWN_NUMBER first: a write that the server refuses fails before a permit is given away.
 local function add_holder(owner, ttl, requested)
-  local number = free_permits(requested_limit(requested)) - 1
-  redis.call('SET', OWN_NUMBER, number, 'PX', FENCE_MEMORY)
-  redis.call('HSET', HOLDER, permit_field(permit_of(owner)), owner)
-  set_ttl(owner, ttl)
+  local limit = requested_limit(requested)  -- inline
+  local free = free_permits(limit)  -- inline
+  local number = string.format('%.0f', free - 1)
+  redis.call('SET', OWN_NUMBER, number, 'PX', '@default.fence_memory@')
+  local permit, hex = permit_of(owner)  -- inline
+  local field = permit_field(permit, hex)  -- inline
+  redis.call('HSET', HOLDER, field, owner)
+  set_ttl(owner, ttl)  -- inline
   redis.call('SET', LOCK, number, 'KEEPTTL')
 end
 
@@ -155,28 +208,40 @@ local function reentry_obstacle() end
 
 -- PEXPIRE comes first: a full memory refuses ZADD, but not after a write that it allows.
 local function extend(owner, ttl)
-  local left = expiry_of(owner) - now_ms()
+  local expiry = expiry_of(owner)  -- inline
+  local now = now_ms()  -- inline
+  local left = expiry - now
   if left < tonumber(ttl) then
     redis.call('PEXPIRE', HOLDER, math.max(redis.call('PTTL', HOLDER), tonumber(ttl)))
-    set_ttl(owner, ttl)
+    set_ttl(owner, ttl)  -- inline
     return left
   end
 end
 
 local function remove_holder(owner)
-  redis.call('HDEL', HOLDER, permit_field(permit_of(owner)))
-  if redis.call('ZREM', SECOND, permit_of(owner)) == 1 then
-    local before = tonumber(redis.call('GET', LOCK))
-    set_free_permits(before and before + 1 or math.max(1, free_permits(requested_limit(REQUESTED_MODE))))
+  local permit, hex = permit_of(owner)  -- inline
+  local field = permit_field(permit, hex)  -- inline
+  redis.call('HDEL', HOLDER, field)
+  if redis.call('ZREM', SECOND, permit) == 1 then
+    local number = tonumber(redis.call('GET', LOCK))
+    if number then
+      number = number + 1
+    else
+      local limit = requested_limit(REQUESTED_MODE)  -- inline
+      local free = free_permits(limit)  -- inline
+      number = math.max(1, free)
+    end
+    set_free_permits(number)  -- inline
     freed = true
   end
 end
 
 local function remove_hold(owner)
-  if hold_count(owner) > 1 then
-    return change_hold_count(owner, -1)
+  local count = hold_count(owner)  -- inline
+  if count > 1 then
+    return change_hold_count(owner, -1)  -- inline
   end
-  remove_holder(owner)
+  remove_holder(owner)  -- inline
   return 0
 end
 
@@ -194,9 +259,12 @@ local function remaining_ms(owner)
 end
 
 local function announce_free()
-  local number = freed and free_permits(0)
-  if number and number > 0 then
-    publish_to_foreign(number)
+  if not freed then
+    return
+  end
+  local number = free_permits(0)  -- inline
+  if number > 0 then
+    publish_to_foreign(number)  -- inline
   end
 end
 

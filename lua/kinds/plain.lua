@@ -27,12 +27,12 @@ local function has_no_holder()
 end
 
 local function add_holder(owner, ttl)
-  redis.call('HSET', LOCK, owner, 1)
+  redis.call('HSET', LOCK, owner, '1')
   redis.call('PEXPIRE', LOCK, ttl)
 end
 
 local function add_hold(owner)
-  return redis.call('HINCRBY', LOCK, owner, 1)
+  return redis.call('HINCRBY', LOCK, owner, '1')
 end
 
 local function reentry_obstacle() end
@@ -44,7 +44,7 @@ local function set_ttl(_, ttl)
 end
 
 local function extend(_, ttl)
-  return extend_key(LOCK, ttl)
+  return extend_key(LOCK, ttl)  -- inline
 end
 
 local function remove_holder()
@@ -54,7 +54,7 @@ end
 local function remove_hold(owner)
   local left = holds(owner) - 1
   if left > 0 then
-    return redis.call('HINCRBY', LOCK, owner, -1)
+    return redis.call('HINCRBY', LOCK, owner, '-1')
   end
   remove_holder()
   return 0
@@ -78,7 +78,7 @@ end
 -- Tells all waiters, and the first one in the queue of a fair lock.
 local function announce_free()
   publish_to_foreign('0')
-  local fair = redis.call('LINDEX', FAIR, 0)
+  local fair = redis.call('LINDEX', FAIR, '0')
   if fair then
     redis.call('PUBLISH', CHANNEL .. ':' .. fair, '0')
     if SHARDED then

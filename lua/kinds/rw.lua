@@ -15,7 +15,11 @@ local announcement  -- message for foreign clients
 
 local function read_holds(owner)
   local held = tonumber(redis.pcall('HGET', LOCK, owner))
-  return held and redis.call('EXISTS', timeout_of(owner, held)) == 1 and held or nil
+  if not held then
+    return nil
+  end
+  local timeout = timeout_of(owner, held)  -- inline
+  return redis.call('EXISTS', timeout) == 1 and held or nil
 end
 
 local function write_holds(owner)
@@ -23,7 +27,8 @@ local function write_holds(owner)
 end
 
 local function holds(owner)
-  local writing, reading = write_holds(owner), read_holds(owner)
+  local writing = write_holds(owner)  -- inline
+  local reading = read_holds(owner)  -- inline
   return (writing or reading) and (writing or 0) + (reading or 0)
 end
 
@@ -70,31 +75,38 @@ end
 -- Removes killed readers, which stay in the hash while other readers keep the hash alive.
 local function drop_dead_readers()
   for _, field in ipairs(redis.call('HKEYS', LOCK)) do
-    if field ~= 'mode' and not string.find(field, ':write$') and not read_holds(field) then
-      redis.call('HDEL', LOCK, field)
+    if field ~= 'mode' and not string.find(field, ':write$') then
+      local reading = read_holds(field)  -- inline
+      if not reading then
+        redis.call('HDEL', LOCK, field)
+      end
     end
   end
 end
 
 local function add_holder(owner, ttl, requested)
   if requested == 'write' then
-    redis.call('HSET', LOCK, 'mode', 'write', owner .. ':write', 1)
+    redis.call('HSET', LOCK, 'mode', 'write', owner .. ':write', '1')
     redis.call('PEXPIRE', LOCK, ttl)
     return
   end
   local readers = redis.call('HLEN', LOCK)
-  if readers > MAX_LISTED and is_cleanup_due(readers) then
-    drop_dead_readers()
+  if readers > MAX_LISTED then
+    local due = is_cleanup_due(readers)  -- inline
+    if due then
+      drop_dead_readers()  -- inline
+    end
   end
-  redis.call('SET', timeout_of(owner, 1), '1', 'PX', ttl)
-  redis.call('HSET', LOCK, 'mode', 'read', owner, 1)
-  extend_key(LOCK, ttl)
+  local timeout = timeout_of(owner, '1')  -- inline
+  redis.call('SET', timeout, '1', 'PX', ttl)
+  redis.call('HSET', LOCK, 'mode', 'read', owner, '1')
+  extend_key(LOCK, ttl)  -- inline
 end
 
 -- A further read lasts as long as the present hold of the owner; the acquire script then extends both.
 local function add_hold(owner)
   if REQUESTED_MODE == 'write' then
-    redis.call('HINCRBY', LOCK, owner .. ':write', 1)
+    redis.call('HINCRBY', LOCK, owner .. ':write', '1')
     return holds(owner)
   end
   local reading = read_holds(owner)
@@ -118,7 +130,8 @@ local function longest_read()
   local fields = redis.call('HGETALL', LOCK)
   for i = 1, #fields, 2 do
     for hold = 1, tonumber(fields[i + 1]) or 0 do
-      local left = redis.call('PTTL', timeout_of(fields[i], hold))
+      local timeout = timeout_of(fields[i], hold)  -- inline
+      local left = redis.call('PTTL', timeout)
       longest = left == -1 and math.huge or math.max(longest, left)
     end
   end
@@ -127,7 +140,7 @@ end
 
 -- Gives the lock the ttl of its longest reader. False: no reader is left.
 local function last_as_long_as_readers()
-  local longest = longest_read()
+  local longest = longest_read()  -- inline
   if longest > 0 and longest < math.huge then
     redis.call('PEXPIRE', LOCK, longest)
   end
@@ -146,9 +159,12 @@ local function set_ttl(owner, ttl)
 end
 
 local function extend(owner, ttl)
-  local extended = extend_key(LOCK, ttl)
-  for hold = 1, read_holds(owner) or 0 do
-    extended = extend_key(timeout_of(owner, hold), ttl) or extended
+  local extended = extend_key(LOCK, ttl)  -- inline
+  local reading = read_holds(owner)  -- inline
+  for hold = 1, reading or 0 do
+    local timeout = timeout_of(owner, hold)  -- inline
+    local left = extend_key(timeout, ttl)  -- inline
+    extended = left or extended
   end
   return extended
 end
@@ -158,38 +174,48 @@ local function delete_if_unused(message)
   if redis.call('HGET', LOCK, 'mode') == 'write' then
     return
   end
-  if not last_as_long_as_readers() then
+  local has_reader = last_as_long_as_readers()  -- inline
+  if not has_reader then
     redis.call('DEL', LOCK)
     announcement = message
   end
 end
 
 local function remove_read_hold(owner, held)
-  redis.call('DEL', timeout_of(owner, held))
+  local timeout = timeout_of(owner, held)  -- inline
+  redis.call('DEL', timeout)
   if held > 1 then
-    redis.call('HINCRBY', LOCK, owner, -1)
+    redis.call('HINCRBY', LOCK, owner, '-1')
   else
     redis.call('HDEL', LOCK, owner)
   end
-  delete_if_unused('0')
+  delete_if_unused('0')  -- inline
 end
 
 -- If the owner goes on reading, the lock may admit readers that the writer kept out.
 local function remove_writer(owner)
-  redis.call('HDEL', LOCK, owner .. ':write')
-  redis.call('HSET', LOCK, 'mode', 'read')
-  delete_if_unused('1')
+  if redis.call('HLEN', LOCK) == 2 then  -- the mode and the writer
+    redis.call('DEL', LOCK)
+  else
+    redis.call('HDEL', LOCK, owner .. ':write')
+    redis.call('HSET', LOCK, 'mode', 'read')
+    delete_if_unused('1')  -- inline
+  end
   announcement = '1'
 end
 
 local function remove_hold(owner)
-  local writing, reading = write_holds(owner), read_holds(owner)
+  local writing = write_holds(owner)  -- inline
+  local reading = read_holds(owner)  -- inline
   if not writing or reading and REQUESTED_MODE ~= 'write' then
-    remove_read_hold(owner, reading)
+    remove_read_hold(owner, reading)  -- inline
   elseif writing > 1 then
-    redis.call('HINCRBY', LOCK, owner .. ':write', -1)
+    redis.call('HINCRBY', LOCK, owner .. ':write', '-1')
   else
-    remove_writer(owner)
+    remove_writer(owner)  -- inline
+  end
+  if (writing or 0) + (reading or 0) == 1 then
+    return 0
   end
   return holds(owner) or 0
 end
@@ -224,9 +250,9 @@ end
 -- thread.
 local function announce_free()
   if announcement and redis.call('HGET', LOCK, 'mode') ~= 'write' then
-    publish_to_foreign(announcement)
+    publish_to_foreign(announcement)  -- inline
     if announcement ~= '0' then
-      publish_to_foreign('0')
+      publish_to_foreign('0')  -- inline
     end
   end
 end

@@ -4,7 +4,10 @@ local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'string', false, true
 local OTHER_QUEUE = QUEUE
 
 local function holds(owner)
-  return redis.pcall('GET', LOCK) == owner and hold_count(owner) or nil
+  if redis.pcall('GET', LOCK) ~= owner then
+    return nil
+  end
+  return hold_count(owner)  -- inline
 end
 
 local function holders()
@@ -41,7 +44,7 @@ local function set_ttl(_, ttl)
 end
 
 local function extend(_, ttl)
-  return extend_key(LOCK, ttl)
+  return extend_key(LOCK, ttl)  -- inline
 end
 
 local function remove_holder()
@@ -49,8 +52,9 @@ local function remove_holder()
 end
 
 local function remove_hold(owner)
-  if hold_count(owner) > 1 then
-    return change_hold_count(owner, -1)
+  local count = hold_count(owner)  -- inline
+  if count > 1 then
+    return change_hold_count(owner, -1)  -- inline
   end
   remove_holder()
   return 0

@@ -19,9 +19,9 @@ end
 -- Appends an entry. The log is a list of texts: a stream, tables and a call for the time would cost five times as much.
 local function append_event(memory, time, text)
   if redis.call('RPUSH', EVENTS, time .. '\0' .. text) > EVENT_COUNT + 32 then
-    redis.call('LTRIM', EVENTS, -EVENT_COUNT, -1)
+    redis.call('LTRIM', EVENTS, '-@default.event_count@', '-1')
   end
-  keep_events(memory)
+  keep_events(memory)  -- inline
 end
 
 -- The --history of a client. It stands first in the record of the client.
@@ -37,18 +37,20 @@ local function log_grant(owner, fence, info, requested, arrival, is_claim)
   pending_release = nil
   local mode = MULTI_HOLDER and '\0@word.wish@\0' .. requested or ''
   local waited = arrival and '\0@word.waited@\0' .. string.format('%.0f', (fence - arrival) / 1000) or ''
-  append_event(history_of(info), fence, how .. owner .. '\0@word.info@\0' .. info .. mode .. waited .. claim)
+  local memory = history_of(info)  -- inline
+  append_event(memory, fence, how .. owner .. '\0@word.info@\0' .. info .. mode .. waited .. claim)  -- inline
 end
 
 local function timestamp()
-  local time = redis.call('TIME')
-  return time[1] .. '.' .. time[2]
+  server_time = server_time or redis.call('TIME')
+  return server_time[1] .. '.' .. server_time[2]
 end
 
 -- Logs a release that no grant has logged.
 local function log_pending_release()
   if pending_release then
-    append_event(pending_memory or DEFAULT_HISTORY, timestamp(), pending_release)
+    local time = timestamp()  -- inline
+    append_event(pending_memory or DEFAULT_HISTORY, time, pending_release)  -- inline
     pending_release = nil
   end
 end

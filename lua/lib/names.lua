@@ -1,6 +1,8 @@
 -- names: the keys, the arguments and the functions that every script may use. A verb calls these functions, and those of its
 -- kind and of lib. The build leaves out of each script the functions that the script does not call. A function that only the
--- part of a verb after a line "-- Otherwise." calls stands behind the part before that line (embed.cmake).
+-- part of a verb after a line "-- Otherwise." calls stands behind the part before that line (embed.cmake). A server creates all
+-- functions of a script in each call and takes long to make a text of a number. So in a frequent case a call ends in "-- inline",
+-- which puts the body of the function in its place, and redis.call gets texts.
 --
 --   KEYS[1]  the lock itself, in the layout of its kind
 --   KEYS[2]  the last fencing number that the server gave out: string
@@ -97,10 +99,12 @@ local function extend_key(key, ttl)
   end
 end
 
--- The server's time in microseconds.
+local server_time  -- the reply of TIME: seconds and microseconds
+
+-- The server's time in microseconds. A script asks once, because it is short.
 local function now_us()
-  local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+  server_time = server_time or redis.call('TIME')
+  return server_time[1] * 1000000 + server_time[2]
 end
 
 -- A freeze stands before all other waiters: its score in the queue is its arrival less this number, and so below 0. (2^52 is a time
@@ -191,7 +195,8 @@ end
 -- Whether to look through so many things for dead ones. The chance is inverse to their number, so that the average cost is
 -- constant.
 local function is_cleanup_due(things)
-  return now_us() % things < 8
+  local now = now_us()  -- inline
+  return now % things < 8
 end
 
 -- The holds of a holder, for a kind whose layout has no count.
@@ -200,7 +205,8 @@ local function hold_count(owner)
 end
 
 local function change_hold_count(owner, change)
-  local holds = hold_count(owner) + change
-  redis.call('HSET', HOLDER, 'count:' .. owner, holds)
-  return holds
+  local count = hold_count(owner)  -- inline
+  local changed = count + change
+  redis.call('HSET', HOLDER, 'count:' .. owner, changed)
+  return changed
 end

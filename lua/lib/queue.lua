@@ -16,67 +16,87 @@ local function can_admit_first()
   return wish and admits(wish)
 end
 
--- Removes the first waiter from the queue and returns it with its arrival, if that waiter could get the lock. A first waiter that
--- could not get the lock blocks the waiters behind it, unless it is dead. A waiter whose record was lost is told to ask; its
--- request puts it in its place again.
-local function pop_admissible_waiter()
-  while MULTI_HOLDER and not can_admit_first() do
+-- Whether the first waiter could get the lock. A first waiter that could not get the lock blocks the waiters behind it, unless it
+-- is dead. A waiter whose record was lost is told to ask; its request puts it in its place again.
+local function find_admissible_waiter()
+  while not can_admit_first() do
     local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
     if not first or wish_of(first) and is_alive(first, arrival) then
-      return nil
+      return false
     elseif not wish_of(first) then
       notify(first, 'look 0')
     end
     redis.call('ZREM', QUEUE, first)
     remove_waiter_record(first)
   end
+  return true
+end
+
+-- Removes the first waiter from the queue and returns it with its arrival, if that waiter could get the lock.
+local function pop_admissible_waiter()
+  if MULTI_HOLDER then
+    if not find_admissible_waiter() then
+      return nil
+    end
+  end
   return unpack(redis.call('ZPOPMIN', QUEUE))
 end
 
 -- The ms in which a waiter must confirm a hand-over: not more than its lease, because the waiter may be dead.
 local function time_to_confirm(info)
-  local lease = tonumber(string.match(info, '@field.lease@(%d+)')) or 0
-  return lease > 0 and math.min(lease, HANDOVER_CONFIRMATION) or HANDOVER_CONFIRMATION
+  local lease = string.match(info, '@field.lease@([1-9]%d*)')
+  return lease and tonumber(lease) < HANDOVER_CONFIRMATION and lease or '@default.handover_confirmation@'
 end
 
 -- Grants the lock to a waiter for the time to confirm. The field `since` of its record becomes the time of the grant. The message
 -- has the fencing number, the server's time and the ms to confirm, so that the waiter need not ask.
-local function hand_over_to(waiter, info, requested, arrival)
-  local ms = time_to_confirm(info)
-  local now = now_us()
+local function hand_over_to(waiter, info, ms, requested, arrival)
+  local now = now_us()  -- inline
   local begun = string.gsub(info, '@field.since@%d+', '@field.since@' .. string.format('%.0f', now / 1000), 1)
-  local fence = grant(waiter, begun, ms, requested, arrival_of(arrival), true)
-  notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)
+  local joined = arrival_of(arrival)  -- inline
+  local fence = grant(waiter, begun, ms, requested, joined, true)  -- inline
+  notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)  -- inline
 end
+
+-- The same for a waiter that has just left the queue, if it is alive. Returns whether it is.
+--
+-- The message to the new holder comes last. The message starts a job, and a script cannot take back a message: no command that
+-- could fail may follow. And a server sends the last message first (seen with Redis 7), so no watching waiter wakes up before the
+-- new holder.
+local function admit(waiter, arrival)
+  local info = redis.call('HGET', WAITERS, waiter) or ''
+  local ms = time_to_confirm(info)  -- inline
+  if not MULTI_HOLDER then
+    have_hand_over_watched(ms)  -- inline
+  end
+  local requested = remove_waiter_record(waiter)  -- inline
+  local alive = is_alive(waiter, arrival)  -- inline
+  if alive then
+    hand_over_to(waiter, info, ms, requested, arrival)  -- inline
+  end
+  return alive
+end
+
+local examined = 50  -- how many waiters a script examines at most
 
 -- Grants the lock to the first live waiter, or to as many waiters as the lock has room for. The grant to a waiter lasts for its
 -- time to confirm; the grant to the caller lasts for the caller's ttl. Returns the number of admitted waiters, and the caller's
 -- fencing number.
 --
--- A dead waiter has no subscriber, but a waiter that has just arrived has none either. The function examines at most 50 waiters
--- and tells the next few to ask at once; their requests go on from there.
---
--- The message to the new holder comes last. The message starts a job, and a script cannot take back a message: no command that
--- could fail may follow. And a server sends the last message first (seen with Redis 7), so no watching waiter wakes up before the
--- new holder.
+-- A dead waiter has no subscriber, but a waiter that has just arrived has none either. After as many waiters as it examines, the
+-- function tells the next few to ask at once; their requests go on from there.
 local function admit_waiters(caller, caller_info, caller_ttl)
   local admitted, caller_fence = 0, nil
-  for _ = 1, 50 do
+  for _ = 1, examined do
     local waiter, arrival = pop_admissible_waiter()
     if not waiter then
       return admitted, caller_fence
     end
-    local info = redis.call('HGET', WAITERS, waiter) or ''
-    if not MULTI_HOLDER and waiter ~= caller then
-      have_hand_over_watched(time_to_confirm(info))
-    end
-    local requested = remove_waiter_record(waiter)
     if waiter == caller then
-      caller_fence = grant(caller, caller_info, caller_ttl, requested, arrival_of(arrival))
+      caller_fence = grant(caller, caller_info, caller_ttl, remove_waiter_record(waiter), arrival_of(arrival))
       announce_next(caller_ttl)
       admitted = admitted + 1
-    elseif is_alive(waiter, arrival) then
-      hand_over_to(waiter, info, requested, arrival)
+    elseif admit(waiter, arrival) then
       admitted = admitted + 1
     end
     if admitted > 0 and not MULTI_HOLDER then

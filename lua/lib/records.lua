@@ -97,7 +97,8 @@ local function drop_dead_records()
     local names = what == 'hold' or what == 'read' or what == 'permit'
     local counts = what == 'count' or what == 'fence' or what == 'agreed' or what == 'keep'
     local owner = names and records[i + 1] or counts and of or field
-    if not holds(owner) then
+    local held = holds(owner)  -- inline
+    if not held then
       redis.call('HDEL', HOLDER, field)
     end
   end
@@ -105,15 +106,22 @@ end
 
 -- Extends the ttl of the records to that of the longest hold.
 local function extend_records(ttl)
-  if not MULTI_HOLDER or redis.call('PTTL', HOLDER) < tonumber(ttl) then
+  local left = -1
+  if MULTI_HOLDER then
+    left = redis.call('PTTL', HOLDER)
+  end
+  if left < tonumber(ttl) then
     redis.call('PEXPIRE', HOLDER, ttl)
   end
 end
 
 local function clean_records()
   local records = redis.call('HLEN', HOLDER)
-  if records > CLEANUP_THRESHOLD and is_cleanup_due(records) then
-    drop_dead_records()
+  if records > CLEANUP_THRESHOLD then
+    local due = is_cleanup_due(records)  -- inline
+    if due then
+      drop_dead_records()  -- inline
+    end
   end
 end
 
@@ -134,25 +142,28 @@ end
 -- the lock. Mostly the channel has no subscriber; publishing (0.9 us) is cheaper than reading whether the last event was a
 -- release (1.6 us).
 local function grant(owner, info, ttl, requested, arrival, is_claim)
-  local found_free = not pending_release and has_no_holder()
-  local now = now_us()
+  local found_free = false
+  if not pending_release then
+    found_free = has_no_holder()  -- inline
+  end
+  local now = now_us()  -- inline
   local fence = string.format('%.0f', now)
-  local last = tonumber(redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY, 'GET'))
+  local last = tonumber(redis.call('SET', FENCE, fence, 'PX', '@default.fence_memory@', 'GET'))
   if last and last >= now then
     fence = string.format('%.0f', last + 1)
-    redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
+    redis.call('SET', FENCE, fence, 'PX', '@default.fence_memory@')
   end
   if MULTI_HOLDER then
-    clean_records()
+    clean_records()  -- inline
   else
     redis.call('DEL', HOLDER)
   end
   redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner, 'fence:' .. owner, fence)
-  extend_records(ttl)
-  log_grant(owner, fence, info, requested, arrival, is_claim)
-  add_holder(owner, ttl, requested)
+  extend_records(ttl)  -- inline
+  log_grant(owner, fence, info, requested, arrival, is_claim)  -- inline
+  add_holder(owner, ttl, requested)  -- inline
   if found_free then
-    publish_taken()
+    publish_taken()  -- inline
   end
   return fence
 end
@@ -192,6 +203,7 @@ end
 local function note_stopping()
   local memory = math.max(redis.call('PTTL', FORCE), REQUEST_MEMORY)
   redis.pcall('PEXPIRE', FORCE, memory)
-  redis.pcall('HSET', FORCE, 'stops:' .. OWNER, string.format('%.0f', math.floor(now_us() / 1000)))
+  local now = now_us()  -- inline
+  redis.pcall('HSET', FORCE, 'stops:' .. OWNER, string.format('%.0f', math.floor(now / 1000)))
   redis.pcall('PEXPIRE', FORCE, memory)
 end

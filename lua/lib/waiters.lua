@@ -8,7 +8,10 @@ local CALL_TIME = 200               -- ms in which the waiters that are told to 
 
 -- Deletes the record of a waiter and returns the mode of its request.
 local function remove_waiter_record(waiter)
-  local requested = MULTI_HOLDER and redis.call('HGET', WAITERS, 'wish:' .. waiter)
+  local requested
+  if MULTI_HOLDER then
+    requested = redis.call('HGET', WAITERS, 'wish:' .. waiter)
+  end
   redis.call('HDEL', WAITERS, waiter, 'wish:' .. waiter)
   return requested or REQUESTED_MODE
 end
@@ -76,7 +79,8 @@ local function store_note(field, text)
 end
 
 local function store_time(event)
-  store_note(event, string.format('%.0f', now_us()))
+  local now = now_us()  -- inline
+  store_note(event, string.format('%.0f', now))  -- inline
 end
 
 -- The waiters at both ends of a queue, from `place` on. The last waiters belong to them, because all first waiters may be
@@ -117,9 +121,9 @@ end
 
 -- Tells the waiters at both ends of the queue, from `place` on, to ask in `ms`, one after the other. Returns how many there are.
 local function have_watched(place, ms)
-  local watchers = ends_of_line(QUEUE, place)
+  local watchers = ends_of_line(QUEUE, place)  -- inline
   for i, watcher in ipairs(watchers) do
-    notify(watcher, 'watch ' .. ms + i * WATCH_STEP)
+    notify(watcher, 'watch ' .. ms + i * WATCH_STEP)  -- inline
   end
   return #watchers
 end
@@ -138,10 +142,12 @@ end
 local function have_hand_over_watched(ms)
   local place = notify_first_alive('claim ' .. ms)
   local told = tonumber(redis.call('HGET', WAITERS, '#watch') or 0)
-  if not place or math.abs(now_us() - told) < WATCH_PAUSE * 1000 then
+  local now = now_us()  -- inline
+  if not place or math.abs(now - told) < WATCH_PAUSE * 1000 then
     return
   end
-  if have_watched(place + 1, HANDOVER_CONFIRMATION + WATCH_PAUSE) > 0 then
-    store_time('#watch')
+  local watching = have_watched(place + 1, HANDOVER_CONFIRMATION + WATCH_PAUSE)  -- inline
+  if watching > 0 then
+    store_time('#watch')  -- inline
   end
 end

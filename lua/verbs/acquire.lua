@@ -37,9 +37,28 @@
 local HOLD_ID, TTL, INFO, WAIT_MODE, TICKET, SUCCESS_MAX_AGE, RIGHTS = unpack(ARGV, 6)
 
 -- The most frequent case: the lock is free, no client waits for it, and no success of another job counts.
-if WAIT_MODE ~= 'again' and WAIT_MODE ~= 'latest' and SUCCESS_MAX_AGE == '0' and NEEDS_NO_KEY
-    and redis.call('EXISTS', LOCK, QUEUE, RESERVED) == 0 then
-  return RIGHTS ~= 'unchecked' and denied_reply() or {'granted', grant(OWNER, INFO, TTL, REQUESTED_MODE), 1, 0}
+local is_free = WAIT_MODE ~= 'again' and WAIT_MODE ~= 'latest' and SUCCESS_MAX_AGE == '0'
+if NEEDS_NO_KEY then
+  is_free = is_free and redis.call('EXISTS', LOCK, QUEUE, RESERVED) == 0
+else
+  if is_free and redis.call('EXISTS', QUEUE, RESERVED) == 0 then
+    local own = holds(OWNER)  -- inline
+    is_free = not own
+    if is_free then
+      is_free = admits(REQUESTED_MODE)  -- inline
+    end
+  else
+    is_free = false
+  end
+end
+if is_free and RIGHTS == 'unchecked' then
+  local fence = grant(OWNER, INFO, TTL, REQUESTED_MODE)  -- inline
+  return {'granted', fence, 1, 0}
+end
+
+-- Otherwise.
+if is_free then
+  return denied_reply() or {'granted', grant(OWNER, INFO, TTL, REQUESTED_MODE), 1, 0}
 end
 
 -- Otherwise.

@@ -21,31 +21,64 @@
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local RESULT, HISTORY, INFO = ARGV[10] or '', tonumber(ARGV[11]), ARGV[12] or ''
 
--- Whether this is one of the most frequent cases: the last hold of an exclusive lock, named by the record of its owner. The first
--- of these cases: no client waits in a queue.
-local function is_last_hold()
-  if MULTI_HOLDER or OWN_SUBSCRIBERS < 0 or MIN_HOLD > 0 or REMEMBER_SUCCESS > 0 or holds(OWNER) ~= 1 then
-    return false
-  end
-  local record = redis.call('HMGET', HOLDER, 'hold:' .. HOLD_ID, 'keep:' .. OWNER)
-  return record[1] and not record[2]
+-- Whether this is one of the most frequent cases: the last hold of its owner, whose record names it. The first of these cases: no
+-- client waits in a queue.
+local last_hold, record = false, false
+local waiting  -- how many of the queues exist
+if OWN_SUBSCRIBERS >= 0 and MIN_HOLD == 0 and REMEMBER_SUCCESS == 0 then
+  local held = holds(OWNER)  -- inline
+  record = held == 1 and redis.call('HMGET', HOLDER, 'hold:' .. HOLD_ID, 'keep:' .. OWNER, 'read:' .. HOLD_ID)
+  last_hold = record and record[1] and not record[2]
 end
-
-local last_hold = is_last_hold()
 if last_hold then
-  redis.call('DEL', LOCK, HOLDER, FORCE)
   pending_release, pending_memory = '@kind.released@\0' .. HOLD_ID .. '\0@word.owner@\0' .. OWNER .. RESULT, HISTORY
-  if redis.call('EXISTS', QUEUE, FAIR, OTHER_QUEUE) == 0 then
-    log_pending_release()
-    if CHANNEL ~= '' then
-      publish_to_foreign('0')
+  if MULTI_HOLDER then
+    redis.call('HDEL', HOLDER, 'hold:' .. HOLD_ID, 'read:' .. HOLD_ID)
+    REQUESTED_MODE = record[3] and 'read' or REQUESTED_MODE
+    remove_hold(OWNER)  -- inline
+    forget_owner(OWNER)  -- inline
+  else
+    redis.call('DEL', LOCK, HOLDER, FORCE)
+  end
+  waiting = redis.call('EXISTS', QUEUE, FAIR, OTHER_QUEUE)
+  if waiting == 0 then
+    log_pending_release()  -- inline
+    if MULTI_HOLDER then
+      announce_free()  -- inline
+    else
+      if CHANNEL ~= '' then
+        publish_to_foreign('0')  -- inline
+      end
     end
     return {'released', 0}
   end
 end
 
 -- Otherwise.
--- The second of these cases: a client waits.
+-- The second of these cases, for an exclusive lock: only clients of this queue wait, so that it is not the turn of others
+-- (turn_of_others), and the first one is alive.
+if not MULTI_HOLDER then
+  if last_hold and waiting == (OTHER_QUEUE == QUEUE and 2 or 1) then
+    local others_wait = false
+    if CHANNEL ~= '' then
+      others_wait = has_more_subscribers(CHANNEL, OWN_SUBSCRIBERS)  -- inline
+    end
+    if not others_wait then
+      local waiter, arrival = pop_admissible_waiter()  -- inline
+      local admitted = false
+      if waiter then
+        examined = examined - 1
+        admitted = admit(waiter, arrival)  -- inline
+      end
+      if admitted then
+        return {'released', 1}
+      end
+    end
+  end
+end
+
+-- Otherwise.
+-- The third of these cases: any other clients wait.
 if last_hold then
   local admitted = pass_on(OWN_SUBSCRIBERS)
   log_pending_release()

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frequent cases at the top of a script end as its other cases would: the same random calls, with the frequent cases and without
+// them, give the same answers, send the same messages and leave the same keys. And the first part of a script, which the record engine
+// runs alone, answers as the whole script.
+#include "lua/scripts.h"
+#include "store/record/script_interpreter.h"
+#include "store/script/lock_keys.h"
+#include "store/script/script_store.h"
+#include "support/seed.h"
+#include "support/seeded_rng.h"
+#include "support/test.h"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+using namespace rlock::test;
+using namespace rlock::record;
+
+namespace {
+
+const std::array<std::string, 4> owners{"11111111-1111-4111-8111-111111111111:1",
+                                        "22222222-2222-4222-8222-222222222222:2",
+                                        "33333333-3333-4333-8333-333333333333:3", "a name of 16 ch."};
+
+std::string replaced(std::string text, const std::string& part, const std::string& other)
+{
+  const auto at = text.find(part);
+  REQUIRE_MESSAGE(at != std::string::npos, part);
+  REQUIRE_MESSAGE(text.find(part, at + 1) == std::string::npos, part);
+  return text.replace(at, part.size(), other);
+}
+
+// The script without its frequent cases.
+std::string slow_source(const Script& script)
+{
+  std::string source = script.source();
+  if (script.name.ends_with("_acquire")) {
+    source = replaced(source, "local is_free = WAIT_MODE", "local is_free = false and WAIT_MODE");
+  } else if (script.name.ends_with("_release")) {
+    source =
+        replaced(source, "if OWN_SUBSCRIBERS >= 0 and MIN_HOLD == 0 and REMEMBER_SUCCESS == 0 then", "if false then");
+  } else {
+    source = replaced(source, "if is_usual then", "if false then");
+  }
+  return source;
+}
+
+std::string text_of(const Value& value)
+{
+  std::string all = value.kind == Value::Kind::nil       ? "nil"
+                    : value.kind == Value::Kind::integer ? std::to_string(value.integer)
+                                                         : "'" + value.text + "'";
+  for (const Value& element : value.elements) {
+    all += " " + text_of(element);
+  }
+  return all;
+}
+
+std::string text_of(const Entry& entry)
+{
+  std::string all = entry.expires ? "until " + std::to_string(*entry.expires) + ":" : "for ever:";
+  if (const auto* text = std::get_if<std::string>(&entry.data)) {
+    all += " " + *text;
+  } else if (const auto* hash = std::get_if<Hash>(&entry.data)) {
+    for (const auto& [field, value] : std::map<std::string, std::string>(hash->begin(), hash->end())) {
+      all.append(" {").append(field).append(": ").append(value).append("}");
+    }
+  } else if (const auto* set = std::get_if<SortedSet>(&entry.data)) {
+    for (const auto& [member, score] : set->scores) {
+      all += " {" + member + ": " + std::to_string(score) + "}";
+    }
+  } else {
+    for (const std::string& element : std::get<List>(entry.data)) {
+      all += " {" + element + "}";
+    }
+  }
+  return all;
+}
+
+// The keys of a lock and what was sent to its channels.
+class State {
+ public:
+  State(const KeySpace::Keys& keys, std::int64_t now_us, const std::set<std::string>& listening) : m_lua(m_keys)
+  {
+    m_keys.replace(keys);
+    m_keys.set_time(now_us);
+    m_keys.on_publish = [this, &listening](const std::string& channel, const std::string& text) {
+      m_sent += channel + ": " + text + "\n";
+      return std::int64_t{listening.contains(channel) ? 1 : 0};
+    };
+    m_keys.count_subscribers = [&listening](const std::string& channel) {
+      return std::int64_t{listening.contains(channel) ? 1 : 0};
+    };
+  }
+
+  ScriptInterpreter& lua() { return m_lua; }
+  KeySpace& keys() { return m_keys; }
+  std::string text()
+  {
+    std::string all;
+    for (const auto& [key, entry] : m_keys.keys()) {
+      all += key + " " + text_of(entry) + "\n";
+    }
+    return all + m_sent;
+  }
+
+ private:
+  KeySpace m_keys;
+  ScriptInterpreter m_lua;
+  std::string m_sent;
+};
+
+class Calls {
+ public:
+  explicit Calls(std::uint64_t seed) : m_random(seed) {}
+
+  void sequence(int number)
+  {
+    m_keys.clear();
+    m_listening.clear();
+    m_kind = m_modes[static_cast<std::size_t>(number) % m_modes.size()];
+    for (int i = 0; i < 60; ++i) {
+      m_now_ms += pick(std::array{0, 0, 1, 7, 249, 1000, 11'000});
+      switch (m_random.next() % 12) {
+        case 0: toggle_subscriber(); break;
+        case 1: disturb(); break;
+        default: call();
+      }
+    }
+  }
+
+  std::map<std::string, int> frequent;  // by script: the calls that its first part answered
+
+ private:
+  const std::vector<LockKind> m_modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
+
+  template <typename List>
+  auto pick(const List& list) -> typename List::value_type
+  {
+    return list[m_random.next() % list.size()];
+  }
+  bool one_in(unsigned number) { return m_random.next() % number == 0; }
+
+  void toggle_subscriber()
+  {
+    const LockKeys keys(m_name, m_kind);
+    const std::string channel = one_in(4) && !keys.channel.empty() ? keys.channel : keys.owner_channel + pick(owners);
+    if (m_listening.erase(channel) == 0) {
+      m_listening.insert(channel);
+    }
+  }
+
+  // What other programs and the end of a ttl may do.
+  void disturb()
+  {
+    const LockKeys keys(m_name, m_kind);
+    KeySpace space;
+    space.replace(m_keys);
+    space.set_time(m_now_ms * 1000);
+    const std::vector<std::string> all{keys.lock,   keys.fence,  keys.holder,   keys.queue,     keys.waiters,
+                                       keys.events, keys.second, keys.reserved, keys.fair_queue};
+    const std::vector<Words> commands{{"DEL", pick(all)},
+                                      {"DEL", pick(all)},
+                                      {"SET", pick(all), "7", "PX", "5000"},
+                                      {"HSET", keys.lock, pick(owners), "1"},
+                                      {"SET", keys.reserved, "1", "PX", "50"}};
+    space.command(pick(commands));
+    m_keys = space.keys();
+  }
+
+  std::string holder()
+  {
+    const auto found = m_keys.find(LockKeys(m_name, m_kind).holder);
+    const auto* records = found == m_keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
+    for (const std::string& owner : owners) {
+      if (records != nullptr && one_in(2) &&
+          std::ranges::any_of(*records, [&](const auto& each) { return each.first == owner; })) {
+        return owner;
+      }
+    }
+    return pick(owners);
+  }
+
+  void call()
+  {
+    const std::string owner = one_in(2) ? holder() : pick(owners);
+    const std::string hold = one_in(4) ? owner + "/nested" : owner;
+    if ((std::holds_alternative<Reader>(m_kind) || std::holds_alternative<Writer>(m_kind))) {
+      m_kind = one_in(2) ? LockKind{Reader{}} : LockKind{Writer{}};
+    }
+    const bool is_usual = !one_in(4);
+    const std::string ttl = std::to_string(pick(std::array{30'000, 10'000, 1000}));
+    const KindScripts& scripts = scripts_of(m_kind);
+    switch (m_random.next() % 8) {
+      case 0:
+      case 1:
+      case 2: {
+        const std::string how = pick(is_usual ? Words{"try", "wait"} : Words{"again", "latest", "wait"});
+        return compare(scripts.acquire, owner,
+                       {how == "again" ? hold : owner, ttl,
+                        pick(Words{"", "history=90000\n"}) + "host=h\npid=1\nlease=" + ttl + "\nautomatic=1", how, "0",
+                        is_usual ? "0" : pick(Words{"0", "4000"}), pick(Words{"unchecked", ""})});
+      }
+      case 3:
+      case 4:
+        return compare(
+            scripts.renew, owner,
+            {is_usual ? ttl : "0", pick(Words{"", hold}), is_usual ? "" : pick(Words{"confirm", "stopping"})});
+      default:
+        return compare(scripts.release, owner,
+                       {hold, is_usual ? "0" : pick(Words{"-1", "1"}), is_usual ? "0" : pick(Words{"0", "3000"}),
+                        is_usual ? "0" : pick(Words{"0", "5000"})});
+    }
+  }
+
+  void compare(const Script& script, const std::string& owner, const Words& args)
+  {
+    const LockKeys keys(m_name, m_kind);
+    const Words names{keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
+                      keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
+    Words words{owner, keys.channel, keys.owner_channel, requested_mode(m_kind), ""};
+    words.insert(words.end(), args.begin(), args.end());
+    CAPTURE(script.name);
+    CAPTURE(text_of(Value::list(words)));
+
+    State before(m_keys, m_now_ms * 1000, m_listening);
+    CAPTURE(before.text());
+    State whole(m_keys, m_now_ms * 1000, m_listening);
+    const std::string answer = text_of(*whole.lua().run(script, ScriptPart::whole, names, words));
+    State slow(m_keys, m_now_ms * 1000, m_listening);
+    std::string& source = m_slow_sources[std::string(script.name)];
+    source = source.empty() ? slow_source(script) : source;
+    REQUIRE(text_of(slow.lua().run(source, names, words)) == answer);
+    REQUIRE(slow.text() == whole.text());
+
+    State first(m_keys, m_now_ms * 1000, m_listening);
+    if (const auto early = first.lua().run(script, ScriptPart::first, names, words)) {
+      REQUIRE(text_of(*early) == answer);
+      REQUIRE(first.text() == whole.text());
+      ++frequent[std::string(script.name)];
+    }
+    m_keys = whole.keys().keys();
+  }
+
+  SeededRng m_random;
+  const LockName m_name = *LockName::parse("k");
+  LockKind m_kind;
+  KeySpace::Keys m_keys;
+  std::int64_t m_now_ms = 1'700'000'000'000;
+  std::set<std::string> m_listening;
+  std::map<std::string, std::string> m_slow_sources;
+};
+
+}  // namespace
+
+TEST_CASE("fast paths: the frequent cases of a script end as its other cases would")
+{
+  Calls calls(seed());
+  for (int i = 0; i < 60; ++i) {
+    CAPTURE(i);
+    calls.sequence(i);
+  }
+  for (const std::string kind : {"plain", "string", "rw", "permits"}) {
+    for (const std::string verb : {"_acquire", "_renew", "_release"}) {
+      CAPTURE(kind + verb);
+      CHECK(calls.frequent[kind + verb] > 0);
+    }
+  }
+}

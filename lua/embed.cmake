@@ -14,8 +14,8 @@
 # needs a rule.
 cmake_policy(VERSION 3.25)
 
-# What the functions share: the number of blocks, and how many of them the scripts use; of each text its index; of each block its text, its words, the names
-# that it defines, and its place in the table of the scripts.
+# What the functions share: the number of blocks, and how many of them the scripts use; of each text its index; of each block its
+# text, its words, the names that it defines, and its place in the table of the scripts.
 function(put name value)
   set_property(GLOBAL PROPERTY "lua_${name}" "${value}")
 endfunction()

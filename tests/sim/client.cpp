@@ -67,6 +67,16 @@ RunRequest request_of(const ClientPlan& plan, const Schedule& schedule, const st
   return request;
 }
 
+// The run asks for its lock as rlock freeze does. It has a job all the same, because the rules look at jobs.
+void wait_as_freeze(LockSet& lock_set, const RunRequest& request, const RunContext& context)
+{
+  LockRequest spec = lock_set.sessions.front().spec();
+  spec.who.freeze = "moving";
+  const Owner owner = lock_set.sessions.front().hold().owner;
+  lock_set.sessions.clear();
+  lock_set.sessions.emplace_back(request, context, std::vector{spec}, owner);
+}
+
 }  // namespace
 
 bool has_guardian(const VirtualJob& job) { return !World::current().has_ended(*job.guardian); }
@@ -90,6 +100,9 @@ std::string run_rlock(const Client& as, const std::vector<std::string>& environm
   const Log log(Verbosity::quiet);
   const RunContext context{as.host, rng, signals, log};
   LockSet lock_set(request, context, "/job");
+  if (as.plan.freezes && environment.empty()) {
+    wait_as_freeze(lock_set, request, context);
+  }
   const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, as.host);
   const auto acquired = acquire_all(request, context, policy, lock_set);
   const bool has_lock = acquired && std::holds_alternative<AllAcquired>(*acquired);

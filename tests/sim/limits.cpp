@@ -10,6 +10,10 @@ namespace {
 
 constexpr Millis silent_waiters_limit{4'000};  // contract: for so long dead and stopped waiters together delay the next
 
+// A stopped freeze delays the others for so long: its time to confirm, and until a waiter asks again. No waiter passes a freeze, so each
+// one counts.
+constexpr Millis stopped_freeze_limit{3'000};
+
 constexpr Millis killed_waiters_limit{
     2'000};  // of which the crashes of waiters that look at the end of a ttl need a part
 
@@ -20,6 +24,16 @@ bool is_crash(const Fault& fault)
 }
 
 bool has_only_crashes(const Schedule& schedule) { return std::ranges::all_of(schedule.faults, is_crash); }
+
+Millis stopped_freezes_limit(const Schedule& schedule)
+{
+  const auto count = std::ranges::count_if(schedule.clients, [&](const ClientPlan& plan) {
+    return plan.freezes && std::ranges::any_of(schedule.faults, [&](const Fault& fault) {
+             return fault.kind == FaultKind::stop_both && fault.client == plan.number;
+           });
+  });
+  return count * stopped_freeze_limit;
+}
 
 Millis clock_steps(const Schedule& schedule)
 {
@@ -79,7 +93,8 @@ std::optional<Nanos> undisturbed_wait_limit(const Schedule& schedule, bool is_mi
   }
   const Millis held_by_dead = schedule.stops_only_waiters ? Millis{0} : schedule.ttl;
   const Millis claimed = schedule.store == StoreKind::sessions ? schedule.ttl : silent_waiters_limit;
-  return nanos(held_by_dead + claimed + look_again(schedule) + slack_of(schedule, is_mixed));
+  return nanos(held_by_dead + claimed + stopped_freezes_limit(schedule) + look_again(schedule) +
+               slack_of(schedule, is_mixed));
 }
 
 Nanos idle_counts_from(const Schedule& schedule)

@@ -7,6 +7,14 @@
 #include <cstdlib>
 
 namespace rlock::sim {
+namespace {
+
+constexpr double freezes_first = 4503599627370496;  // FREEZES_FIRST in lua/lib/names.lua
+
+bool is_freeze(double score) { return score < 0; }
+double arrival_of(double score) { return is_freeze(score) ? score + freezes_first : score; }
+
+}  // namespace
 
 const std::string& caller_of(const Words& request)
 {
@@ -46,9 +54,7 @@ void QueueRules::after_script(const Words& request)
     m_queue_before.erase(caller);  // it leaves the queue, and may find the lock free in the same script
   }
   const bool is_taken = script.ends_with("_acquire") && holder == caller;
-  if (!is_taken || !is_silent_in_front()) {
-    check_order(holder);
-  }
+  check_order(holder, is_taken && is_silent_in_front());
   if (!is_taken) {
     m_untaken[holder] = m_state.now_us();
   }
@@ -60,7 +66,7 @@ void QueueRules::check_listening(const std::string& script, const std::string& c
   if (place == m_queue_before.end()) {
     m_fail("the script " + script + " of " + caller + " gave the lock to " + holder + ", which did not ask for it");
   } else if (!m_state.listens(holder) &&
-             static_cast<double>(m_state.now_us()) - place->second >= subscribe_grace.count()) {
+             static_cast<double>(m_state.now_us()) - arrival_of(place->second) >= subscribe_grace.count()) {
     m_fail("the lock went to " + holder + ", which does not listen");
   }
 }
@@ -73,12 +79,13 @@ bool QueueRules::is_silent_in_front()
   });
 }
 
-void QueueRules::check_order(const std::string& holder)
+// `passes_silent`: the holder may pass the waiters in front of it, but no freeze.
+void QueueRules::check_order(const std::string& holder, bool passes_silent)
 {
   const auto place = m_queue_before.find(holder);
   for (const auto& [waiter, ticket] : m_queue_before) {
     const bool is_before = waiter != holder && (place == m_queue_before.end() || ticket < place->second);
-    if (is_before && m_state.listens(waiter)) {
+    if (is_before && (!passes_silent || is_freeze(ticket)) && m_state.listens(waiter)) {
       m_fail("the lock went to " + holder + ", though " + waiter + " waits in front of it and listens");
     }
   }

@@ -44,6 +44,7 @@ class Maker {
       schedule.clients.push_back(client(i, kind_of_clients(which_kind), schedule.ttl));
     }
     add_concurrency_options(schedule.clients);
+    add_freezes(schedule.clients);
     const Kinds kinds = kinds_of_faults();
     const int faults = kinds.empty() ? 0 : number(1, 12);
     const Millis during = std::max(Millis{2000}, schedule.ttl * 3);
@@ -114,6 +115,18 @@ class Maker {
     for (ClientPlan& plan : clients) {
       plan.latest = rng.one_in(2);
       plan.cancels = rng.one_in(3) && !std::holds_alternative<Permits>(plan.kind);
+    }
+  }
+
+  // In some schedules with a kind that rlock freeze knows.
+  void add_freezes(std::vector<ClientPlan>& clients) const
+  {
+    SeededRng rng(m_seed * 32'452'843 + 6);
+    if (!rng.one_in(3)) {
+      return;
+    }
+    for (ClientPlan& plan : clients) {
+      plan.freezes = rng.one_in(3) && !plan.latest && !plan.cancels && !kind_of(plan.kind).is_shared;
     }
   }
 
@@ -338,7 +351,7 @@ std::string show(const Schedule& schedule)
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
             (plan.automatic ? "" : ", fixed lease") + (plan.nests ? ", nested rlock" : "") +
-            (plan.latest ? ", latest" : "") + (plan.cancels ? ", cancels" : "") +
+            (plan.latest ? ", latest" : "") + (plan.cancels ? ", cancels" : "") + (plan.freezes ? ", freezes" : "") +
             (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") +
             (plan.wall_ahead != Millis{0} ? ", clock ahead by " + ms(plan.wall_ahead) : "") + ", clock rate " +
             std::to_string(plan.clock_rate) + "\n";

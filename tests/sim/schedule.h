@@ -29,6 +29,7 @@ struct ClientPlan {
   bool nests;            // its job runs rlock for the same lock
   bool latest = false;   // --latest
   bool cancels = false;  // --cancel-in-progress
+  bool freezes = false;  // its leases wait before all others, as those of rlock freeze
   Millis wall_ahead{0};  // how wrong the clock of the machine is, where the store has none
 };
 

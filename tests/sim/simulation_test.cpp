@@ -81,7 +81,7 @@ const std::vector<BrokenScripts> mistakes{
     {205,
      "a renewal makes a lock that is gone anew",
      {{"local loss, requester\n",
-       "if NAME == 'lock' and redis.call('EXISTS', LOCK) == 0 and not ONLY_CHECKS then\n"
+       "if redis.call('EXISTS', LOCK, SECOND) == 0 and REQUESTED_MODE == '' and not ONLY_CHECKS then\n"
        "  redis.call('HSET', LOCK, OWNER, 1)\n  redis.call('PEXPIRE', LOCK, TTL)\nend\nlocal loss, requester\n"}}},
     {8,
      "a release does not look at the owner",

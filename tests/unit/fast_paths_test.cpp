@@ -79,6 +79,8 @@ std::string text_of(const Entry& entry)
   return all;
 }
 
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 // The keys of a lock and what was sent to its channels.
 class State {
  public:
@@ -131,7 +133,40 @@ class Calls {
     }
   }
 
+  // The first owner has the lock, the second waits, and the third freezes the lock. `has_foreign`: another program waits as well.
+  void freeze(const LockKind& kind, bool has_foreign, bool is_dead)
+  {
+    const auto& [first, waiter, freezer, other] = owners;
+    const LockKeys keys(m_name, kind);
+    m_keys.clear();
+    m_kind = kind;
+    m_listening = {keys.owner_channel + waiter};
+    if (!is_dead) {
+      m_listening.insert(keys.owner_channel + freezer);
+    }
+    if (has_foreign) {
+      m_listening.insert(keys.channel);
+    }
+    REQUIRE(mentions(ask(first, "wait"), "'granted'"));
+    REQUIRE(mentions(ask(waiter, "wait"), "'busy'"));
+    REQUIRE(mentions(ask(freezer, "first"), "'busy'"));
+    m_now_ms += 5000;  // nobody counts as a newcomer
+    REQUIRE(mentions(ask(other, "try"), "'busy'"));
+    REQUIRE(mentions(give_up(first), "'released' 1"));
+    if (!is_dead) {
+      REQUIRE(is_holder(freezer));
+      REQUIRE(mentions(ask(other, "try"), "'busy'"));
+      REQUIRE(mentions(ask(waiter, "wait"), "'busy'"));
+      REQUIRE(mentions(renew(freezer), "'kept'"));
+      REQUIRE(is_holder(freezer));
+      REQUIRE(mentions(give_up(freezer), "'released' 1"));
+    }
+    REQUIRE(is_holder(waiter));
+  }
+
   std::map<std::string, int> frequent;  // by script: the calls that its first part answered
+  int before_freezes = 0;               // the calls while a freeze was first in line
+  int under_freezes = 0;                // the calls while a freeze had the lock
 
  private:
   const std::vector<LockKind> m_modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
@@ -170,6 +205,36 @@ class Calls {
     m_keys = space.keys();
   }
 
+  std::string ask(const std::string& owner, const std::string& how)
+  {
+    const std::string freeze = how == "first" ? "\nfreeze=why\nautomatic=0" : "\nautomatic=1";
+    return compare(scripts_of(m_kind).acquire, owner,
+                   {owner, "30000", "host=h\npid=1\nlease=30000" + freeze, how, "0", "0", "unchecked"});
+  }
+  std::string renew(const std::string& owner) { return compare(scripts_of(m_kind).renew, owner, {"30000", owner, ""}); }
+  std::string give_up(const std::string& owner)
+  {
+    return compare(scripts_of(m_kind).release, owner, {owner, "0", "0", "0"});
+  }
+  [[nodiscard]] bool is_holder(const std::string& owner) const
+  {
+    const auto lock = m_keys.find(LockKeys(m_name, m_kind).lock);
+    return lock != m_keys.end() && mentions(text_of(lock->second), owner);
+  }
+
+  void note_freezes(const LockKeys& keys)
+  {
+    const auto queue = m_keys.find(keys.queue);
+    const auto* waiting = queue == m_keys.end() ? nullptr : std::get_if<SortedSet>(&queue->second.data);
+    before_freezes +=
+        waiting != nullptr && std::ranges::any_of(waiting->scores, [](const auto& each) { return each.second < 0; })
+            ? 1
+            : 0;
+    const auto records = m_keys.find(keys.holder);
+    const bool is_frozen = records != m_keys.end() && mentions(text_of(records->second), "\nfreeze=");
+    under_freezes += is_frozen && m_keys.contains(keys.lock) ? 1 : 0;
+  }
+
   std::string holder()
   {
     const auto found = m_keys.find(LockKeys(m_name, m_kind).holder);
@@ -197,25 +262,30 @@ class Calls {
       case 0:
       case 1:
       case 2: {
-        const std::string how = pick(is_usual ? Words{"try", "wait"} : Words{"again", "latest", "wait"});
-        return compare(scripts.acquire, owner,
-                       {how == "again" ? hold : owner, ttl,
-                        pick(Words{"", "history=90000\n"}) + "host=h\npid=1\nlease=" + ttl + "\nautomatic=1", how, "0",
-                        is_usual ? "0" : pick(Words{"0", "4000"}), pick(Words{"unchecked", ""})});
+        const std::string how =
+            pick(is_usual ? Words{"try", "wait", "wait", "first"} : Words{"again", "latest", "wait"});
+        compare(scripts.acquire, owner,
+                {how == "again" ? hold : owner, ttl,
+                 pick(Words{"", "history=90000\n"}) + "host=h\npid=1\nlease=" + ttl +
+                     (how == "first" ? "\nfreeze=why\nautomatic=0" : "\nautomatic=1"),
+                 how, "0", is_usual ? "0" : pick(Words{"0", "4000"}), pick(Words{"unchecked", ""})});
+        break;
       }
       case 3:
       case 4:
-        return compare(
-            scripts.renew, owner,
-            {is_usual ? ttl : "0", pick(Words{"", hold}), is_usual ? "" : pick(Words{"confirm", "stopping"})});
+        compare(scripts.renew, owner,
+                {is_usual ? ttl : "0", pick(Words{"", hold}), is_usual ? "" : pick(Words{"confirm", "stopping"})});
+        break;
       default:
-        return compare(scripts.release, owner,
-                       {hold, is_usual ? "0" : pick(Words{"-1", "1"}), is_usual ? "0" : pick(Words{"0", "3000"}),
-                        is_usual ? "0" : pick(Words{"0", "5000"})});
+        compare(scripts.release, owner,
+                {hold, is_usual ? "0" : pick(Words{"-1", "1"}), is_usual ? "0" : pick(Words{"0", "3000"}),
+                 is_usual ? "0" : pick(Words{"0", "5000"})});
+        break;
     }
   }
 
-  void compare(const Script& script, const std::string& owner, const Words& args)
+  // Returns the answer.
+  std::string compare(const Script& script, const std::string& owner, const Words& args)
   {
     const LockKeys keys(m_name, m_kind);
     const Words names{keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
@@ -241,7 +311,9 @@ class Calls {
       REQUIRE(first.text() == whole.text());
       ++frequent[std::string(script.name)];
     }
+    note_freezes(keys);
     m_keys = whole.keys().keys();
+    return answer;
   }
 
   SeededRng m_random;
@@ -266,6 +338,23 @@ TEST_CASE("fast paths: the frequent cases of a script end as its other cases wou
     for (const std::string verb : {"_acquire", "_renew", "_release"}) {
       CAPTURE(kind + verb);
       CHECK(calls.frequent[kind + verb] > 0);
+    }
+  }
+  CHECK(calls.before_freezes > 0);
+  CHECK(calls.under_freezes > 0);
+}
+
+TEST_CASE("fast paths: a freeze that is first in line gets the lock and keeps it, unless it is dead")
+{
+  Calls calls(seed());
+  for (const LockKind& kind : std::vector<LockKind>{Plain{}, StringLock{}, Writer{}}) {
+    for (const bool has_foreign : {false, true}) {
+      for (const bool is_dead : {false, true}) {
+        CAPTURE(kind_of(kind).with_article);
+        CAPTURE(has_foreign);
+        CAPTURE(is_dead);
+        calls.freeze(kind, has_foreign && !LockKeys(*LockName::parse("k"), kind).channel.empty(), is_dead);
+      }
     }
   }
 }

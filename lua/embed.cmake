@@ -2,16 +2,38 @@
 # cmake -DLUA=directory -DDEFAULTS=defaults.h -DCONSTANTS=name;name -DSCHEMA=schema.h -DKINDS=a.lua;b.lua
 # -DVERBS=c.lua;d.lua -DSINGLES=e.lua -DOUT=scripts.cpp -P embed.cmake
 #
-# Puts the words of the schema into the scripts: a local for each word would cost time in each call, a text does not.
-# Cuts the files of lib and kinds into blocks, one for each local at the left margin, and puts together of each script what
-# it needs: a server creates every function of a script anew in each call. A verb begins with its most frequent cases, which
-# return; what only the rest needs comes after the line "-- Otherwise.", so that they do not pay for it.
+# Makes the text of one script for each kind of lock and each verb: of lib/*.lua, kinds/KIND.lua and verbs/VERB.lua what it needs.
+# tests/lua/embedding_test.cpp checks that nothing else is in it; ../build/dev/lua/generated/scripts.cpp has the texts.
 #
-# A call of a function with "-- inline" behind it is replaced by the body of the function, so that a frequent case creates no
-# function and what it does is still written once (`expand`).
+# A server compiles a script once, but creates every function of it anew in each call, and that costs as much as the commands of a
+# short script. So:
 #
-# Empty lines and comments are left out. The bytes are written as \x escapes throughout, because then no byte
-# needs a rule.
+# * The files of lib and kinds are cut into blocks, one for each local at the left margin. A script has the blocks that its verb
+#   needs, and those that they need.
+# * A verb begins with its most frequent cases, which return. Its next part comes after the line "-- Otherwise."; the blocks that
+#   only the next part needs stand there, so that the frequent cases do not pay for them.
+# * A call of a function with "-- inline" behind it is replaced by the body of the function (`expand`). So a frequent case creates no
+#   function, and what it does is still written once. The mark changes nothing but the time. From
+#
+#     local function now_us()
+#       server_time = server_time or redis.call('TIME')
+#       return server_time[1] * 1000000 + server_time[2]
+#     end
+#     local now = now_us()  -- inline
+#
+#   comes
+#
+#     local r_now_us
+#     do
+#       server_time = server_time or redis.call('TIME')
+#       r_now_us = server_time[1] * 1000000 + server_time[2]
+#     end
+#     local now = r_now_us
+#
+# * What a kind never does is left out: it decides "if MULTI_HOLDER then" and "if NEEDS_NO_KEY then" (`without_dead_branches`).
+# * Words of the schema and constants of the header are put into the text, because a local for each would cost time in each call.
+#
+# Empty lines and comments are left out. The bytes are written as \x escapes throughout, because then no byte needs a rule.
 cmake_policy(VERSION 3.25)
 
 # What the functions share: the number of blocks, and how many of them the scripts use; of each text its index; of each block its
@@ -236,14 +258,31 @@ function(statement_of definition arguments results variable)
   set(${variable} "${out}" PARENT_SCOPE)
 endfunction()
 
+# Fails if a local of the text has the name of something in the library: a body that is put there would take it for that.
+# `own_names`: what the text itself defines in the library.
+function(check_locals text own_names library)
+  string(REGEX MATCHALL "(local )?function [a-z_]*\\([A-Za-z0-9_, ]*|local [A-Za-z0-9_, ]+|for [a-z_, ]+" places "${text}")
+  identifiers("${places}" locals)
+  list(REMOVE_ITEM locals ${own_names})
+  foreach(index IN LISTS library)
+    get(defined names_${index})
+    foreach(name IN LISTS defined)
+      if(name IN_LIST locals)
+        message(FATAL_ERROR "beside a call that is inline, the local ${name} hides what lib or kinds define:\n${text}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
 # The text of a script of this kind: without dead branches, and each line "NAME(…)  -- inline", also behind "local x = ",
-# "x = " or "return ", with the body of NAME in place of the call. `library`: the blocks that define the functions. What a body
-# calls must have its names at the place of the call; an argument with the name of its parameter is not copied.
-function(expand text library variable)
+# "x = " or "return ", with the body of NAME in place of the call. `own_names`: what the text defines; `library`: the blocks that
+# define the functions. An argument with the name of its parameter is not copied.
+function(expand text own_names library variable)
   if(NOT text MATCHES "-- inline\n|if (not )?(MULTI_HOLDER|NEEDS_NO_KEY) then\n")
     set(${variable} "${text}" PARENT_SCOPE)
     return()
   endif()
+  check_locals("${text}" "${own_names}" "${library}")
   without_dead_branches("${text}" text)
   lines_of("${text}" lines)
   set(out "")
@@ -268,7 +307,7 @@ function(expand text library variable)
     if(NOT definition MATCHES "^local function ")
       message(FATAL_ERROR "no function to be inline: ${line}")
     endif()
-    expand("${definition}" "${library}" definition)
+    expand("${definition}" ${name} "${library}" definition)
     string(REGEX MATCHALL "," more "${names}")
     set(results "r_${name}")
     foreach(comma IN LISTS more)
@@ -293,7 +332,8 @@ function(expand_blocks blocks variable)
   set(expanded "")
   foreach(index IN LISTS blocks)
     get(text text_${index})
-    expand("${text}" "${blocks}" text)
+    get(own_names names_${index})
+    expand("${text}" "${own_names}" "${blocks}" text)
     add_block("${text}" index)
     list(APPEND expanded ${index})
   endforeach()
@@ -362,7 +402,7 @@ function(add_verb path plain_library library variable first_part)
       string(SUBSTRING "${rest}" ${cut} -1 rest)
     endif()
     without_comments("${text}\n" text)
-    expand("${text}" "${plain_library}" text)
+    expand("${text}" "" "${plain_library}" text)
     needed_by("${text}" "${library}" blocks)
     list(REMOVE_ITEM blocks ${order})
     add_block("${text}" index)

@@ -16,16 +16,19 @@ local function can_admit_first()
   return wish and admits(wish)
 end
 
+local may_examine = 50  -- how many waiters the script may still examine
+
 -- Whether the first waiter could get the lock. A first waiter that could not get the lock blocks the waiters behind it, unless it
 -- is dead. A waiter whose record was lost is told to ask; its request puts it in its place again.
 local function find_admissible_waiter()
   while not can_admit_first() do
     local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
-    if not first or wish_of(first) and is_alive(first, arrival) then
+    if not first or may_examine == 0 or wish_of(first) and is_alive(first, arrival) then
       return false
     elseif not wish_of(first) then
       notify(first, 'look 0')
     end
+    may_examine = may_examine - 1
     redis.call('ZREM', QUEUE, first)
     remove_waiter_record(first)
   end
@@ -65,32 +68,31 @@ end
 -- new holder.
 local function admit(waiter, arrival)
   local info = redis.call('HGET', WAITERS, waiter) or ''
-  local ms = time_to_confirm(info)  -- inline
-  if not MULTI_HOLDER then
-    have_hand_over_watched(ms)  -- inline
-  end
   local requested = remove_waiter_record(waiter)  -- inline
   local alive = is_alive(waiter, arrival)  -- inline
   if alive then
+    local ms = time_to_confirm(info)  -- inline
+    if not MULTI_HOLDER then
+      have_hand_over_watched(ms)  -- inline
+    end
     hand_over_to(waiter, info, ms, requested, arrival)  -- inline
   end
   return alive
 end
 
-local examined = 50  -- how many waiters a script examines at most
-
 -- Grants the lock to the first live waiter, or to as many waiters as the lock has room for. The grant to a waiter lasts for its
 -- time to confirm; the grant to the caller lasts for the caller's ttl. Returns the number of admitted waiters, and the caller's
 -- fencing number.
 --
--- A dead waiter has no subscriber, but a waiter that has just arrived has none either. After as many waiters as it examines, the
+-- A dead waiter has no subscriber, but a waiter that has just arrived has none either. After as many waiters as it may examine, the
 -- function tells the next few to ask at once; their requests go on from there.
 local function admit_waiters(caller, caller_info, caller_ttl)
   local admitted, caller_fence = 0, nil
-  for _ = 1, examined do
+  while may_examine > 0 do
+    may_examine = may_examine - 1
     local waiter, arrival = pop_admissible_waiter()
     if not waiter then
-      return admitted, caller_fence
+      break
     end
     if waiter == caller then
       caller_fence = grant(caller, caller_info, caller_ttl, remove_waiter_record(waiter), arrival_of(arrival))
@@ -103,8 +105,10 @@ local function admit_waiters(caller, caller_info, caller_ttl)
       return admitted, caller_fence
     end
   end
-  for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, 0, 9)) do
-    notify(waiter, 'look 0')
+  if may_examine == 0 then
+    for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, 0, 9)) do
+      notify(waiter, 'look 0')
+    end
   end
   return admitted, caller_fence
 end

@@ -67,7 +67,7 @@ if not MULTI_HOLDER then
       local waiter, arrival = pop_admissible_waiter()  -- inline
       local admitted = false
       if waiter then
-        examined = examined - 1
+        may_examine = may_examine - 1
         admitted = admit(waiter, arrival)  -- inline
       end
       if admitted then

@@ -25,6 +25,19 @@ bool told_to_look(const Words& words, int latest)
   });
 }
 
+// A thousand waiters that were killed long ago.
+void add_dead(const ScriptedLock& lock, const LockKeys& keys, const std::string& mode)
+{
+  Words queue{"ZADD", keys.queue}, records{"HSET", keys.waiters};
+  for (int i = 1; i <= 1000; ++i) {
+    const std::string waiter = "dead" + std::to_string(i);
+    queue.insert(queue.end(), {std::to_string(i), waiter});
+    records.insert(records.end(), {waiter, "host=h\npid=1", "wish:" + waiter, mode});
+  }
+  lock.server.command(queue);
+  lock.server.command(records);
+}
+
 }  // namespace
 
 TEST_CASE("queue script: a reader behind a waiting writer is refused, whether it waits or only tries")
@@ -350,4 +363,40 @@ TEST_CASE("queue script: a waiter whose record was lost keeps its place, and get
     CHECK(word(lock.write("w", "wait", 30'000, ticket)) == "granted");
     CHECK(lock.hash("k")["mode"] == "write");
   }
+}
+
+TEST_CASE("queue script: of a thousand dead waiters each script looks at fifty, until the next client has the lock")
+{
+  for (const LockKind& kind : std::vector<LockKind>{Plain{}, Reader{}, Writer{}, Permits{1}, StringLock{}}) {
+    CAPTURE(kind.index());
+    const ScriptedLock lock(kind);
+    const LockKeys keys(*LockName::parse(lock.name), kind);
+    const auto waiting = [&] { return as_int(lock.server.command({"ZCARD", keys.queue})); };
+    std::int64_t before = 1000;
+    const auto looks_at_fifty = [&](const Reply& reply) {
+      CHECK(waiting() >= before - 50);
+      before = waiting();
+      return word(reply);
+    };
+    lock.acquire("a");
+    add_dead(lock, keys, std::holds_alternative<Reader>(kind) ? "write" : requested_mode(kind));
+    CHECK(looks_at_fifty(lock.renew("a")) == "kept");
+    CHECK(looks_at_fifty(lock.release("a")) == "released");
+    for (int calls = 0; looks_at_fifty(lock.acquire("b")) != "granted"; ++calls) {
+      REQUIRE(calls < 25);
+    }
+  }
+}
+
+TEST_CASE("queue script: a hand-over past dead waiters looks at fifty behind the new holder")
+{
+  const ScriptedLock lock;
+  const LockKeys keys(*LockName::parse(lock.name), Plain{});
+  ChannelListener waiter = subscribe_as(lock, "w");
+  lock.acquire("a");
+  add_dead(lock, keys, "");
+  lock.server.command({"ZADD", keys.queue, "5", "w"});
+  lock.release("a");
+  CHECK(waiter.received() == Words{"yours"});
+  CHECK(as_int(lock.server.command({"ZCARD", keys.queue})) >= 945);
 }

@@ -52,6 +52,28 @@ TEST_EACH_KIND("sent twice: each verb gives the same answer and the same state")
   CHECK(lock.holders().empty());
 }
 
+TEST_EACH_KIND("sent twice: an acquire whose rights need no check, its renewal and its release")
+{
+  const auto acquire = [&] {
+    return lock.eval(scripts_of(kind.kind).acquire, "a",
+                     {"a", "30000", "host=h\npid=1", "wait", "0", "0", "unchecked"});
+  };
+  const auto dump = [&] { return as_text(lock.server.command({"DUMP", "k"})); };
+  const Reply granted = acquire();
+  CHECK(word(granted) == "granted");
+  const std::string taken = dump();
+  CHECK(show(acquire()) == show(granted));
+  CHECK(dump() == taken);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(word(lock.renew("a", 40'000)) == "kept");
+    CHECK(dump() == taken);
+    CHECK(lock.holders().size() == 1);
+  }
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(lock.holders().empty());
+}
+
 TEST_CASE("sent twice: a release that leaves the lock taken for --min-hold")
 {
   for (const LockKind& kind : modes) {

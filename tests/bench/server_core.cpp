@@ -5,8 +5,10 @@
 //
 //   rlock_server_core [ROUNDS]      starts a redis-server, which ends with it
 #include "bench/lab.h"
+#include "server/subscription.h"
 #include "server/transport.h"
 #include "store/redis/redis_store.h"
+#include "store/script/lock_keys.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 
@@ -26,8 +28,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int pairs_per_round = 500;
-// Waiters that do not listen count as alive for a moment after they came, so few are handed the lock at a time.
-constexpr int waiters_per_round = 20;
+constexpr int waiters_per_round = 100;
 
 struct Cost {
   double us = 0;        // of requests, with the commands of their scripts
@@ -88,9 +89,16 @@ class ServerCore {
   {
     const LockRequest spec = spec_of("hand-over", kind);
     std::vector<Owner> owners;
+    std::vector<std::string> channels;
     for (int i = 0; i <= waiters_per_round; ++i) {
       owners.push_back(next_owner());
-      REQUIRE(m_store.acquire(spec, owners.back(), {.queues = true}, limit()));
+      channels.push_back(LockKeys(spec.name, kind).owner_channel + owners.back().text());
+    }
+    const std::vector<std::string_view> listens(channels.begin(), channels.end());
+    const auto listening = Subscription::open(*parse_url(m_server.direct_url()), listens, m_clock, limit());
+    REQUIRE(listening);
+    for (const Owner& owner : owners) {
+      REQUIRE(m_store.acquire(spec, owner, {.queues = true}, limit()));
     }
     std::size_t holder = 0;
     const Cost cost = measured(waiters_per_round, [&] { must_be_released(spec, owners[holder++]); });

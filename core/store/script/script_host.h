@@ -31,14 +31,28 @@ struct Script {
   std::string_view order;          // the indices of the blocks of the source, one byte each
   std::string_view sha1;           // the SHA-1 of the source: 40 lower-case hex digits, as SCRIPT LOAD returns
   std::uint8_t first_part = 0;     // how many of the blocks are the first part
+  // Where there are any, a block is the numbers of its lines, two bytes each: the kinds share most lines, but fewer blocks.
+  const char* const* lines = nullptr;
 
   [[nodiscard]] std::string source(ScriptPart part = ScriptPart::whole) const
   {
     std::string text;
     for (const char index : part == ScriptPart::first ? order.substr(0, first_part) : order) {
-      text += blocks[static_cast<unsigned char>(index)];
+      append_block(text, blocks[static_cast<unsigned char>(index)]);
     }
     return text;
+  }
+
+  void append_block(std::string& text, std::string_view block) const
+  {
+    if (lines == nullptr) {
+      text += block;
+      return;
+    }
+    for (std::size_t i = 0; i + 1 < block.size(); i += 2) {
+      const auto high = static_cast<unsigned char>(block[i]), low = static_cast<unsigned char>(block[i + 1]);
+      text.append(lines[high * 256U + low]).append("\n");
+    }
   }
 };
 

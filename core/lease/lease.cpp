@@ -19,14 +19,15 @@ Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock&
       m_budget(m_lock.lease),
       m_kill_after(kill_after),
       m_clock(clock),
-      m_log(log)
+      m_log(log),
+      m_made_at(clock.now())
 {
 }
 
 Instant Lease::watch_from() const
 {
   const auto [from, length] = m_budget.term();
-  return from + std::min<Millis>(m_lock.is_claim ? unwatched_claim : unwatched_time, length / 6);
+  return std::min(m_lock.is_claim ? m_made_at + unwatched_claim : from + unwatched_time, from + length / 6);
 }
 
 void Lease::start_watchdog(const WatchOptions& options, std::function<void(const LeaseBudget&)> on_moved)

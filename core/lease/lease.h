@@ -38,7 +38,8 @@ class Lease {
 
   [[nodiscard]] const LockRequest& spec() const { return m_lock.spec; }
   [[nodiscard]] const LeaseBudget& budget() const { return m_budget; }  // as of the last stop_watchdog()
-  // A lease is watched from then on. A job that ends earlier needs no thread and no second connection.
+  // A lease is watched from then on. A job that ends earlier needs no thread and no second connection. The time of a claim counts
+  // from when this was made: after a long wait the begin of its lease is known less precisely than a short job takes.
   [[nodiscard]] Instant watch_from() const;
 
   // `on_moved` is called by the watchdog with each new lease. Throws std::system_error when there is no descriptor.
@@ -70,6 +71,7 @@ class Lease {
   const Millis m_kill_after;
   const Clock& m_clock;
   const Log& m_log;
+  const Instant m_made_at;
   std::unique_ptr<Watchdog> m_watchdog;
   std::optional<LeaseEvent> m_event;
   std::string m_trouble;

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <utility>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -88,4 +89,23 @@ TEST_CASE("lease: a renewal whose answer comes after the old end extends nothing
   REQUIRE(held.lease.event());
   CHECK(std::get<Unconfirmed>(*held.lease.event()).why == "the answer to its renewal came after the end of the lease");
   CHECK((held.lease.budget().valid_until() == end));
+}
+
+TEST_CASE("lease: a claim after a long wait is watched from some time after its message, not at once")
+{
+  const SteppedClock clock;
+  const auto store = store_on(std::make_shared<FakeServer>(), clock);
+  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  const auto watched_after = [&](Millis age, Millis length) {
+    GrantedLock claim{.spec = spec,
+                      .owner = Owner::of("alice:1"),
+                      .lease = {.from = clock.now() - age, .length = length},
+                      .is_claim = true,
+                      .listener = {}};
+    return Lease(*store, std::move(claim), 10ms, clock, quiet).watch_from() - clock.now();
+  };
+  CHECK(watched_after(2ms, 2s) == 50ms);
+  CHECK(watched_after(102ms, 2s) == 50ms);    // 1 % of a wait of 10 s, and 2 ms
+  CHECK(watched_after(102ms, 660ms) == 8ms);  // a sixth of the claim
+  CHECK(watched_after(400ms, 2s) < 0ms);
 }

@@ -86,12 +86,14 @@ constexpr std::array record_rows{
              },
          .range = Durations{Millis{0}, longest_duration, "30d"}},
         read_history},
-    OptionRow<TakeRequest>{{.names = "--every",
-                            .value = "DUR",
-                            .help = "a run is expected to succeed that often: list --overdue tells which are late. The "
-                                    "history is kept for 30 days then, or four times DUR if that is longer",
-                            .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},
-                           set<&TakeRequest::every>},
+    OptionRow<TakeRequest>{
+        {.names = "--every",
+         .value = "DUR",
+         .help = "a run is expected to succeed that often: list --overdue tells which are late. This "
+                 "stays so until a run with another --every, or rlock forget. The history is kept "
+                 "for 30 days then, or four times DUR if that is longer",
+         .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},
+        set<&TakeRequest::every>},
 };
 
 Result<Done> use_log_format(const Given& given, RawTake& raw)

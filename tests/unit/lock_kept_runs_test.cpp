@@ -189,6 +189,9 @@ TEST_CASE("kept runs: a lock is overdue when its last success is older than --ev
   state.runs = {run_number(2, Outcome::failed), run_number(1)};
   CHECK(!overdue_since(summary_of(state), day_one * 2));  // no --every
   state.runs[0].info->every = 10min;
+  state.runs.insert(state.runs.begin(), run_number(3));
+  CHECK(summary_of(state).every == 10min);  // it stays, whatever a later run says not
+  state.runs.erase(state.runs.begin());
   const std::int64_t success_ms = run_number(1).start_ms + 1234;
   CHECK(summary_of(state).last_success_ms == success_ms);
   CHECK(summary_of(state).last_failure_ms == run_number(2).start_ms + 1234);

@@ -331,7 +331,7 @@ constexpr Fields<ForcedLock, 5> force_fields{{
     {{"reason", "string or null", "the text of --reason"}, [](const ForcedLock& lock) { return or_null(lock.reason); }},
 }};
 
-constexpr Fields<ShownEvent, 12> event_fields{{
+constexpr Fields<ShownEvent, 13> event_fields{{
     {{"key", "string", "name of the lock"}, [](const ShownEvent& shown) -> Json { return shown.name.text(); }},
     {{"time", "time", "when it happened, by the server's clock"},
      [](const ShownEvent& shown) -> Json { return iso_utc(shown.event.time_ms).value_or(""); }},
@@ -357,6 +357,8 @@ constexpr Fields<ShownEvent, 12> event_fields{{
      }},
     {{"exit_code", "integer or null", "released, handed_over: exit code of the run that is over"},
      [](const ShownEvent& shown) { return shown.event.exit_code ? Json(*shown.event.exit_code) : Json(); }},
+    {{"unused", "boolean", "released, handed_over: no job ran under the hold that is over"},
+     [](const ShownEvent& shown) -> Json { return shown.event.is_unused; }},
     {{"times", "integer or null", "skipped: how many such runs of the same client in a row there were"},
      [](const ShownEvent& shown) {
        return shown.event.what == LockEvent::What::skipped ? Json(shown.event.times) : Json();

@@ -155,25 +155,27 @@ std::string show_once(const LockState& state)
                           shown_time(once.at_ms + once.remembered_for.count()).value_or("-"));
 }
 
-// " (force-unlocked by ann as root@web1 (pid 71): moving the database)"
-std::string show_forced_by(const PastRun& run)
+constexpr std::string_view held_by = "held by ";
+
+// " (force-unlocked by ann as root@web1 (pid 71): moving the database)": who else had to do with a run or an event.
+std::string show_other(std::string_view relation, std::string_view who)
 {
-  return run.forced_by.empty() ? "" : " (" + std::string(forced_by) + printable(run.forced_by) + ")";
+  return who.empty() ? "" : " (" + std::string(relation) + printable(who) + ")";
 }
 
-// " (held by ann as root@web1 (pid 71))"
-std::string show_busy_by(const PastRun& run)
+std::string show_others(const PastRun& run)
 {
-  return run.busy_by.empty() ? "" : " (held by " + printable(run.busy_by) + ")";
+  return show_other(forced_by, run.forced_by) + show_other(held_by, run.busy_by);
 }
 
 // "3 times"; empty: once.
-std::string times_of(const PastRun& run) { return run.times > 1 ? std::to_string(run.times) + " times" : ""; }
+std::string show_times(std::int64_t times) { return times > 1 ? std::to_string(times) + " times" : ""; }
 
 std::string outcome_of(const PastRun& run)
 {
   const std::string_view of_no_job = run.duration ? "released" : "unconfirmed";
-  return std::string(run.outcome ? name_of(*run.outcome) : of_no_job) + (run.times > 1 ? " " + times_of(run) : "");
+  return std::string(run.outcome ? name_of(*run.outcome) : of_no_job) +
+         (run.times > 1 ? " " + show_times(run.times) : "");
 }
 
 // "2026-11-23 03:15:00 +01:00 (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
@@ -181,14 +183,14 @@ std::string show_run_line(const PastRun& run, const std::string& outcome, std::i
 {
   const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
   return since_and_age(run.start_ms, now_ms) + duration + (outcome.empty() ? "" : ", " + outcome) + ", by " +
-         describe({.owner = run.owner, .count = 1, .info = run.info}) + show_forced_by(run) + show_busy_by(run);
+         describe({.owner = run.owner, .count = 1, .info = run.info}) + show_others(run);
 }
 
 // The label of the line tells that it was skipped: "3 times", or nothing.
 std::string show_skip_line(const PastRun& run, std::int64_t now_ms)
 {
   const bool is_told = run.outcome == Outcome::skipped;
-  return show_run_line(run, is_told ? times_of(run) : show_outcome(run), now_ms);
+  return show_run_line(run, is_told ? show_times(run.times) : show_outcome(run), now_ms);
 }
 
 // The last run, and the runs that were skipped since it began.
@@ -290,12 +292,12 @@ std::string aligned(const std::vector<Cells<N>>& rows, const Colors& colors)
   return text;
 }
 
-const char* relation_of(const LockEvent& event)
+std::string_view relation_of(const LockEvent& event)
 {
-  return event.what == LockEvent::What::thawed    ? ", by "
-         : event.is_taken                         ? ", now held by "
-         : event.what == LockEvent::What::skipped ? ", held by "
-                                                  : ", wanted by ";
+  return event.what == LockEvent::What::thawed    ? "by "
+         : event.is_taken                         ? "now held by "
+         : event.what == LockEvent::What::skipped ? held_by
+                                                  : forced_by;
 }
 
 // How the lock is held; empty for a plain lock.
@@ -376,7 +378,7 @@ std::string show_history(const std::vector<ShownRun>& runs, bool names_locks, co
                     run.duration ? show_roughly(*run.duration) : "-", outcome_of(run),
                     run.exit_code ? shown_exit_code(*run.exit_code) : "-", holder_text(run.owner, run.info),
                     run.fence > 0 ? std::to_string(run.fence) : "-",
-                    (job.empty() && label.empty() ? "-" : job + label) + show_forced_by(run) + show_busy_by(run)});
+                    (job.empty() && label.empty() ? "-" : job + label) + show_others(run)});
   }
   return runs.empty() ? "" : aligned(rows, colors);
 }
@@ -442,10 +444,10 @@ std::string show_event(const ShownEvent& shown)
   text += event.from.empty() ? "" : ", from " + holder_text(Owner::of(event.from), event.from_info);
   text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
   text += event.exit_code ? ", exit " + shown_exit_code(*event.exit_code) : "";
-  text += event.times > 1 ? ", " + std::to_string(event.times) + " times" : "";
+  text += event.is_unused ? ", no job ran" : "";
+  text += event.times > 1 ? ", " + show_times(event.times) : "";
   text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
-  text += event.by.empty() ? "" : relation_of(event) + printable(event.by);
-  return text + "\n";
+  return text + show_other(relation_of(event), event.by) + "\n";
 }
 
 }  // namespace rlock::cli

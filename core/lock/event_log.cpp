@@ -102,6 +102,12 @@ std::string text_of(const WhoAndWhy& request)
   return std::string(request.by) + (request.reason.empty() ? "" : ": " + std::string(request.reason));
 }
 
+std::string text_of_busy(const Owner& holder, const std::optional<HolderInfo>& info)
+{
+  const bool is_freeze = info && !info->freeze.empty();
+  return holder.text().empty() ? "" : holder_text(holder, info) + (is_freeze ? ", " + job_text(*info) : "");
+}
+
 std::string_view name_of(LockEvent::What what)
 {
   constexpr std::array<std::string_view, 10> names{"acquired", "released", "handed_over", "renewed_late", "expired",
@@ -122,14 +128,14 @@ LockEvent EventLogReader::event(LockEvent::What what, std::int64_t time_ms, cons
 std::optional<HolderInfo> EventLogReader::info_of(const std::string& owner) const
 {
   const auto known = m_known.find(owner);
-  return known == m_known.end() ? std::nullopt : known->second.info;
+  return known != m_known.end() ? known->second.info : m_ended == owner ? m_ended_info : std::nullopt;
 }
 
 std::string EventLogReader::next_holder(const EventLogEntry& entry) const
 {
   const std::string known = m_holder == entry.owner ? "" : m_holder;
   const std::string holder = entry.holder.value_or(known);  // missing in entries of an older version
-  return holder.empty() ? "" : holder_text(Owner::of(holder), info_of(holder));
+  return text_of_busy(Owner::of(holder), info_of(holder));
 }
 
 std::optional<Owner> EventLogReader::holder() const
@@ -187,6 +193,7 @@ void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>&
     LockEvent& release = add(is_freeze(entry.owner) ? thawed : released);
     release.by = m_known[entry.owner].wanted_by;
     release.exit_code = entry.result.exit_code;
+    release.is_unused = entry.result.outcome == Outcome::unused;
   }
 }
 
@@ -206,6 +213,7 @@ void EventLogReader::add_grant(const EventLogEntry& entry, std::vector<LockEvent
     handover.from_info = info_of(entry.owner);
     handover.by = entry.kind == EventKind::released ? m_known[entry.owner].wanted_by : entry.by;
     handover.exit_code = entry.result.exit_code;
+    handover.is_unused = entry.result.outcome == Outcome::unused;
   }
   m_holder = entry.is_shared ? "" : taker;
 }
@@ -222,6 +230,8 @@ std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entri
       add_grant(entry, events);
     }
     if (entry.ends()) {
+      m_ended_info = info_of(entry.owner);
+      m_ended = entry.owner;
       m_known.erase(entry.owner);
     }
   }

@@ -77,6 +77,7 @@ struct LockEvent {
   std::optional<int> exit_code = {};  // released, handed_over: of the run that is over; skipped: of a run whose command
                                       // cannot be executed; nullopt: unknown
   std::int64_t times = 1;             // skipped: how many such runs in a row this event stands for
+  bool is_unused = false;             // released, handed_over: no job ran under the hold that is over
 };
 
 // Who asked for a lock, and why: the two parts of a request's text, which the server stores and older clients show,
@@ -88,6 +89,9 @@ struct WhoAndWhy {
 // `text` must outlive the result.
 WhoAndWhy who_and_why(std::string_view text);
 std::string text_of(const WhoAndWhy& request);
+
+// The holder that kept a run off, for people: "ann as root@web1 (pid 71), freeze: moving the database"; of an empty owner: "".
+std::string text_of_busy(const Owner& holder, const std::optional<HolderInfo>& info);
 
 std::string_view name_of(LockEvent::What what);  // "handed_over"
 
@@ -119,6 +123,8 @@ class EventLogReader {
 
   std::map<std::string, Known> m_known;
   std::string m_holder;
+  std::string m_ended;  // the last owner whose hold ended: with --min-hold it still keeps the lock
+  std::optional<HolderInfo> m_ended_info;
 };
 
 }  // namespace rlock

@@ -92,14 +92,16 @@ class Runs {
                       .busy_by = busy_by(entry)});
   }
 
-  // The holder that kept the run from beginning.
+  // The holder that kept the run from beginning; its own run may be over, where it keeps the lock (--min-hold).
   std::string busy_by(const EventLogEntry& entry)
   {
-    const std::string holder = entry.holder.value_or("");
-    const Run* const run = find(holder);
-    const auto info = run != nullptr ? run->past.info : std::nullopt;
-    const std::string freeze = info && !info->freeze.empty() ? ", " + job_text(*info) : "";
-    return holder.empty() ? "" : holder_text(Owner::of(holder), info) + freeze;
+    const Owner holder = Owner::of(entry.holder.value_or(""));
+    if (const Run* const run = find(holder.text())) {
+      return text_of_busy(holder, run->past.info);
+    }
+    const auto over =
+        std::find_if(m_over.rbegin(), m_over.rend(), [&](const PastRun& past) { return past.owner == holder; });
+    return text_of_busy(holder, over == m_over.rend() ? std::nullopt : over->info);
   }
 
   void release(const EventLogEntry& entry)

@@ -9,13 +9,13 @@ using namespace rlock::test;
 
 namespace {
 
-// "released h owner a" as in the list, with blanks for NULs.
+// "released h owner a" as in the list, with blanks for NULs; an info may have lines.
 EventLogEntry entry(int at, const std::string& text)
 {
   std::string entry = std::to_string(at * 1000);
   std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    entry += '\0' + word;
+  for (std::string word; std::getline(words, word, ' ');) {
+    entry += word.empty() ? "" : '\0' + word;
   }
   return EventLogEntry::of(std::move(entry));
 }
@@ -53,6 +53,27 @@ TEST_CASE("event log: a hand-over is one event")
 {
   CHECK(history({"acquired a ", "released a owner a to b ", "released b owner b"}) ==
         "1 acquired a #1000; 2 handed_over b #2000 from a; 3 released b #2000");
+}
+
+TEST_CASE("event log: a skip names the holder that keeps the lock after its run, and a freeze with its reason")
+{
+  CHECK(history({"acquired a  info host=h", "released a owner a exit 0", "skipped s info host=i times 2 holder a"}) ==
+        "1 acquired a #1000; 2 released a #1000; 3 skipped s by @h (pid 0)");
+  CHECK(history({"acquired f  info host=h\nfreeze=why", "skipped s info host=i times 1 holder f"})
+            .ends_with("skipped s by @h (pid 0), freeze: why; held by f"));
+}
+
+TEST_CASE("event log: a hold under which no job ran says so at its end")
+{
+  EventLogReader reader;
+  const std::vector<EventLogEntry> entries{entry(1, "acquired a "), entry(2, "released a owner a outcome unused to b "),
+                                           entry(3, "released b owner b outcome unused"), entry(4, "acquired c "),
+                                           entry(5, "released c owner c exit 0")};
+  std::string ends;
+  for (const LockEvent& event : reader.read(entries)) {
+    ends += std::string(name_of(event.what)) + (event.is_unused ? " unused; " : "; ");
+  }
+  CHECK(ends == "acquired; handed_over unused; released unused; acquired; released; ");
 }
 
 TEST_CASE("event log: a nested hold that ends is no release, and the last one is, whichever it was")

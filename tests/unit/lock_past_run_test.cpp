@@ -227,6 +227,16 @@ TEST_CASE("past runs: the last run of a lock is the last that began")
   CHECK(last_run(state)->owner.text() == "a");
 }
 
+TEST_CASE("past runs: a skip names the holder that keeps the lock after its run")
+{
+  const std::vector<EventLogEntry> entries{entry(1, "acquired a info host=h"), entry(2, "released a owner a exit 0"),
+                                           entry(3, "skipped s info host=i waited 1 times 1 holder a")};
+  const auto skipped = past_runs(
+      entries, [](const Owner&) { return false; }, 100);
+  REQUIRE(skipped.size() == 2);
+  CHECK(skipped.front().busy_by == "@h (pid 0)");
+}
+
 TEST_CASE("past runs: a freeze is no run, however it ended, and a run that it kept off names it")
 {
   const std::string freeze = "acquired f info host=h\nfreeze=why\nlease=5";

@@ -117,12 +117,34 @@ std::vector<ShownSetting> shown_plain_options(const Call& call)
   return all;
 }
 
+// The other places that name a server: "; not used: /etc/rlock.toml:3, REDIS_URL".
+std::string unused_places(const NamedEndpoints& named, const Environment& environment)
+{
+  std::vector<std::string> places;
+  if (!environment.value("RLOCK_SERVER").empty()) {
+    places.emplace_back("RLOCK_SERVER");
+  }
+  if (const Setting* const configured = environment.setting("--server")) {
+    places.push_back(configured->where);
+  }
+  if (!environment.value("REDIS_URL").empty()) {
+    places.emplace_back("REDIS_URL");
+  }
+  std::string text;
+  for (const std::string& place : places) {
+    if (place != named.origin.name) {
+      text.append(text.empty() ? "; not used: " : ", ").append(place);
+    }
+  }
+  return text;
+}
+
 // The servers, the user and the password for them, and how long rlock waits for their answers.
 std::vector<ShownSetting> shown_server(const ServerSpec& server, const NamedEndpoints& named, const RawServer& raw,
                                        const Call& call)
 {
   ShownSetting servers = setting_of("server", server.shown(), named.origin);
-  servers.from = named.named_by;
+  servers.from = named.named_by + unused_places(named, call.environment);
   servers.place = named.url_origin.kind == Kind::file ? named.url_origin.name : "";
   const auto password = origin_of_password(raw, call.environment, named.endpoints.front(), named.url_origin);
   const std::string& user = server.endpoints.front().user;

@@ -211,9 +211,25 @@ TEST_CASE("config: rlock config says where each setting comes from, and no secre
   CHECK(has(
       config.rlock({"config", "--json"}).out,
       R"({"name":"prefix","value":"p:","origin":"file","variable":null,"file":")" + config.file() + R"(","line":1})"));
+  config.options.env["REDIS_URL"] = "redis://three";
+  CHECK(row({}, "server") == "server redis://two:6379 RLOCK_SERVER; not used: REDIS_URL");
+  CHECK(row({"-S", "redis://one"}, "server") == "server redis://one:6379 --server; not used: RLOCK_SERVER, REDIS_URL");
   CHECK(config.rlock({"config", "-S", "redis://h:x"}).code == 64);
   CHECK(config.rlock({"config", "-S", "@none"}).code == 78);
   CHECK(config.rlock({"config", "server"}).code == 64);
+}
+
+TEST_CASE("config: rlock config names the places of servers that are not used")
+{
+  Config config("server = \"redis://file\"\n");
+  const auto from = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), "config");
+    return config.rlock(args).out;
+  };
+  CHECK_FALSE(has(from({}), "not used"));
+  config.options.env["REDIS_URL"] = "redis://application";
+  CHECK(has(from({}), config.place(1) + "; not used: REDIS_URL\n"));
+  CHECK(has(from({"-S", "redis://typed"}), "--server; not used: " + config.place(1) + ", REDIS_URL\n"));
 }
 
 TEST_CASE("config: completion knows the names of servers, and the server of the file")

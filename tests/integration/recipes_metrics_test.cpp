@@ -79,6 +79,12 @@ tests:
       - {series: 'rlock_last_failure_timestamp_seconds{key="failed"}', values: '100x10'}
       - {series: 'rlock_age_seconds{key="long"}', values: '30000x10'}
       - {series: 'rlock_waiting{key="long"}', values: '1x10'}
+      - {series: 'rlock_frozen{key="long"}', values: '0x10'}
+      - {series: 'rlock_age_seconds{key="frozen"}', values: '30000x10'}
+      - {series: 'rlock_waiting{key="frozen"}', values: '1x10'}
+      - {series: 'rlock_frozen{key="frozen"}', values: '1x10'}
+      - {series: 'rlock_age_seconds{key="forgotten"}', values: '90000x10'}
+      - {series: 'rlock_frozen{key="forgotten"}', values: '1x10'}
     promql_expr_test:
       - {expr: 'ALERTS{alertstate="firing", alertname="RlockServerDown"}', eval_time: 4m, exp_samples: []}
       - expr: 'sum by (alertname, key) (ALERTS{alertstate="firing"})'
@@ -89,6 +95,7 @@ tests:
           - {labels: '{alertname="RlockBackupOld", key="backup"}', value: 1}
           - {labels: '{alertname="RlockRunFailed", key="failed"}', value: 1}
           - {labels: '{alertname="RlockHeldLong", key="long"}', value: 1}
+          - {labels: '{alertname="RlockFrozenLong", key="forgotten"}', value: 1}
 )";
   promtool("test rules " + (dir / "test.yml").string());
 }

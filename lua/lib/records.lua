@@ -125,11 +125,26 @@ local function clean_records()
   end
 end
 
--- The fencing number of a holder, and 1 if several servers have agreed on the number. If the holder's record was lost: the last
--- number that the server gave out.
+-- The fencing number of a holder, and 1 if several servers have agreed on the number. `agreed`, `granted`: fields of its record; if
+-- the record was lost: the last number that the server gave out.
+local function fence_in(agreed, granted)
+  return agreed or granted or redis.call('GET', FENCE) or '0', agreed and 1 or 0
+end
+
 local function fence_of(owner)
-  local numbers = redis.call('HMGET', HOLDER, 'agreed:' .. owner, 'fence:' .. owner)
-  return numbers[1] or numbers[2] or redis.call('GET', FENCE) or '0', numbers[1] and 1 or 0
+  return fence_in(unpack(redis.call('HMGET', HOLDER, 'agreed:' .. owner, 'fence:' .. owner)))
+end
+
+-- ms since the grant, by the fencing number, which is the time of the grant, or later if the server's clock was set back; -1:
+-- unknown.
+local function age_of(fence)
+  local granted = tonumber(fence)
+  return granted and math.max(0, math.floor((now_us() - granted) / 1000)) or -1
+end
+
+-- 1 if the server refuses the renewals of that owner, else 0. A user that may only look at the lock may have no right to this key.
+local function revoked_flag(owner)
+  return redis.pcall('HGET', FORCE, 'revoked:' .. owner) == '1' and 1 or 0
 end
 
 -- Makes `owner` a holder and returns its fencing number. `arrival`, `is_claim`: see log_grant().

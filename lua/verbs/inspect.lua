@@ -13,6 +13,25 @@
 --
 -- The reply leaves out the waiters behind the first thousand.
 
+-- The most frequent case: a plain lock, whose record names its holder, and nobody waits. Its shape tells that it is a lock.
+if not MULTI_HOLDER then
+  if NAME == 'lock' then
+    local found = holders()  -- inline
+    local owner = found[1]
+    local record = owner and redis.call('HMGET', HOLDER, owner, 'fence:' .. owner, 'agreed:' .. owner)
+    if record and record[1] and record[2] and redis.call('EXISTS', QUEUE) == 0 then
+      local age = age_of(record[2])  -- inline
+      local revoked = revoked_flag(owner)  -- inline
+      local succeeded = redis.call('GET', DONE)
+      return {'known', record[3] or record[2], redis.call('PTTL', LOCK), 0, 1,
+              {owner, found[2], '', record[1], age, revoked}, {}, record[3] and 1 or 0, 1,
+              succeeded, succeeded and redis.call('PTTL', DONE) or -2, string.format('%.0f', now_us()),
+              ARGV[6] and redis.call('LRANGE', EVENTS, ARGV[6], -1)}
+    end
+  end
+end
+
+-- Otherwise.
 -- The kind of a lock whose key does not exist: permits outlive their number.
 local function kind_without_key()
   local permits = NAME ~= 'permits' and redis.pcall('ZCOUNT', SECOND, '(' .. math.floor(now_us() / 1000), '+inf')
@@ -24,25 +43,23 @@ if kind ~= NAME then
   return {'other', kind}
 end
 
-local now = now_us()
-
--- ms since the grant, by the fencing number, which is the time of the grant, or later if the server's clock was set back; -1:
--- unknown.
-local function age_of(fence)
-  local granted = tonumber(fence)
-  return granted and math.max(0, math.floor((now - granted) / 1000)) or -1
-end
-
+-- A hash {prod: 5} or a string may be the data of another program. A lock of rlock has a record of its holder; a lock of Redisson
+-- has its shape.
 local found, holder_rows = holders(), {}
+local is_proven, only_record = 1, {}
 for i = 1, #found, 3 do
+  local owner = found[i]
+  local record = redis.call('HMGET', HOLDER, owner, 'fence:' .. owner, 'agreed:' .. owner)
+  only_record = #found == 3 and record or only_record
+  if not record[1] and not is_redisson_hold(owner) then
+    is_proven = 0
+  end
   for part = 0, 2 do
     holder_rows[#holder_rows + 1] = found[i + part]
   end
-  local about = redis.call('HMGET', HOLDER, found[i], 'fence:' .. found[i])
-  holder_rows[#holder_rows + 1] = about[1]
-  holder_rows[#holder_rows + 1] = age_of(about[2])
-  -- A user that may only look at the lock may have no right to this key.
-  holder_rows[#holder_rows + 1] = redis.pcall('HGET', FORCE, 'revoked:' .. found[i]) == '1' and 1 or 0
+  holder_rows[#holder_rows + 1] = record[1]
+  holder_rows[#holder_rows + 1] = age_of(record[2])
+  holder_rows[#holder_rows + 1] = revoked_flag(owner)
 end
 
 local waiters, waiter_rows = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES'), {}
@@ -53,19 +70,9 @@ for i = 1, #waiters, 2 do
   waiter_rows[#waiter_rows + 1] = is_alive(waiters[i], waiters[i + 1]) and 1 or 0
 end
 
--- 1 if the key is provably a lock, else 0. A hash {prod: 5} or a string may be the data of another program. A lock of rlock has a
--- record of its holder; a lock of Redisson has its shape.
-local function is_proven()
-  for i = 1, #found, 3 do
-    if redis.call('HEXISTS', HOLDER, found[i]) == 0 and not is_redisson_hold(found[i]) then
-      return 0
-    end
-  end
-  return 1
-end
-
 local limit, holder_count = capacity(found)
-local fence, agreed = fence_of(#found == 3 and found[1] or '')
+local fence, agreed = fence_in(only_record[3], only_record[2])
+local succeeded = redis.call('GET', DONE)
 return {'known', fence, #found > 0 and next_expiry_ms() or 0, limit, holder_count, holder_rows, waiter_rows, agreed,
-        is_proven(), redis.call('GET', DONE), redis.call('PTTL', DONE), string.format('%.0f', now),
+        is_proven, succeeded, succeeded and redis.call('PTTL', DONE) or -2, string.format('%.0f', now_us()),
         ARGV[6] and redis.call('LRANGE', EVENTS, ARGV[6], -1)}

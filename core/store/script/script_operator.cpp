@@ -164,12 +164,11 @@ Result<ScriptStore::Inspected> ScriptStore::ask(const LockName& name, std::strin
 }
 
 // Inspects in batches of one round trip each. After a reply about another kind than a plain lock, further requests follow.
-std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_each(std::span<const LockName> names,
-                                                                  const std::string& log_from, const PerAnswer& limits)
+Result<Done> ScriptStore::ask_each(std::span<const LockName> names, const std::string& log_from,
+                                   const PerAnswer& limits, const TakeAnswer& take)
 {
   constexpr std::size_t batch = 32;  // a server executes them in a row
   const Script& script = scripts_of(Plain{}).inspect;
-  std::vector<Result<Inspected>> all;
   while (!names.empty()) {
     const auto some = names.first(std::min(batch, names.size()));
     names = names.subspan(some.size());
@@ -181,16 +180,16 @@ std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_each(std::span<cons
     }
     auto replies = m_host->run_each(calls, limits.next());
     for (std::size_t i = 0; i < some.size(); ++i) {
-      if (!replies[i]) {
-        all.emplace_back(replies[i].error());
-      } else if (is_known(*replies[i])) {
-        all.emplace_back(Inspected{Plain{}, *std::move(replies[i])});
-      } else {
-        all.push_back(ask(some[i], log_from, limits.next()));
+      const bool is_plain = replies[i] && is_known(*replies[i]);
+      const auto taken = take(some[i], !replies[i] ? Result<Inspected>(replies[i].error())
+                                       : is_plain  ? Inspected{Plain{}, *std::move(replies[i])}
+                                                   : ask(some[i], log_from, limits.next()));
+      if (!taken) {
+        return taken.error();
       }
     }
   }
-  return all;
+  return Done{};
 }
 
 Result<Done> ScriptHost::erase(const LockName& lock, const CallLimits& limit)
@@ -253,44 +252,43 @@ Result<std::vector<LockName>> ScriptStore::find_known(std::string_view pattern, 
 Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
 {
   std::vector<LockState> locks;
-  const auto answers = ask_each(names, "", limits);
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i]) {
-      if (!is_about_one_key(answers[i].error())) {
-        return answers[i].error();
-      }
-      continue;
+  const auto take = [&](const LockName& name, const Result<Inspected>& answer) -> Result<Done> {
+    if (!answer) {
+      return is_about_one_key(answer.error()) ? Result(Done{}) : answer.error();
     }
-    auto state = state_of(names[i], answers[i]->kind, ScriptReply(answers[i]->reply), spares_connections());
+    LockState state = state_of(name, answer->kind, ScriptReply(answer->reply), spares_connections());
     if (state.held() && (state.proven || m_host->has_only_locks())) {
       locks.push_back(std::move(state));
     }
-  }
-  return locks;
+    return Done{};
+  };
+  const auto asked = ask_each(names, "", limits, take);
+  return asked ? Result(std::move(locks)) : asked.error();
 }
 
 // Another program may have put something else under the key, and a user may have no right to it: then the event log is all.
 Result<std::vector<LockHistory>> ScriptStore::past_runs(std::span<const LockName> names, LogPart part,
                                                         const PerAnswer& limits)
 {
-  const auto answers = ask_each(names, part == LogPart::all ? "0" : "-32", limits);
-  std::vector<LockHistory> all;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto& answer = answers[i];
+  const bool is_all = part == LogPart::all;
+  std::vector<LockHistory> histories;
+  const auto take = [&](const LockName& name, const Result<Inspected>& answer) -> Result<Done> {
     if (!answer && (names.size() == 1 || !is_about_one_key(answer.error()))) {
       return answer.error();
     }
     LockHistory history = answer ? history_in(ScriptReply(answer->reply)) : LockHistory();
-    if (answer && part == LogPart::all && may_have_kept_runs(history)) {
-      const auto chunks = kept_chunks(names[i], "0", limits.next());
+    if (answer && is_all && may_have_kept_runs(history)) {
+      const auto chunks = kept_chunks(name, "0", limits.next());
       if (!chunks && is_passing(chunks.error().code)) {
         return chunks.error();
       }
       history = chunks ? merge_history(std::move(history), decode_runs(*chunks)) : std::move(history);
     }
-    all.push_back(std::move(history));
-  }
-  return all;
+    histories.push_back(std::move(history));
+    return Done{};
+  };
+  const auto asked = ask_each(names, is_all ? "0" : "-32", limits, take);
+  return asked ? Result(std::move(histories)) : asked.error();
 }
 
 Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, std::string_view from,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -102,9 +103,11 @@ class ScriptStore : public LockStore,
     Reply reply;
   };
   Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
-  // The same for several locks at once.
-  std::vector<Result<Inspected>> ask_each(std::span<const LockName> names, const std::string& log_from,
-                                          const PerAnswer& limits);
+  // The same for several locks at once. Hands each answer to `take`, in the order of the names, and keeps none of them. Ends
+  // with the first error that `take` returns.
+  using TakeAnswer = std::function<Result<Done>(const LockName& name, const Result<Inspected>& answer)>;
+  Result<Done> ask_each(std::span<const LockName> names, const std::string& log_from, const PerAnswer& limits,
+                        const TakeAnswer& take);
   [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
                                    std::initializer_list<std::string> args) const;
 

@@ -207,6 +207,20 @@ TEST_CASE("permits: inspect counts the dead as free, changes nothing and shows 6
   CHECK(lock.number() == "30");
 }
 
+TEST_CASE("permits: inspect tells the fencing number of the only holder, and of several the last that was given out")
+{
+  const PermitsLock lock(3);
+  std::vector<std::string> fences;
+  for (const char* owner : {"a", "b", "c"}) {
+    fences.push_back(lock.acquire(owner).elements.at(1).text);
+  }
+  CHECK(lock.inspect().elements.at(1).text == fences.at(2));
+  REQUIRE(word(lock.release("c")) == "released");
+  CHECK(lock.inspect().elements.at(1).text == fences.at(2));
+  REQUIRE(word(lock.release("b")) == "released");
+  CHECK(lock.inspect().elements.at(1).text == fences.at(0));
+}
+
 TEST_CASE("permits: with three hundred holders each is still let go")
 {
   const PermitsLock lock(300);

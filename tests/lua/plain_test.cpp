@@ -127,6 +127,56 @@ TEST_CASE("plain_inspect: free, held, something else")
   CHECK(word(lock.inspect()) == "other");
 }
 
+TEST_CASE("plain_inspect: data of another program is no proven lock, one of Redisson is")
+{
+  constexpr std::size_t proven = 8;
+  const Lock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  CHECK(lock.inspect().elements.at(proven).integer == 1);
+  lock.server.command({"DEL", "k", "rlock:holder:{k}"});
+  lock.server.command({"HSET", "k", "prod", "5"});
+  CHECK(lock.inspect().elements.at(proven).integer == 0);
+  lock.server.command({"DEL", "k"});
+  lock.server.command({"HSET", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
+  CHECK(lock.inspect().elements.at(proven).integer == 1);
+}
+
+TEST_CASE("plain_inspect: the answer is the same where somebody waits, apart from the waiters")
+{
+  constexpr std::size_t holders = 5;
+  constexpr std::size_t waiters = 6;
+  const Lock lock;
+  const auto told = [&] {
+    Reply seen = lock.inspect();
+    REQUIRE(seen.elements.size() == 12);
+    for (const std::size_t passing : {std::size_t{2}, std::size_t{10}, std::size_t{11}}) {  // a ttl, a ttl, the time
+      CHECK(seen.elements.at(passing).kind != Reply::Kind::nil);
+      seen.elements.at(passing) = Reply();
+    }
+    seen.elements.at(holders).elements.at(4) = Reply();  // the age
+    seen.elements.at(waiters) = Reply();
+    return show(seen);
+  };
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  const auto same_with_waiter = [&] {
+    const std::string alone = told();
+    lock.server.command({"ZADD", "rlock:queue:{k}", "1", "w"});
+    CHECK(told() == alone);
+    lock.server.command({"DEL", "rlock:queue:{k}"});
+  };
+  same_with_waiter();
+  lock.server.command({"SET", "rlock:done:{k}", "1790000000000000", "PX", "60000"});
+  same_with_waiter();
+  lock.server.command({"HSET", "rlock:holder:{k}", "agreed:a", "1790000000000001"});
+  same_with_waiter();
+  lock.server.command({"HSET", "rlock:force:{k}", "revoked:a", "1"});
+  same_with_waiter();
+  lock.server.command({"HSET", "k", "a", "3"});
+  same_with_waiter();
+  lock.server.command({"HDEL", "rlock:holder:{k}", "fence:a", "agreed:a"});
+  same_with_waiter();
+}
+
 TEST_CASE("plain_force: asks and breaks only the owner that was meant")
 {
   const Lock lock;

@@ -2,14 +2,18 @@
 #include "process/descriptors.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include "base/fd.h"
 #include "process/process_tree.h"
 
 namespace rlock {
 namespace {
+
+std::optional<rlimit> inherited_limit;  // nullopt: it was not raised
 
 std::vector<int> open_descriptors()
 {
@@ -49,6 +53,26 @@ std::vector<int> inherited_descriptors()
     return fd <= STDERR_FILENO || flags < 0 || (flags & FD_CLOEXEC) != 0;
   });
   return inherited;
+}
+
+std::size_t raise_descriptor_limit(std::size_t needed)
+{
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) {
+    return needed;
+  }
+  const rlimit raised{std::min<rlim_t>(needed, limit.rlim_max), limit.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+    inherited_limit = inherited_limit.value_or(limit);
+  }
+  return static_cast<std::size_t>(raised.rlim_cur);
+}
+
+void restore_descriptor_limit()
+{
+  if (inherited_limit) {
+    ::setrlimit(RLIMIT_NOFILE, &*inherited_limit);
+  }
 }
 
 void detach()

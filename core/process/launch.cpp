@@ -18,6 +18,7 @@
 #include <vector>
 #include "base/exit_code.h"
 #include "base/text.h"
+#include "process/descriptors.h"
 #include "process/signals.h"
 
 namespace rlock {
@@ -111,6 +112,7 @@ struct ExecContext {
   if (shares_group) {
     context.signals.restore();
   }
+  restore_descriptor_limit();
   context.result = Launched{};
   ::execve(context.args.path, context.args.argv.data(), context.args.environment.data());
   if (errno == ENOEXEC) {

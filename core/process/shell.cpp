@@ -46,6 +46,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
   }
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   inherited.restore();
+  restore_descriptor_limit();
   std::array<char*, 4> argv{const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(command.line.c_str()),
                             nullptr};
   ::execve("/bin/sh", argv.data(), environment.data());

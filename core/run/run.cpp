@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/wait_until_free.h"
+#include "process/descriptors.h"
 #include "process/launch.h"
 #include "run/acquire_all.h"
 #include "run/attempts.h"
@@ -21,6 +22,12 @@ namespace {
 
 constexpr Millis least_wait_to_retry{30'000};  // a store may keep the lock of a failed attempt longer than asked
 constexpr Millis retry_pause{300};             // before the next attempt to acquire all locks, at most
+
+// The descriptors of a run with several locks, measured: a lock has two connections to each server, for requests and for messages,
+// and what wakes its watchdog and tells the end.
+constexpr std::size_t connections_of_lock = 2;
+constexpr std::size_t descriptors_of_lock = 3;
+constexpr std::size_t other_descriptors = 32;
 
 RunReport fail(const RunRequest& request, const RunContext& context, const Error& found)
 {
@@ -73,7 +80,7 @@ class Run {
 
   RunEnd run()
   {
-    std::optional<RunReport> report;
+    std::optional<RunReport> report = refuse_too_many_locks();
     while (!report) {
       report = try_once();
       if (report && report->retry_in) {
@@ -85,6 +92,24 @@ class Run {
   }
 
  private:
+  // The watchdog of each lock has connections of its own. Without descriptors for them the locks would be lost while the job runs.
+  std::optional<RunReport> refuse_too_many_locks()
+  {
+    const std::size_t locks = m_request.names.size();
+    if (locks == 1) {
+      return std::nullopt;
+    }
+    const std::size_t of_one = descriptors_of_lock + connections_of_lock * m_request.server.endpoints.size();
+    const std::size_t needed = other_descriptors + locks * of_one;
+    const std::size_t limit = raise_descriptor_limit(needed);
+    return limit >= needed
+               ? std::nullopt
+               : std::optional(fail(m_request, m_context,
+                                    {ErrorCode::os, std::to_string(locks) + " locks need " + std::to_string(needed) +
+                                                        " open files, and the limit is " + std::to_string(limit) +
+                                                        " (raise ulimit -n)"}));
+  }
+
   // nullopt: the job has not run, no lock is held, and another attempt is due.
   std::optional<RunReport> try_once()
   {

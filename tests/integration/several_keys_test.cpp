@@ -24,6 +24,26 @@ std::string run_pairs(const SeveralKeysFixture& fixture, const std::string& one,
 
 }  // namespace
 
+TEST_CASE("several keys: rlock may open as many files as the locks need, its job as many as before")
+{
+  const SeveralKeysFixture fixture;
+  std::string keys;
+  for (int i = 0; i < 40; ++i) {
+    keys += " -k k" + std::to_string(i);
+  }
+  const auto run = [&](const std::string& limits) {
+    Process shell({"sh", "-c",
+                   limits + "exec " + rlock_program().string() + " run -S '" + fixture.server.url() + "'" + keys +
+                       " --ttl 2s -- sh -c 'sleep 4; ulimit -Sn'"});
+    const auto end = shell.wait(60s);
+    return std::to_string(end.code) + " " + shell.out() + shell.err();
+  };
+  CHECK(run("ulimit -Sn 64; ") == "0 64\n");
+  CHECK(std::regex_match(
+      run("ulimit -n 64; "),
+      std::regex("71 rlock: 40 locks need [0-9]+ open files, and the limit is 64 \\(raise ulimit -n\\)\n")));
+}
+
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("several keys: five philosophers eat their fill, and never two neighbours at once")

@@ -357,8 +357,9 @@ constexpr Fields<ShownEvent, 13> event_fields{{
      }},
     {{"exit_code", "integer or null", "released, handed_over: exit code of the run that is over"},
      [](const ShownEvent& shown) { return shown.event.exit_code ? Json(*shown.event.exit_code) : Json(); }},
-    {{"unused", "boolean", "released, handed_over: no job ran under the hold that is over"},
-     [](const ShownEvent& shown) -> Json { return shown.event.is_unused; }},
+    {{"outcome", "string or null",
+      "released, handed_over: as in a run; unused: no job ran under the hold that is over"},
+     [](const ShownEvent& shown) { return shown.event.outcome ? Json(name_of(*shown.event.outcome)) : Json(); }},
     {{"times", "integer or null", "skipped: how many such runs of the same client in a row there were"},
      [](const ShownEvent& shown) {
        return shown.event.what == LockEvent::What::skipped ? Json(shown.event.times) : Json();

@@ -300,6 +300,15 @@ std::string_view relation_of(const LockEvent& event)
                                                   : forced_by;
 }
 
+// How the run under the hold that is over ended, if the exit code does not tell it.
+std::string ending_of(const LockEvent& event)
+{
+  const bool is_told = !event.outcome || event.outcome == outcome_by(event.exit_code);
+  return is_told                             ? ""
+         : *event.outcome == Outcome::unused ? ", no job ran"
+                                             : ", " + std::string(name_of(*event.outcome));
+}
+
 // How the lock is held; empty for a plain lock.
 std::string label_of(const LockState& state)
 {
@@ -403,9 +412,12 @@ std::string show_all(const std::vector<LockState>& states, std::int64_t now_ms, 
   for (const LockState& state : states) {
     const RunSummary summary = summary_of(state);
     const auto late = overdue_since(summary, now_ms);
-    rows.push_back({printable(state.name.text()), state.held() ? row_of(state, now_ms)[1] : "-",
-                    age(summary.last_success_ms), age(summary.last_failure_ms), std::to_string(summary.skips),
-                    summary.every ? show_roughly(*summary.every) : "-",
+    const HolderInfo* const freeze = freeze_of(state);
+    const std::string holder = freeze != nullptr ? freeze_text(*freeze, state.ttl, now_ms)
+                               : state.held()    ? row_of(state, now_ms)[1]
+                                                 : "-";
+    rows.push_back({printable(state.name.text()), holder, age(summary.last_success_ms), age(summary.last_failure_ms),
+                    std::to_string(summary.skips), summary.every ? show_roughly(*summary.every) : "-",
                     late ? colors.paint(Style::red, show_roughly(*late)) : "-"});
   }
   return states.empty() ? "" : aligned(rows, colors);
@@ -444,7 +456,7 @@ std::string show_event(const ShownEvent& shown)
   text += event.from.empty() ? "" : ", from " + holder_text(Owner::of(event.from), event.from_info);
   text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
   text += event.exit_code ? ", exit " + shown_exit_code(*event.exit_code) : "";
-  text += event.is_unused ? ", no job ran" : "";
+  text += ending_of(event);
   text += event.times > 1 ? ", " + show_times(event.times) : "";
   text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
   return text + show_other(relation_of(event), event.by) + "\n";

@@ -115,6 +115,18 @@ class FollowedLocks {
     return events;
   }
 
+  // The locks that were named and whose logs are empty.
+  [[nodiscard]] std::vector<LockName> without_events() const
+  {
+    std::vector<LockName> names;
+    for (const auto& [name, log] : m_logs) {
+      if (log.last.empty()) {
+        names.push_back(name);
+      }
+    }
+    return names;
+  }
+
   void pause() const { m_opened.clock->sleep_until(m_opened.clock->now() + poll_interval, StopToken::never()); }
 
  private:
@@ -223,7 +235,16 @@ Result<RunEnd> execute(const RawEvents& raw, const Call& call)
   if (!rest) {
     return pattern ? with_advice(*logs, rest.error()) : rest.error();
   }
-  return raw.follow ? follow(*logs, raw, pattern) : ended(ExitCode::ok);
+  if (raw.follow) {
+    return follow(*logs, raw, pattern);
+  }
+  for (const LockName& name : raw.json ? std::vector<LockName>{} : logs->without_events()) {
+    const bool is_pattern = name.text().find_first_of("*?[") != std::string::npos;
+    Log(Verbosity::normal)
+        .notice("no event of " + printable(name.text()) + " is known" +
+                (is_pattern ? " (this verb takes names; rlock history takes patterns)" : ""));
+  }
+  return ended(ExitCode::ok);
 }
 
 // A reader of the pipe that ended is no error, as with `rlock events --follow | head`.

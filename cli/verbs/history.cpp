@@ -45,7 +45,8 @@ constexpr std::array history_exits{
              "the server knows of no such run that is over; standard error says so, unless --json is given"},
 };
 
-// "2026-11-26", "22:00" of today, "2026-11-26 22:00", also with seconds, T and Z; in ms since 1970. nullopt: no time.
+// "2026-11-26", "22:00" of today or, before ten, of yesterday, "2026-11-26 22:00", also with seconds, T and Z; in ms since 1970.
+// nullopt: no time.
 std::optional<std::int64_t> parse_time(std::string_view text)
 {
   std::string word(text);
@@ -63,7 +64,13 @@ std::optional<std::int64_t> parse_time(std::string_view text)
     parts.tm_isdst = -1;
     const char* const end = ::strptime(word.c_str(), form, &parts);
     if (end != nullptr && *end == '\0') {
-      const std::time_t time = is_utc ? ::timegm(&parts) : std::mktime(&parts);
+      const std::tm named = parts;
+      std::time_t time = is_utc ? ::timegm(&parts) : std::mktime(&parts);
+      if (is_today && time > now) {
+        parts = named;
+        --parts.tm_mday;
+        time = is_utc ? ::timegm(&parts) : std::mktime(&parts);
+      }
       return time > 0 ? std::optional(std::int64_t{time} * 1000) : std::nullopt;
     }
   }
@@ -188,7 +195,7 @@ constexpr std::array history_rows{
     OptionRow<RawHistory>{
         {.names = "--since",
          .value = "DUR|TIME",
-         .help = "only runs that ended within DUR, or after TIME, such as 22:00 of today, 2026-11-26, "
+         .help = "only runs that ended within DUR, or after TIME, such as 22:00 (the last one), 2026-11-26, "
                  "'2026-11-26 22:00' or 2026-11-26T21:00Z"},
         read_since},
     OptionRow<RawHistory>{{.names = "--failed",

@@ -105,7 +105,7 @@ std::string text_of(const WhoAndWhy& request)
 std::string text_of_busy(const Owner& holder, const std::optional<HolderInfo>& info)
 {
   const bool is_freeze = info && !info->freeze.empty();
-  return holder.text().empty() ? "" : holder_text(holder, info) + (is_freeze ? ", " + job_text(*info) : "");
+  return holder.text().empty() ? "" : holder_text(holder, info) + (is_freeze ? ", freeze: " + info->freeze : "");
 }
 
 std::string_view name_of(LockEvent::What what)
@@ -193,7 +193,7 @@ void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>&
     LockEvent& release = add(is_freeze(entry.owner) ? thawed : released);
     release.by = m_known[entry.owner].wanted_by;
     release.exit_code = entry.result.exit_code;
-    release.is_unused = entry.result.outcome == Outcome::unused;
+    release.outcome = outcome_of(entry.result);
   }
 }
 
@@ -213,7 +213,7 @@ void EventLogReader::add_grant(const EventLogEntry& entry, std::vector<LockEvent
     handover.from_info = info_of(entry.owner);
     handover.by = entry.kind == EventKind::released ? m_known[entry.owner].wanted_by : entry.by;
     handover.exit_code = entry.result.exit_code;
-    handover.is_unused = entry.result.outcome == Outcome::unused;
+    handover.outcome = outcome_of(entry.result);
   }
   m_holder = entry.is_shared ? "" : taker;
 }

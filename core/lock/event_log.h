@@ -77,7 +77,8 @@ struct LockEvent {
   std::optional<int> exit_code = {};  // released, handed_over: of the run that is over; skipped: of a run whose command
                                       // cannot be executed; nullopt: unknown
   std::int64_t times = 1;             // skipped: how many such runs in a row this event stands for
-  bool is_unused = false;             // released, handed_over: no job ran under the hold that is over
+  std::optional<Outcome> outcome =
+      {};  // released, handed_over: of the run that is over; unused: no job ran; nullopt: unknown
 };
 
 // Who asked for a lock, and why: the two parts of a request's text, which the server stores and older clients show,

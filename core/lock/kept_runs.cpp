@@ -150,6 +150,7 @@ bool is_failure(const PastRun& run)
 RunSummary summary_of(const LockState& state)
 {
   RunSummary summary;
+  std::optional<Millis> every_of_skips;  // counts where no known run has begun
   for (const PastRun& run : state.runs) {
     std::int64_t& last = is_failure(run) ? summary.last_failure_ms : summary.last_success_ms;
     if (is_failure(run) || run.outcome == Outcome::succeeded) {
@@ -160,7 +161,11 @@ RunSummary summary_of(const LockState& state)
     if (!summary.every && run.info && has_begun(run)) {
       summary.every = run.info->every;
     }
+    if (!every_of_skips && run.info && run.outcome == Outcome::skipped) {
+      every_of_skips = run.info->every;
+    }
   }
+  summary.every = summary.every ? summary.every : every_of_skips;
   if (state.once) {
     summary.last_success_ms = std::max(summary.last_success_ms, state.once->at_ms);
   }

@@ -49,7 +49,7 @@ struct RunSummary {
   std::int64_t last_failure_ms = 0;            // when the last run ended that failed (is_failure)
   std::int64_t first_known_ms = 0;             // when the first known run began
   std::int64_t skips = 0;                      // the known runs that were skipped
-  std::optional<Millis> every = std::nullopt;  // of the newest run or holder that told one
+  std::optional<Millis> every = std::nullopt;  // of the newest run or holder that told one; else of a skip
 };
 RunSummary summary_of(const LockState& state);
 // How long ago a success was due; nullopt: none is overdue, or --every was not told.

@@ -260,6 +260,11 @@ std::optional<Outcome> outcome_by(std::optional<int> exit_code)
   return exit_code ? std::optional(*exit_code == 0 ? Outcome::succeeded : Outcome::failed) : std::nullopt;
 }
 
+std::optional<Outcome> outcome_of(const RunResult& result)
+{
+  return result.outcome ? result.outcome : outcome_by(result.exit_code);
+}
+
 std::string encode(const RunResult& result)
 {
   std::string words;

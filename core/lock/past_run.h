@@ -29,6 +29,7 @@ struct RunResult {
 
 // What the exit code alone tells.
 std::optional<Outcome> outcome_by(std::optional<int> exit_code);
+std::optional<Outcome> outcome_of(const RunResult& result);
 
 // Words for the event log, each after a NUL. Empty when nothing is known.
 std::string encode(const RunResult& result);

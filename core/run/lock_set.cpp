@@ -49,6 +49,15 @@ HolderInfo holder_info(const RunRequest& request)
           .every = request.every};
 }
 
+std::string shown_names(const RunRequest& request)
+{
+  std::string text;
+  for (const LockName& name : request.names) {
+    text += (text.empty() ? "" : ", ") + printable(name.text());
+  }
+  return text;
+}
+
 bool expires_earlier(const LockSession& a, const LockSession& b)
 {
   return a.lease().budget().valid_until() < b.lease().budget().valid_until();
@@ -463,6 +472,7 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant ea
   const JobSpec spec{
       .path = m_path,
       .argv = m_request.argv,
+      .locks = shown_names(m_request),
       .environment = job_environment(m_request.environment, {.held = locks, .server = m_request.server.for_job()}),
       .late_variable = std::string(fence_variable),
       .stop_signal = m_request.stop_signal,

@@ -146,6 +146,18 @@ TEST_CASE("events: readers, permits, nested holds and strings")
   }
 }
 
+TEST_CASE("events: a name without events is told, and that a pattern is no name")
+{
+  const RedisServer server;
+  const Finished unknown = rlock_on(server, {"events", "stock"});
+  CHECK(unknown.code == 0);
+  CHECK(unknown.out.empty());
+  CHECK(unknown.err == "rlock: no event of stock is known\n");
+  CHECK(has(rlock_on(server, {"events", "st*"}).err, "no event of st* is known (this verb takes names"));
+  CHECK(rlock_on(server, {"events", "--json", "stock"}).err.empty());
+  CHECK(rlock_on(server, {"events"}).err.empty());
+}
+
 TEST_CASE("events: of all locks, in the order of time, and as they happen")
 {
   const RedisServer server;

@@ -167,6 +167,21 @@ TEST_CASE("freeze: one that is killed while it waits is passed over")
   CHECK(lock.state().at("frozen").is_null());
 }
 
+TEST_CASE("freeze: list --all shows it, and a reason of two lines is told alike everywhere")
+{
+  const FreezeFixture fixture;
+  CHECK(rlock_on(fixture.server, {"freeze", "k", "--for", "1h", "--reason", "two\nlines"}).code == 0);
+  Process refused = fixture.start_run({"true"}, {"-n"});
+  CHECK(refused.wait(30s) == is_busy);
+  CHECK(has(rlock_on(fixture.server, {"list", "--all"}).out, "frozen by "));
+  for (const Words& words :
+       {Words{"list", "--all"}, Words{"status", "k"}, Words{"history", "k"}, Words{"events", "k"}}) {
+    CAPTURE(words.front());
+    CHECK(has(rlock_on(fixture.server, words).out, ": two\\nlines"));
+  }
+  CHECK(rlock_on(fixture.server, {"thaw", "k"}).code == 0);
+}
+
 TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("topology");

@@ -2,6 +2,7 @@
 // The runs of many locks, and of a long time: `history` with globs and filters, `list --all`, `list --overdue`, --every, `forget`, and
 // the list of runs that outlives the event log.
 #include "base/clock.h"
+#include "base/shown_time.h"
 #include "lock/abilities.h"
 #include "lock/kept_runs.h"
 #include "store/open.h"
@@ -107,6 +108,9 @@ TEST_CASE("history: globs, several keys and no key name the locks, and filters t
   CHECK(has(none.err, "no run of job:a that failed is known"));
   CHECK(rlock_on(server, {"history", "--since", "2100-01-01", "job:b"}).code == 1);
   CHECK(rlock_on(server, {"history", "--since", "2020-01-01T00:00Z", "job:b"}).code == 0);
+  constexpr std::size_t minute_at = 11;  // of "2026-11-28T04:22:30Z"
+  const std::string to_come = iso_utc(wall_clock_ms() + 120'000).value().substr(minute_at, 5);
+  CHECK(rlock_on(server, {"history", "--utc", "--since", to_come, "job:b"}).code == 0);  // that of yesterday
   const Finished unclear = rlock_on(server, {"history", "--since", "yesterday"});
   CHECK(unclear.code == 64);
   CHECK(has(unclear.err, "--since: 'yesterday' is neither a duration nor a time (try --since 12h"));

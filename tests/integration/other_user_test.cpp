@@ -193,7 +193,8 @@ TEST_CASE("other user: the guardian of a killed rlock keeps the lock while the p
   wait_until([&] { return !scene.held(); }, "the guardian has released the lock", 30s);
   wait_until(
       [&] {
-        return rlock.err() == still_runs(pid) + "rlock: rlock was killed: its job was stopped and its lock released\n";
+        return rlock.err() ==
+               still_runs(pid) + "rlock: rlock was killed: its job was stopped and its lock released (stock)\n";
       },
       "the guardian has said so");
 }
@@ -208,7 +209,7 @@ TEST_CASE("other user: the guardian of a killed rlock cannot keep a fixed lease"
       [&] {
         return rlock.err() == still_runs(pid) +
                                   "rlock: rlock was killed: a process of its job still runs, and its lock is "
-                                  "left to its ttl\n";
+                                  "left to its ttl (stock)\n";
       },
       "the guardian has said so", 30s);
   CHECK(scene.held());

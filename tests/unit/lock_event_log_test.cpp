@@ -63,17 +63,22 @@ TEST_CASE("event log: a skip names the holder that keeps the lock after its run,
             .ends_with("skipped s by @h (pid 0), freeze: why; held by f"));
 }
 
-TEST_CASE("event log: a hold under which no job ran says so at its end")
+TEST_CASE("event log: the end of a hold says how its run ended, or that no job ran")
 {
   EventLogReader reader;
-  const std::vector<EventLogEntry> entries{entry(1, "acquired a "), entry(2, "released a owner a outcome unused to b "),
-                                           entry(3, "released b owner b outcome unused"), entry(4, "acquired c "),
-                                           entry(5, "released c owner c exit 0")};
+  const std::vector<EventLogEntry> entries{entry(1, "acquired a "),
+                                           entry(2, "released a owner a outcome unused to b "),
+                                           entry(3, "released b owner b outcome unused"),
+                                           entry(4, "acquired c "),
+                                           entry(5, "released c owner c exit 0"),
+                                           entry(6, "acquired d "),
+                                           entry(7, "released d owner d outcome lost")};
   std::string ends;
   for (const LockEvent& event : reader.read(entries)) {
-    ends += std::string(name_of(event.what)) + (event.is_unused ? " unused; " : "; ");
+    ends += std::string(name_of(event.what)) + (event.outcome ? " " + std::string(name_of(*event.outcome)) : "") + "; ";
   }
-  CHECK(ends == "acquired; handed_over unused; released unused; acquired; released; ");
+  CHECK(ends ==
+        "acquired; handed_over unused; released unused; acquired; released succeeded; acquired; released lost; ");
 }
 
 TEST_CASE("event log: a nested hold that ends is no release, and the last one is, whichever it was")

@@ -202,3 +202,17 @@ TEST_CASE("kept runs: a lock is overdue when its last success is older than --ev
   state.once = OnceSuccess{.at_ms = run_number(5).start_ms};
   CHECK(!overdue_since(summary_of(state), run_number(5).start_ms + 600'000));
 }
+
+TEST_CASE("kept runs: a job that was only ever skipped is overdue by the --every of its skips")
+{
+  LockState state{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 0ms, .fence = 0};
+  state.runs = {run_number(2, Outcome::skipped), run_number(1, Outcome::skipped)};
+  state.runs[0].info->every = 10min;
+  state.runs[1].info->every = 1min;
+  const std::int64_t first_ms = run_number(1).start_ms;
+  CHECK(!overdue_since(summary_of(state), first_ms + 600'000));
+  CHECK(overdue_since(summary_of(state), first_ms + 600'001) == 1ms);
+  state.runs.push_back(run_number(0));
+  state.runs[2].info->every = 20min;
+  CHECK(summary_of(state).every == 20min);  // of the run
+}

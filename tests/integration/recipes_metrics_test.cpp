@@ -96,6 +96,13 @@ tests:
           - {labels: '{alertname="RlockRunFailed", key="failed"}', value: 1}
           - {labels: '{alertname="RlockHeldLong", key="long"}', value: 1}
           - {labels: '{alertname="RlockFrozenLong", key="forgotten"}', value: 1}
+  - interval: 1m
+    input_series:
+      - {series: 'rlock_up', values: '1x10'}
+    promql_expr_test:
+      - expr: 'sum by (alertname, key) (ALERTS{alertstate="firing"})'
+        eval_time: 10m
+        exp_samples: [{labels: '{alertname="RlockBackupOld", key="backup"}', value: 1}]
 )";
   promtool("test rules " + (dir / "test.yml").string());
 }

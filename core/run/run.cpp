@@ -27,7 +27,8 @@ constexpr Millis retry_pause{300};             // before the next attempt to acq
 // and what wakes its watchdog and tells the end.
 constexpr std::size_t connections_of_lock = 2;
 constexpr std::size_t descriptors_of_lock = 3;
-constexpr std::size_t other_descriptors = 32;
+constexpr std::size_t other_descriptors = 8;
+constexpr std::size_t spare_descriptors = 24;  // where the limit is raised: such as those that the caller left open
 
 RunReport fail(const RunRequest& request, const RunContext& context, const Error& found)
 {
@@ -101,7 +102,7 @@ class Run {
     }
     const std::size_t of_one = descriptors_of_lock + connections_of_lock * m_request.server.endpoints.size();
     const std::size_t needed = other_descriptors + locks * of_one;
-    const std::size_t limit = raise_descriptor_limit(needed);
+    const std::size_t limit = raise_descriptor_limit(needed + spare_descriptors);
     return limit >= needed
                ? std::nullopt
                : std::optional(fail(m_request, m_context,

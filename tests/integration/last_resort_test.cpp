@@ -174,10 +174,13 @@ TEST_CASE("last resort: what the system refuses of it is told when the job start
     }
     const Words words = joined(invocation.words, {"-S", server.url(), "--"});
     CHECK(told({"--sigpending=0"}, words, job) == begin + "stopped: " + no_timer + "\n");
+    CHECK(told({"--nofile=24"}, words, job).empty());
+    if (std::ranges::count(words, "-k") > 1) {
+      continue;  // rlock refuses several locks that have no descriptors
+    }
     CHECK(told({"--nofile=20"}, words, job) == begin + "killed: " + no_pipe + "\n");
     CHECK(told({"--sigpending=0", "--nofile=20"}, words, job) ==
           begin + "stopped or killed: " + no_timer + "; " + no_pipe + "\n");
-    CHECK(told({"--nofile=24"}, words, job).empty());
   }
   const Words run{"run", "-S", server.url(), "-k", "stock"};
   CHECK(told({"--sigpending=0"}, joined(run, {"-q", "--"}), job).empty());
@@ -312,7 +315,9 @@ TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
     CHECK(holder->job_is_dead());
     holder->process().wait();
     wait_until([&] { return !is_alive(holder->guardian()); }, "the guardian has ended");
-    CHECK(holder->process().err() == "rlock: rlock was killed: its job was stopped and its lock released\n");
+    const std::string said = holder->process().err();
+    CHECK(said.starts_with("rlock: rlock was killed: its job was stopped and its lock released ("));
+    CHECK(has(said, holder->key()));
   }
   for (const char* key : {"b", "c"}) {
     CHECK(as_int(server.command({"EXISTS", key})) == 0);

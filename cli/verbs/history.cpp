@@ -49,9 +49,9 @@ constexpr std::array history_exits{
 // nullopt: no time.
 std::optional<std::int64_t> parse_time(std::string_view text)
 {
-  std::string word(text);
-  const bool is_utc = word.ends_with('Z') || shown_zone() == ShownZone::utc;
-  word.resize(word.size() - (word.ends_with('Z') ? 1 : 0));
+  const bool has_zone = text.ends_with('Z');
+  const bool is_utc = has_zone || shown_zone() == ShownZone::utc;
+  const std::string word(text.substr(0, text.size() - (has_zone ? 1 : 0)));
   const std::time_t now = wall_clock_ms() / 1000;
   for (const char* const form :
        {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%H:%M"}) {

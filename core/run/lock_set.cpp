@@ -172,8 +172,9 @@ std::uint64_t fence_in(const std::string& digits)
 bool end_for_runner(const RunRequest& request, const RunContext& context, LockSet& held,
                     const std::optional<OrphanedJob>& job)
 {
-  const auto started = job ? std::optional(job->started) : std::nullopt;
+  std::optional<Instant> started;
   if (job) {
+    started = job->started;
     held.sessions.front().set_fence(fence_in(job->late_value));
   }
   const bool released = release_for_runner(request, context, held.sessions, started);

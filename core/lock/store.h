@@ -49,6 +49,7 @@ struct Handover {
 struct Hint {
   std::optional<Millis> look_in;  // ask the store after this time; nullopt: no message says so
   bool next = false;              // the owner is first in the queue
+  bool quick = false;             // beside next: the last hold of the lock was short
   std::optional<Millis>
       confirm_within;  // ask after this time, in which a hand-over is confirmed or (`next`) the lock is renewed
   std::optional<Handover>

@@ -33,6 +33,7 @@
 --              next MS              the owner is the first waiter; the lock ends in MS unless it is renewed
 --              look MS              ask again in MS
 --              claim MS             the first waiter; ask again in MS, because a hand-over may not be confirmed by then
+--              claim MS quick       the same; holds of this lock are short at the moment
 --              watch MS             another waiter; the same
 --              force                a client requests the release
 --   ARGV[4]  the requested mode: '', 'read', 'write', or the number of permits

@@ -27,7 +27,7 @@ local last_hold, record = false, false
 local waiting  -- how many of the queues exist
 if OWN_SUBSCRIBERS >= 0 and MIN_HOLD == 0 and REMEMBER_SUCCESS == 0 then
   local held = holds(OWNER)  -- inline
-  record = held == 1 and redis.call('HMGET', HOLDER, 'hold:' .. HOLD_ID, 'keep:' .. OWNER, 'read:' .. HOLD_ID)
+  record = held == 1 and redis.call('HMGET', HOLDER, 'hold:' .. HOLD_ID, 'keep:' .. OWNER, 'read:' .. HOLD_ID, 'fence:' .. OWNER)
   last_hold = record and record[1] and not record[2]
 end
 if last_hold then
@@ -55,6 +55,10 @@ if last_hold then
 end
 
 -- Otherwise.
+if last_hold and record[4] then
+  local now = now_us()  -- inline
+  turn_note = now - record[4] < QUICK_TURN and ' quick' or ''
+end
 -- The second of these cases, for an exclusive lock: only clients of this queue wait, so that it is not the turn of others
 -- (turn_of_others), and the first one is alive.
 if not MULTI_HOLDER then

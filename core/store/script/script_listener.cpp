@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view look = "look ";
 constexpr std::string_view claim = "claim ";
+constexpr std::string_view quick = " quick";  // behind a claim
 constexpr std::string_view watch = "watch ";
 constexpr std::string_view next = "next ";
 constexpr std::string_view yours = "yours ";
@@ -62,6 +63,7 @@ void add_message(Hint& hint, std::string_view text)
     hint.confirm_within = text.starts_with(next) ? std::optional(delay_of(text, next)) : std::nullopt;
   } else if (text.starts_with(claim)) {
     hint.next = true;
+    hint.quick = text.ends_with(quick);
     hint.confirm_within = delay_of(text, claim);
   } else if (text.starts_with(watch)) {
     hint.confirm_within = delay_of(text, watch);

@@ -89,7 +89,8 @@ class State {
     m_keys.replace(keys);
     m_keys.set_time(now_us);
     m_keys.on_publish = [this, &listening](const std::string& channel, const std::string& text) {
-      m_sent += channel + ": " + text + "\n";
+      m_sent += channel + ": " + text.substr(0, text.rfind(" quick")) +
+                "\n";  // only the frequent cases of a release say that
       return std::int64_t{listening.contains(channel) ? 1 : 0};
     };
     m_keys.count_subscribers = [&listening](const std::string& channel) {

@@ -13,7 +13,8 @@
 --
 -- The reply leaves out the waiters behind the first thousand.
 
--- The most frequent case: a plain lock, whose record names its holder, and nobody waits. Its shape tells that it is a lock.
+-- The most frequent case: one owner holds a plain lock, HOLDER has the record of that owner, and no client waits. The shape of the
+-- hash and the record prove that the key is a lock, so the script need not ask for its type.
 if not MULTI_HOLDER then
   if NAME == 'lock' then
     local found = holders()  -- inline

@@ -55,9 +55,10 @@ if last_hold then
 end
 
 -- Otherwise.
-if last_hold and record[4] then
+local granted = last_hold and tonumber(record[4])  -- the fencing number is the time of the grant; anything may have written it
+if granted then
   local now = now_us()  -- inline
-  turn_note = now - record[4] < QUICK_TURN and ' quick' or ''
+  turn_note = now - granted < QUICK_TURN and ' quick' or ''
 end
 -- The second of these cases, for an exclusive lock: only clients of this queue wait, so that it is not the turn of others
 -- (turn_of_others), and the first one is alive.

@@ -100,7 +100,8 @@ TEST_CASE("hand-over script: the next waiter is told whether the hold that ended
   };
   for (const LockKind& kind : {LockKind(Plain{}), LockKind(StringLock{}), LockKind(Writer{}), LockKind(Permits{1})}) {
     CAPTURE(kind_of(kind).with_article);
-    for (const Row& row : {Row{"9000000000000000", "claim 2000 quick"}, Row{"1790000000000000", "claim 2000"}}) {
+    for (const Row& row : {Row{"9000000000000000", "claim 2000 quick"}, Row{"1790000000000000", "claim 2000"},
+                           Row{"no number", "claim 2000"}}) {
       const ScriptedLock lock(kind);
       ChannelListener first = listen_as(lock, "w");
       ChannelListener next = listen_as(lock, "n");
@@ -108,6 +109,7 @@ TEST_CASE("hand-over script: the next waiter is told whether the hold that ended
       CHECK(word(lock.eval_as(kind, scripts_of(kind).acquire, "n", {"n", "30000", info, "wait", "0", "0"})) == "busy");
       lock.server.command({"HSET", "rlock:holder:{k}", "fence:a", row.granted});
       release_first(lock, kind);
+      CHECK(first.received() == Words{"yours"});
       CHECK(next.messages() == Words{row.message});
     }
   }

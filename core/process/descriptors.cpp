@@ -58,14 +58,13 @@ std::vector<int> inherited_descriptors()
 std::size_t raise_descriptor_limit(std::size_t needed)
 {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) {
-    return needed;
-  }
+  ::getrlimit(RLIMIT_NOFILE, &limit);  // cannot fail with these arguments
   const rlimit raised{std::min<rlim_t>(needed, limit.rlim_max), limit.rlim_max};
-  if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-    inherited_limit = inherited_limit.value_or(limit);
+  if (limit.rlim_cur >= raised.rlim_cur || ::setrlimit(RLIMIT_NOFILE, &raised) != 0) {
+    return limit.rlim_cur;
   }
-  return static_cast<std::size_t>(raised.rlim_cur);
+  inherited_limit = inherited_limit.value_or(limit);
+  return raised.rlim_cur;
 }
 
 void restore_descriptor_limit()

@@ -17,7 +17,8 @@ std::vector<int> close_own_descriptors(std::span<const int> keep);
 // The inherited descriptors, without the three standard streams.
 std::vector<int> inherited_descriptors();
 
-// Lets this process open so many descriptors: raises its soft limit as far as the hard limit allows (getrlimit(2)). Returns the limit.
+// Lets this process open so many descriptors: raises its soft limit as far as the hard limit allows (getrlimit(2)). Returns the soft
+// limit after that.
 // Threads: call this while the process has one thread.
 std::size_t raise_descriptor_limit(std::size_t needed);
 

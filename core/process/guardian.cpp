@@ -167,7 +167,7 @@ void finish_without_runner(const GuardianTask& task, bool still_runs, const Orph
   const bool may_release = !still_runs && !task.inherited_pipe.is_held() && task.spec.release_for_runner;
   const bool released = may_release && task.spec.release_for_runner(job);
   Log(Verbosity::normal)
-      .error(runner_killed_text(still_runs, released) + " (" + task.spec.locks + ")", {.event = "killed"});
+      .error(runner_killed_text(still_runs, released) + " (" + task.spec.lock_names + ")", {.event = "killed"});
   finish_log();
 }
 

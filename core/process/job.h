@@ -54,7 +54,7 @@ struct OrphanedJob {
 struct JobSpec {
   std::string path;  // the result of find_command()
   std::vector<std::string> argv;
-  std::string locks;                     // their names, for messages: "a, b"
+  std::string lock_names;                // for messages: "a, b"
   std::vector<std::string> environment;  // the whole environment, as NAME=value
   std::string late_variable;             // the name of one more variable, whose value go() gives; empty: none
   int stop_signal = SIGTERM;

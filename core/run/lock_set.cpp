@@ -473,7 +473,7 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant ea
   const JobSpec spec{
       .path = m_path,
       .argv = m_request.argv,
-      .locks = shown_names(m_request),
+      .lock_names = shown_names(m_request),
       .environment = job_environment(m_request.environment, {.held = locks, .server = m_request.server.for_job()}),
       .late_variable = std::string(fence_variable),
       .stop_signal = m_request.stop_signal,

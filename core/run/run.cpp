@@ -23,12 +23,10 @@ namespace {
 constexpr Millis least_wait_to_retry{30'000};  // a store may keep the lock of a failed attempt longer than asked
 constexpr Millis retry_pause{300};             // before the next attempt to acquire all locks, at most
 
-// The descriptors of a run with several locks, measured: a lock has two connections to each server, for requests and for messages,
-// and what wakes its watchdog and tells the end.
-constexpr std::size_t connections_of_lock = 2;
-constexpr std::size_t descriptors_of_lock = 3;
+// Open files of a run with several locks, beside those of the locks; measured.
 constexpr std::size_t other_descriptors = 8;
-constexpr std::size_t spare_descriptors = 24;  // where the limit is raised: such as those that the caller left open
+// Open files above the need where the limit is raised, such as for what the caller left open.
+constexpr std::size_t spare_descriptors = 24;
 
 RunReport fail(const RunRequest& request, const RunContext& context, const Error& found)
 {
@@ -100,15 +98,14 @@ class Run {
     if (locks == 1) {
       return std::nullopt;
     }
-    const std::size_t of_one = descriptors_of_lock + connections_of_lock * m_request.server.endpoints.size();
-    const std::size_t needed = other_descriptors + locks * of_one;
+    const std::size_t needed = other_descriptors + locks * m_request.server.descriptors_of_lock();
     const std::size_t limit = raise_descriptor_limit(needed + spare_descriptors);
-    return limit >= needed
-               ? std::nullopt
-               : std::optional(fail(m_request, m_context,
-                                    {ErrorCode::os, std::to_string(locks) + " locks need " + std::to_string(needed) +
-                                                        " open files, and the limit is " + std::to_string(limit) +
-                                                        " (raise ulimit -n)"}));
+    if (limit >= needed) {
+      return std::nullopt;
+    }
+    const std::string need = std::to_string(locks) + " locks need " + std::to_string(needed) + " open files";
+    return fail(m_request, m_context,
+                {ErrorCode::os, need + ", and the limit is " + std::to_string(limit) + " (raise ulimit -n)"});
   }
 
   // nullopt: the job has not run, no lock is held, and another attempt is due.

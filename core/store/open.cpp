@@ -135,6 +135,7 @@ constexpr Engine mongo_engine{
     .refuses_tls_files =
         "the URL of a MongoDB server names the files for TLS (try "
         "mongodb://host/database?tls=true&tlsCAFile=FILE&tlsCertificateKeyFile=FILE)",
+    .connections = 4,
     .rights = mongo_rights,
 };
 
@@ -264,6 +265,19 @@ JobServer ServerSpec::for_job() const
     urls += (urls.empty() ? "" : " ") + endpoint.without_passwords();
   }
   return {.urls = std::move(urls), .password_file = password_file};
+}
+
+std::size_t ServerSpec::descriptors_of_lock() const
+{
+  constexpr std::size_t of_watchdog = 3;
+  constexpr std::size_t of_sentinels = 2;
+  const std::size_t of_thread = endpoints.size() > 1 ? 1 : 0;
+  std::size_t all = of_watchdog + of_thread;
+  for (const Endpoint& endpoint : endpoints) {
+    const bool has_sentinels = endpoint.kind == Endpoint::Kind::sentinel;
+    all += engine_of(endpoint).connections + (has_sentinels ? of_sentinels : 0) + of_thread;
+  }
+  return all;
 }
 
 void add_engine(const Engine& engine) { added_engines().push_back(engine); }

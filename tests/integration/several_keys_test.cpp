@@ -24,6 +24,8 @@ std::string run_pairs(const SeveralKeysFixture& fixture, const std::string& one,
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology-quick");
+
 TEST_CASE("several keys: rlock may open as many files as the locks need, its job as many as before")
 {
   const SeveralKeysFixture fixture;
@@ -34,7 +36,7 @@ TEST_CASE("several keys: rlock may open as many files as the locks need, its job
   const auto run = [&](const std::string& limits) {
     Process shell({"sh", "-c",
                    limits + "exec " + rlock_program().string() + " run -S '" + fixture.server.url() + "'" + keys +
-                       " --ttl 2s -- sh -c 'sleep 4; ulimit -Sn'"});
+                       " --ttl 6s -- sh -c 'sleep 5; ulimit -Sn'"});
     const auto end = shell.wait(60s);
     return std::to_string(end.code) + " " + shell.out() + shell.err();
   };
@@ -43,6 +45,8 @@ TEST_CASE("several keys: rlock may open as many files as the locks need, its job
       run("ulimit -n 64; "),
       std::regex("71 rlock: 40 locks need [0-9]+ open files, and the limit is 64 \\(raise ulimit -n\\)\n")));
 }
+
+TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("topology");
 

@@ -209,6 +209,16 @@ Error with_advice(const FollowedLocks& logs, Error error)
   return error;
 }
 
+void tell_names_without_events(const FollowedLocks& logs)
+{
+  for (const LockName& name : logs.without_events()) {
+    const bool is_pattern = name.text().find_first_of("*?[") != std::string::npos;
+    Log(Verbosity::normal)
+        .notice("no event of " + printable(name.text()) + " is known" +
+                (is_pattern ? " (this verb takes names; rlock history takes patterns)" : ""));
+  }
+}
+
 Result<RunEnd> execute(const RawEvents& raw, const Call& call)
 {
   std::optional<std::string> pattern;
@@ -238,11 +248,8 @@ Result<RunEnd> execute(const RawEvents& raw, const Call& call)
   if (raw.follow) {
     return follow(*logs, raw, pattern);
   }
-  for (const LockName& name : raw.json ? std::vector<LockName>{} : logs->without_events()) {
-    const bool is_pattern = name.text().find_first_of("*?[") != std::string::npos;
-    Log(Verbosity::normal)
-        .notice("no event of " + printable(name.text()) + " is known" +
-                (is_pattern ? " (this verb takes names; rlock history takes patterns)" : ""));
+  if (!raw.json) {
+    tell_names_without_events(*logs);
   }
   return ended(ExitCode::ok);
 }

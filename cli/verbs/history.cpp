@@ -45,8 +45,8 @@ constexpr std::array history_exits{
              "the server knows of no such run that is over; standard error says so, unless --json is given"},
 };
 
-// "2026-11-26", "22:00" of today or, before ten, of yesterday, "2026-11-26 22:00", also with seconds, T and Z; in ms since 1970.
-// nullopt: no time.
+// "2026-11-26", "2026-11-26 22:00", also with seconds, T and Z. "22:00" is the last time that a clock showed 22:00. Returns ms since
+// 1970; nullopt: the text is no time.
 std::optional<std::int64_t> parse_time(std::string_view text)
 {
   const bool has_zone = text.ends_with('Z');
@@ -64,12 +64,11 @@ std::optional<std::int64_t> parse_time(std::string_view text)
     parts.tm_isdst = -1;
     const char* const end = ::strptime(word.c_str(), form, &parts);
     if (end != nullptr && *end == '\0') {
-      const std::tm named = parts;
-      std::time_t time = is_utc ? ::timegm(&parts) : std::mktime(&parts);
+      const auto time_of = [&](std::tm moment) { return is_utc ? ::timegm(&moment) : std::mktime(&moment); };
+      std::time_t time = time_of(parts);
       if (is_today && time > now) {
-        parts = named;
         --parts.tm_mday;
-        time = is_utc ? ::timegm(&parts) : std::mktime(&parts);
+        time = time_of(parts);
       }
       return time > 0 ? std::optional(std::int64_t{time} * 1000) : std::nullopt;
     }

@@ -424,12 +424,10 @@ void WaiterRest::stop_holder()
 
 void WaiterRest::receive()
 {
-  using Place = WaitNotifications::Place;
-  const Place place = m_notifications.receive();
-  if (place == Place::first) {
-    first_in_line(m_clock.now());
-  } else if (place == Place::first_of_quick) {
-    m_prepare_at = m_clock.now();
+  switch (m_notifications.receive()) {
+    case WaitNotifications::Place::behind: break;
+    case WaitNotifications::Place::first: first_in_line(m_clock.now()); break;
+    case WaitNotifications::Place::first_of_quick: m_prepare_at = m_clock.now(); break;
   }
 }
 

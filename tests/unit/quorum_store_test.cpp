@@ -138,8 +138,10 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
   const auto attempt = down.store()->acquire(spec, alice, {}, down.within(60s));
   REQUIRE_FALSE(attempt);
   CHECK(attempt.error().code == ErrorCode::unreachable);
-  // "at least", where the last server has not answered yet
-  CHECK(attempt.error().text.ends_with("3 of 5 servers failed, and it takes 3: connection refused, and 2 more"));
+  const std::string failed = "3 of 5 servers failed, and it takes 3: connection refused, and 2 more";
+  if (attempt.error().text != failed) {
+    CHECK(attempt.error().text == "at least " + failed);  // the last server had not answered yet
+  }
   const Answers<Attempt> undecided{attempt.error(), std::nullopt, attempt.error()};
   CHECK(no_quorum(undecided, 2).text.starts_with("at least 2 of 3 servers failed, and it takes 2: "));
   const Answers<Attempt> silent{attempt.error(), std::nullopt, std::nullopt};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rlock list` on a server with many keys that are no locks, beside `redis-cli --scan`, in turns."""
+"""`rlock list` on a server with many keys that are no locks, beside `redis-cli --scan`, in turns; and of many held locks."""
 import os
 import re
 import shutil
@@ -9,9 +9,37 @@ import time
 from servers import Server
 
 HASHES, LOCKS = 150_000, 20
+HELD = 10_000
 
 
 def measure(bench):
+    held_locks(bench)
+    other_keys(bench)
+
+
+def held_locks(bench):
+    server = Server(os.path.join(bench.directory, "held"))
+    try:
+        acquire_each = 'for i in $(seq "$3"); do "$1" acquire -S "$2" -k "lock$i" --lease 1h || exit; done'
+        subprocess.run(["sh", "-c", acquire_each, "sh", bench.rlock, server.url, str(HELD)], check=True, stdout=subprocess.DEVNULL)
+        listing = [bench.rlock, "list", "-S", server.url]
+        seconds = []
+        for _ in range(bench.rounds):
+            took, locks = timed(listing)
+            if locks.count("lock") < HELD:
+                raise RuntimeError(f"rlock list shows: {locks[:200]}")
+            seconds.append(took)
+        bench.results.row(f"list of {HELD} held locks", "s", seconds)
+        if shutil.which("time"):  # a child of this process inherits its resident memory (getrusage(2))
+            done = subprocess.run(["time", "-f", "%M", *listing], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            bench.results.row(f"resident: list of {HELD} held locks", "MiB", [int(done.stderr) / 1024])
+        else:
+            bench.results.note("not measured, because time is not installed: memory of a list")
+    finally:
+        server.stop()
+
+
+def other_keys(bench):
     if not shutil.which("redis-cli"):
         bench.results.note("not measured, because redis-cli is not installed: list")
         return

@@ -107,10 +107,12 @@ class Consul:
     def __init__(self, directory):
         self.port = free_port()
         self._log = open(os.path.join(directory, "consul.log"), "w")
+        known = subprocess.run(["consul", "agent", "-help"], capture_output=True, text=True).stdout
+        off = [f"-{name}-port=-1" for name in ("dns", "grpc", "grpc-tls") if f"-{name}-port" in known]  # grpc-tls since 1.14
         unused = [f"-{name}-port={free_port()}" for name in ("server", "serf-lan", "serf-wan")]
         self.process = subprocess.Popen(
-            ["consul", "agent", "-dev", "-bind=127.0.0.1", f"-http-port={self.port}", "-dns-port=-1", "-grpc-port=-1",
-             "-grpc-tls-port=-1", *unused], stdout=self._log, stderr=self._log)
+            ["consul", "agent", "-dev", "-bind=127.0.0.1", f"-http-port={self.port}", *off, *unused],
+            stdout=self._log, stderr=self._log)
         answers(self.process, "consul", lambda: subprocess.run(
             ["consul", "kv", "put", f"-http-addr=127.0.0.1:{self.port}", "there", "1"],
             capture_output=True).returncode == 0)

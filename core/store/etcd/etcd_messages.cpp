@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/etcd/etcd_messages.h"
 
+#include <algorithm>
 #include <exception>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
@@ -160,7 +161,7 @@ LeaseAnswer lease_in(pbf_reader in)
     switch (in.tag_and_type()) {
       case bytes(1): answer.header = header_in(in.get_message()); break;
       case number(2): answer.id = in.get_int64(); break;
-      case number(3): answer.ttl = in.get_int64(); break;
+      case number(3): answer.ttl = std::clamp<std::int64_t>(in.get_int64(), -1, longest_lease); break;
       default: in.skip();
     }
   }

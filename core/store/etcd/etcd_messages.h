@@ -76,10 +76,12 @@ struct TxnAnswer {
   bool succeeded = false;
   std::vector<RangeAnswer> answers;  // of each operation that was carried out; only a Range has keys
 };
+constexpr std::int64_t longest_lease = 9'000'000'000;  // in seconds; etcd refuses more
+
 struct LeaseAnswer {  // of Grant, KeepAlive and TimeToLive
   Header header;
   std::int64_t id = 0;
-  std::int64_t ttl = 0;  // in seconds; 0 or less: the lease is over
+  std::int64_t ttl = 0;  // in seconds, at most longest_lease; 0 or less: the lease is over
 };
 struct WatchEvent {
   bool is_put = false;  // else the key was deleted

@@ -15,9 +15,8 @@ using record::Presence;
 using record::PresenceId;
 using record::Proof;
 
-constexpr std::int64_t longest_lease = 9'000'000'000;  // in seconds; etcd refuses more
-constexpr std::size_t most_reads = 100;                // in one transaction; etcd permits 128 operations
-constexpr int most_proofs = 3;                         // tries of one prove(); each but the last met a new leader
+constexpr std::size_t most_reads = 100;  // in one transaction; etcd permits 128 operations
+constexpr int most_proofs = 3;           // tries of one prove(); each but the last met a new leader
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace {
 
 std::string_view line_of(std::string_view source, int line)
 {
-  for (; line > 1; --line) {
+  for (; line > 1 && !source.empty(); --line) {
     source.remove_prefix(std::min(source.size(), source.find('\n') + 1));
   }
   return source.substr(0, source.find('\n'));

@@ -45,7 +45,8 @@ TEST_CASE("several keys: rlock may open as many files as the locks need, its job
   Process refused = under("-n");
   CHECK(refused.wait(60s) == exited(71));
   CHECK(std::regex_match(
-      refused.err(), std::regex("rlock: 12 locks need [0-9]+ open files, and the limit is 24 \\(raise ulimit -n\\)\n")));
+      refused.err(),
+      std::regex("rlock: 12 locks need [0-9]+ open files, and the limit is 24 \\(raise ulimit -n\\)\n")));
 }
 
 TEST_SUITE_END();

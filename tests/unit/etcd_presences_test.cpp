@@ -95,3 +95,13 @@ TEST_CASE("etcd messages: the end of a prefix")
   CHECK(etcd::end_of_prefix("a\xff") == "b");
   CHECK(etcd::end_of_prefix(std::string("a\0", 2)) == std::string("a\x01"));
 }
+
+TEST_CASE("etcd messages: a lease is no longer than etcd gives any")
+{
+  const auto ttl_in = [](const std::string& number) { return etcd::decode_lease("\x18" + number)->ttl; };
+  const std::string ones(8, '\xff');
+  CHECK(ttl_in("\x1e") == 30);
+  CHECK(ttl_in(ones + "\x7f") == etcd::longest_lease);   // the greatest number
+  CHECK(ttl_in(std::string(9, '\x80') + "\x01") == -1);  // the least number
+  CHECK(ttl_in(ones + "\xff\x01") == -1);                // -1: there is no such lease
+}

@@ -75,7 +75,7 @@ void hold_show_and_force(const AclFixture& fixture, const Kind& kind)
   CHECK(holder.wait() == Exit{121});
   CHECK_MESSAGE(waiter.wait() == Exit{0}, waiter.err());
   CHECK_MESSAGE(looker.wait() == Exit{0}, looker.err());
-  CHECK(waiter.err() == "");
+  CHECK(waiter.complaints() == "");
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

@@ -66,7 +66,7 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs 
     rlock::test::wait_until([&] { return !is_alive(prepared.gate) && !is_alive(prepared.guardian); }, "both are gone");
     holder.signal(SIGTERM);
     CHECK(waiter.wait(20s) == success);
-    CHECK(waiter.err() == "");
+    CHECK(waiter.complaints() == "");
     CHECK(queue.started_jobs() == std::vector{0});
   }
 }
@@ -85,7 +85,7 @@ TEST_CASE("prepared: a waiter whose prepared process gets any signal that ends p
     CHECK(waiter.running());
     holder.signal(SIGTERM);
     CHECK(waiter.wait(20s) == success);
-    CHECK(waiter.err() == "");
+    CHECK(waiter.complaints() == "");
     CHECK(queue.started_jobs() == std::vector{0});
   }
 }

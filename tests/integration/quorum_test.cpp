@@ -247,7 +247,7 @@ TEST_CASE("quorum: two clients that race: one winner each round, and always one 
   Process other({"sh", "-c", loop});
   CHECK(one.wait(100s) == success);
   CHECK(other.wait(100s) == success);
-  CHECK(one.err() == "");
+  CHECK(one.complaints() == "");
   CHECK(text_of(dir / "count") == "200\n");
   quorum.wait_until_free({0, 1, 2});
 }

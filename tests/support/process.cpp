@@ -245,6 +245,17 @@ void expect_ends(std::vector<Process>& all, Millis timeout, const Exit& exit)
 std::string Process::out() const { return text_of(m_dir / "out"); }
 std::string Process::err() const { return text_of(m_dir / "err"); }
 
+std::string Process::complaints() const
+{
+  std::string complaints;
+  for (const std::string& line : lines_of(err())) {
+    if (!line.starts_with("rlock: waiting for ")) {
+      complaints += line + "\n";
+    }
+  }
+  return complaints;
+}
+
 // The URL of a quorum is several.
 Words rlock_argv(Words args)
 {

@@ -64,6 +64,8 @@ class Process {
   // What the process has written so far. Empty on a terminal.
   [[nodiscard]] std::string out() const;
   [[nodiscard]] std::string err() const;
+  // err() without the lines that say what rlock waits for, which come after a second: a test cannot know how long a wait takes.
+  [[nodiscard]] std::string complaints() const;
 
  private:
   void kill_and_reap();

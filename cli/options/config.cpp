@@ -12,8 +12,8 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -102,11 +102,12 @@ Error wrong(const toml::source_region& where, const std::string& what)
   return {ErrorCode::config, std::to_string(where.begin.line) + ": " + what};
 }
 
+// std::to_chars would make the program 130 KB larger and would need libm.so.
 std::string text_of(double number)
 {
   std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  return {digits.data(), end};
+  std::snprintf(digits.data(), digits.size(), "%.15g", number);  // as many digits as any text keeps in a double
+  return digits.data();
 }
 
 // nullopt: a table, an array or a date.

@@ -215,3 +215,18 @@ TEST_CASE("embedding: a script for every kind and verb, of the lines it needs, a
   }
   CHECK(embedded.empty());
 }
+
+TEST_CASE("embedding: no script uses what rlock's own interpreter lacks")
+{
+  const std::regex text("'(\\\\.|[^'\\\\])*'");
+  const std::regex math("math\\.(\\w+)");
+  const std::set<std::string> known{"abs", "ceil", "floor", "huge", "max", "min"};  // script_interpreter.cpp
+  for (const rlock::Script* script : rlock::scripts::all) {
+    CAPTURE(script->name);
+    const std::string code = std::regex_replace(script->source(), text, "");
+    CHECK(code.find('^') == std::string::npos);  // lua_arithmetic.cpp
+    for (std::sregex_iterator it(code.begin(), code.end(), math), end; it != end; ++it) {
+      CHECK_MESSAGE(known.contains((*it)[1].str()), it->str());
+    }
+  }
+}

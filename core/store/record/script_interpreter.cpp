@@ -4,6 +4,10 @@
 #include "lua/bytecode.h"
 #include "store/record/commands.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <stdexcept>
 
 extern "C" {
@@ -116,6 +120,51 @@ int acl_check_cmd(lua_State* lua)
   return 1;
 }
 
+// Of the library math what the scripts use: the whole library would need libm.so (lua_arithmetic.cpp).
+int math_floor(lua_State* lua)
+{
+  lua_pushnumber(lua, std::floor(luaL_checknumber(lua, 1)));
+  return 1;
+}
+
+int math_ceil(lua_State* lua)
+{
+  lua_pushnumber(lua, -std::floor(-luaL_checknumber(lua, 1)));
+  return 1;
+}
+
+int math_abs(lua_State* lua)
+{
+  lua_pushnumber(lua, std::abs(luaL_checknumber(lua, 1)));
+  return 1;
+}
+
+// The first of the numbers in this order.
+template <typename Order>
+int math_first(lua_State* lua)
+{
+  lua_Number first = luaL_checknumber(lua, 1);
+  for (int at = 2; at <= lua_gettop(lua); ++at) {
+    first = std::min(first, luaL_checknumber(lua, at), Order());
+  }
+  lua_pushnumber(lua, first);
+  return 1;
+}
+
+int open_math(lua_State* lua)
+{
+  const luaL_Reg functions[] = {{"abs", math_abs},
+                                {"ceil", math_ceil},
+                                {"floor", math_floor},
+                                {"max", math_first<std::greater<>>},
+                                {"min", math_first<std::less<>>},
+                                {nullptr, nullptr}};
+  luaL_register(lua, LUA_MATHLIBNAME, functions);
+  lua_pushnumber(lua, std::numeric_limits<lua_Number>::infinity());
+  lua_setfield(lua, -2, "huge");
+  return 1;
+}
+
 // Redis refuses globals that do not exist.
 constexpr const char* no_globals =
     "setmetatable(_G, {__index = function(_, name) error('Script attempted to access nonexistent global variable ' .. "
@@ -145,7 +194,7 @@ ScriptInterpreter::ScriptInterpreter(KeySpace& keys) : m_keys(keys), m_lua(luaL_
   constexpr std::pair<const char*, lua_CFunction> libraries[] = {{"", luaopen_base},
                                                                  {LUA_TABLIBNAME, luaopen_table},
                                                                  {LUA_STRLIBNAME, luaopen_string},
-                                                                 {LUA_MATHLIBNAME, luaopen_math}};
+                                                                 {LUA_MATHLIBNAME, open_math}};
   for (const auto& [name, open] : libraries) {
     lua_pushcfunction(m_lua, open);
     lua_pushstring(m_lua, name);

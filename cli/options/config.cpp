@@ -14,7 +14,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -102,12 +104,18 @@ Error wrong(const toml::source_region& where, const std::string& what)
   return {ErrorCode::config, std::to_string(where.begin.line) + ": " + what};
 }
 
-// std::to_chars would make the program 130 KB larger and would need libm.so.
+// With as few digits as give the number back. std::to_chars of a double would make the program 130 KB larger and would need libm.so.
 std::string text_of(double number)
 {
-  std::array<char, 32> digits{};
-  std::snprintf(digits.data(), digits.size(), "%.15g", number);  // as many digits as any text keeps in a double
-  return digits.data();
+  constexpr int always_exact = std::numeric_limits<double>::max_digits10;
+  std::array<char, 32> text{};
+  for (int digits = std::numeric_limits<double>::digits10; digits <= always_exact; ++digits) {
+    std::snprintf(text.data(), text.size(), "%.*g", digits, number);
+    if (std::strtod(text.data(), nullptr) == number) {
+      break;
+    }
+  }
+  return text.data();
 }
 
 // nullopt: a table, an array or a date.

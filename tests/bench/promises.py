@@ -19,4 +19,5 @@ PROMISES = {
     "list of 20 locks among 150000 hashes": (3, "x scan"),
     "scripts of that list": (200, ""),
     "program, stripped": (4, "MiB"),
+    "shared libraries besides the loader": (1, ""),
 }

@@ -9,6 +9,7 @@ else makes all figures worse, so the table and the pictures name its load."""
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -95,6 +96,9 @@ def shards(bench):
 
 def size(bench):
     bench.results.row("program, stripped", "MiB", [os.path.getsize(bench.rlock) / MIB])
+    dynamic = subprocess.run(["readelf", "-d", bench.rlock], check=True, stdout=subprocess.PIPE, text=True).stdout
+    bench.results.row("shared libraries besides the loader", "",
+                      [len(re.findall(r"\(NEEDED\).*\[lib.*\]", dynamic))])
 
 
 MEASUREMENTS = {"size": size, "start": start.measure, "instructions": start.instructions, "server": server_core,

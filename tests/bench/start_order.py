@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""start_order.py [BUILD]: prints cli/start_order.ld, the order of the program's functions. BUILD is the build
+"""start_order.py [BUILD]: writes cli/start_order.ld, the order of the program's functions. BUILD is the build
 directory of the preset `release`. Needs valgrind.
 
 Callgrind tells which instructions ordinary runs execute, and the linker's map which function, in a section of its own, has them."""
@@ -46,12 +46,17 @@ class Runs:
 
     def all(self, server):
         for url in (server.url, server.socket_url):
-            self._begin(url, "--", "true").wait()
+            self._await([self._begin(url, "--", "true")])
         holder = self._begin(server.url, "--ttl", "3s", "--", "sleep", "4")  # renewed by its watchdog
         wait_until("the lock is held", lambda: server.ask("EXISTS", "stock") == 1)
         waiter = self._begin(server.url, "--", "true")  # tells that it waits
-        holder.wait()
-        waiter.wait()
+        self._await([holder, waiter])
+
+    @staticmethod
+    def _await(runs):
+        for run in runs:
+            if run.wait() != 0:
+                raise SystemExit(f"start_order.py: {' '.join(run.args)} ended with {run.returncode}")
 
     def addresses(self):
         """Of the instructions that were executed. The program stands at a fixed address."""
@@ -102,7 +107,8 @@ def main():
         finally:
             server.stop()
         patterns = Map(f"{build}/rlock.map").patterns(runs.addresses())
-    print(HEAD + "\n".join(sorted(patterns)) + "\n" + TAIL, end="")
+    with open(f"{ROOT}/cli/start_order.ld", "w", encoding="utf-8") as file:
+        file.write(HEAD + "\n".join(sorted(patterns)) + "\n" + TAIL)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ namespace {
 constexpr int servers = 4;
 constexpr int locks_of_each = 2500;
 constexpr std::size_t files_of_a_lock = 5;    // rlock(7), MANY LOCKS
-constexpr std::size_t memory_of_a_lock = 64;  // KiB; the manual says 40
+constexpr std::size_t memory_of_a_lock = 48;  // KiB; the manual says 40, and the program itself is not in it
 constexpr rlock::Millis ttl = 30s;
 
 std::string key(int number) { return "lock" + std::to_string(number); }
@@ -50,7 +50,8 @@ std::size_t kilobytes(pid_t pid)
 }  // namespace
 
 TEST_CASE(
-    "many locks: 10 000 on one host outlive their first lease, with the files and the memory that the manual names")
+    "many locks: 10 000 on one host outlive their first lease, with as many files and as much memory as the manual "
+    "says")
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   skip("a sanitizer needs memory of its own for each thread");
@@ -66,8 +67,9 @@ TEST_CASE(
     started.emplace_back(RedisServer::Options{.alone = true});
     holders.push_back(hold_all(started.back()));
   }
-  for (const rlock::test::Process& holder : holders) {
-    wait_until([&] { return holder.out() == "runs\n"; }, "the job runs", 120s);
+  for (rlock::test::Process& holder : holders) {
+    wait_until([&] { return !holder.running() || holder.out() == "runs\n"; }, "the job runs", 120s);
+    REQUIRE_MESSAGE(holder.running(), holder.err());
   }
   const Instant all_taken = real_clock.now();
   wait_until([&] { return real_clock.now() > all_taken + ttl; }, "the first lease of each lock is over", 2 * ttl);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cases of tests/lua that need what only Redis has, as patterns of doctest. All others also run on the record engine.
 set(redis_alone
-  # SCRIPT LOAD
+  # SCRIPT LOAD, and what needs no server
   "embedding:*"
   # a memory that is full: a store that has no room refuses the commit as a whole
   "*full memory*"

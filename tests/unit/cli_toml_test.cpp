@@ -42,6 +42,8 @@ TEST_CASE("toml: what options need of it")
       {"wait = \"10s\"", "wait=10s"},
       {"wait='10s' # so long\r\nlabel = \"a#b\"\n", "wait=10s; label=a#b"},
       {"permits = 5\nwait = 1.5\n", "permits=5; wait=1.5"},
+      {"wait = 0.1\nlabel = 1234567890123456.0\nreason = 0.30000000000000004",
+       "wait=0.1; label=1234567890123456; reason=0.30000000000000004"},
       {"quiet = true\nverbose=false", "quiet=true!; verbose=false!"},
       {"server = [\"a\", 'b' ]", "server=[a,b]"},
       {"server = [ # three\n \"a\",\n\n 'b',\n]\nwait=1", "server=[a,b]; wait=1"},

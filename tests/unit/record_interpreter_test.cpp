@@ -34,6 +34,8 @@ TEST_CASE("interpreter: floor and ceil of numbers of both signs, of whole ones a
   CHECK(answer("math.ceil(1.5)") == "2");
   CHECK(answer("math.ceil(-1.5)") == "-1");
   CHECK(answer("math.ceil(3)") == "3");
+  CHECK(answer("1 / math.floor(tonumber('-0')) < 0") == "true");
+  CHECK(answer("1 / math.ceil(-0.5) < 0") == "true");
 }
 
 TEST_CASE("interpreter: the remainder has the sign of the divisor")
@@ -50,4 +52,5 @@ TEST_CASE("interpreter: abs, and the least and the greatest of several numbers")
   CHECK(answer("math.max('10', 9)") == "10");
   CHECK(answer("math.min(3, 1, 4)") == "1");
   CHECK(answer("math.max(5)") == "5");
+  CHECK(answer("math.max(0/0, 1) ~= math.max(0/0, 1)") == "true");  // no number, as in Lua
 }

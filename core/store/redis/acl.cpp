@@ -15,7 +15,8 @@ namespace {
 std::string_view line_of(std::string_view source, int line)
 {
   for (; line > 1 && !source.empty(); --line) {
-    source.remove_prefix(std::min(source.size(), source.find('\n') + 1));
+    source.remove_prefix(std::min(source.size(), source.find('\n')));
+    source.remove_prefix(std::min<std::size_t>(source.size(), 1));
   }
   return source.substr(0, source.find('\n'));
 }

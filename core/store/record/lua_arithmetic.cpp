@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the linker demands these names
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): the linker demands these names
 extern "C" {
 
 double __wrap_floor(double number)
@@ -22,4 +22,4 @@ double __wrap_floor(double number)
 // Lua's operator ^, which no script uses (tests/lua/embedding_test.cpp). Nothing else calls it.
 double __wrap_pow(double, double) { std::abort(); }
 }
-// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

@@ -227,7 +227,7 @@ TEST_CASE(
   for (const rlock::Script* script : rlock::scripts::all) {
     CAPTURE(script->name);
     const std::string code = std::regex_replace(script->source(), text, "");
-    CHECK(code.find('^') == std::string::npos);  // lua_arithmetic.cpp
+    CHECK(code.find('^') == std::string::npos);  // lua_math.cpp
     for (std::sregex_iterator it(code.begin(), code.end(), function), end; it != end; ++it) {
       CHECK_MESSAGE(interpreter.run("return tostring(" + it->str() + " ~= nil)", {}, {}).text == "true", it->str());
     }

@@ -245,11 +245,13 @@ void expect_ends(std::vector<Process>& all, Millis timeout, const Exit& exit)
 std::string Process::out() const { return text_of(m_dir / "out"); }
 std::string Process::err() const { return text_of(m_dir / "err"); }
 
+// "rlock: waiting for k: no answer within 5s" is a complaint.
 std::string Process::complaints() const
 {
+  const std::string waits = "rlock: waiting for ";
   std::string complaints;
   for (const std::string& line : lines_of(err())) {
-    if (!line.starts_with("rlock: waiting for ")) {
+    if (!line.starts_with(waits) || line.find(": ", waits.size()) != std::string::npos) {
       complaints += line + "\n";
     }
   }

@@ -64,7 +64,7 @@ class Process {
   // What the process has written so far. Empty on a terminal.
   [[nodiscard]] std::string out() const;
   [[nodiscard]] std::string err() const;
-  // err() without the lines that say what rlock waits for, which come after a second: a test cannot know how long a wait takes.
+  // err() without the lines about the holder that rlock waits for, which come after a second: a test cannot know how long a wait takes.
   [[nodiscard]] std::string complaints() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library math that the interpreter gives to scripts (lua_arithmetic.cpp). That the scripts do the same as on a Redis server is
+// The library math that the interpreter gives to scripts (lua_math.cpp). That the scripts do the same as on a Redis server is
 // the subject of the differential test of tests/sim.
 #include "store/record/script_interpreter.h"
 

@@ -3,11 +3,8 @@
 
 #include "lua/bytecode.h"
 #include "store/record/commands.h"
+#include "store/record/lua_math.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <stdexcept>
 
 extern "C" {
@@ -117,51 +114,6 @@ Value called(lua_State* lua)
 int acl_check_cmd(lua_State* lua)
 {
   lua_pushboolean(lua, 1);
-  return 1;
-}
-
-// Of the library math what the scripts use: the whole library would need libm.so (lua_arithmetic.cpp).
-int math_floor(lua_State* lua)
-{
-  lua_pushnumber(lua, std::floor(luaL_checknumber(lua, 1)));
-  return 1;
-}
-
-int math_ceil(lua_State* lua)
-{
-  lua_pushnumber(lua, -std::floor(-luaL_checknumber(lua, 1)));
-  return 1;
-}
-
-int math_abs(lua_State* lua)
-{
-  lua_pushnumber(lua, std::abs(luaL_checknumber(lua, 1)));
-  return 1;
-}
-
-// The first of the numbers in this order.
-template <typename Order>
-int math_first(lua_State* lua)
-{
-  lua_Number first = luaL_checknumber(lua, 1);
-  for (int at = 2; at <= lua_gettop(lua); ++at) {
-    first = std::min(first, luaL_checknumber(lua, at), Order());
-  }
-  lua_pushnumber(lua, first);
-  return 1;
-}
-
-int open_math(lua_State* lua)
-{
-  const luaL_Reg functions[] = {{"abs", math_abs},
-                                {"ceil", math_ceil},
-                                {"floor", math_floor},
-                                {"max", math_first<std::greater<>>},
-                                {"min", math_first<std::less<>>},
-                                {nullptr, nullptr}};
-  luaL_register(lua, LUA_MATHLIBNAME, functions);
-  lua_pushnumber(lua, std::numeric_limits<lua_Number>::infinity());
-  lua_setfield(lua, -2, "huge");
   return 1;
 }
 

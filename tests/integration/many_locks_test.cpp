@@ -74,7 +74,7 @@ TEST_CASE(
   const Instant all_taken = real_clock.now();
   wait_until([&] { return real_clock.now() > all_taken + ttl; }, "the first lease of each lock is over", 2 * ttl);
   for (std::size_t i = 0; i < servers; ++i) {
-    CHECK_MESSAGE(holders[i].running(), holders[i].err());
+    REQUIRE_MESSAGE(holders[i].running(), holders[i].err());
     CHECK(held(started[i]) == locks_of_each);
     CHECK(numbers_in(("/proc/" + std::to_string(holders[i].pid()) + "/fd").c_str()).size() <=
           files_of_a_lock * locks_of_each + 20);

@@ -12,6 +12,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -104,18 +105,11 @@ Error wrong(const toml::source_region& where, const std::string& what)
   return {ErrorCode::config, std::to_string(where.begin.line) + ": " + what};
 }
 
-// With as few digits as give the number back. std::to_chars of a double would make the program 130 KB larger and would need libm.so.
+// With as few digits as give the number back.
 std::string text_of(double number)
 {
-  constexpr int always_exact = std::numeric_limits<double>::max_digits10;
   std::array<char, 32> text{};
-  for (int digits = std::numeric_limits<double>::digits10; digits <= always_exact; ++digits) {
-    std::snprintf(text.data(), text.size(), "%.*g", digits, number);
-    if (std::strtod(text.data(), nullptr) == number) {
-      break;
-    }
-  }
-  return text.data();
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
 // nullopt: a table, an array or a date.
@@ -136,7 +130,7 @@ std::optional<std::string> text_of(const toml::node& node)
   return std::nullopt;
 }
 
-class Reader {
+class RawFileReader {
  public:
   Result<std::vector<TomlEntry>> read(const toml::table& file)
   {
@@ -232,7 +226,7 @@ Result<std::vector<TomlEntry>> parse_toml(std::string_view text)
                                             ? "a name is given twice"
                                             : "this is no valid TOML; text stands in quotes (try wait = \"10s\")");
   }
-  return Reader().read(file.table());
+  return RawFileReader().read(file.table());
 }
 
 namespace {

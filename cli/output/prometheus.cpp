@@ -94,7 +94,7 @@ std::optional<std::string> overdue(const LockState& state, std::int64_t now_ms)
   return summary.every ? std::optional<std::string>(overdue_since(summary, now_ms) ? "1" : "0") : std::nullopt;
 }
 
-Millis held_by(const PastRun& run) { return has_begun(run) ? run.duration.value_or(Millis{0}) : Millis{0}; }
+Millis run_held_by(const PastRun& run) { return has_begun(run) ? run.duration.value_or(Millis{0}) : Millis{0}; }
 Millis waited_by(const PastRun& run) { return has_begun(run) ? run.waited : Millis{0}; }
 
 template <Millis time_of(const PastRun&)>
@@ -151,7 +151,7 @@ constexpr Family families[] = {
     {"rlock_every_seconds", "How often a run is expected to succeed (--every).", every},
     {"rlock_overdue", "Whether no run has succeeded for longer than that.", overdue},
     {"rlock_recent_held_seconds", "How long the runs that the server still knows held the lock.",
-     recent_seconds<held_by>},
+     recent_seconds<run_held_by>},
     {"rlock_recent_waited_seconds", "How long these runs waited for it in the queue.", recent_seconds<waited_by>},
     {"rlock_recent_acquired", "How many of these runs had the lock.", recently_acquired},
     {"rlock_recent_succeeded", "How many of these runs succeeded.", recent<Outcome::succeeded>},

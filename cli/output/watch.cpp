@@ -24,7 +24,7 @@ const Colors attributes(true);                // inverse and bold are no colors
 constexpr std::size_t rows_for_details = 18;  // fewer rows have no room for the details of the selected lock
 constexpr std::size_t bar_width = 8;
 
-struct Row {
+struct WatchRow {
   const LockState* state;
   std::string key;
   std::string holder;
@@ -33,9 +33,9 @@ struct Row {
   double rate;
 };
 
-Row row_of(const LockState& state, const Picture& picture)
+WatchRow watch_row_of(const LockState& state, const Picture& picture)
 {
-  Row row{.state = &state,
+  WatchRow row{.state = &state,
           .key = printable(state.name.text()),
           .holder = {},
           .command = {},
@@ -60,27 +60,27 @@ Row row_of(const LockState& state, const Picture& picture)
   return row;
 }
 
-bool matches(const Row& row, const std::string& filter)
+bool matches(const WatchRow& row, const std::string& filter)
 {
   return filter.empty() || row.key.find(filter) != std::string::npos || row.holder.find(filter) != std::string::npos ||
          row.command.find(filter) != std::string::npos;
 }
 
-std::vector<Row> rows_of(const Picture& picture, const View& view)
+std::vector<WatchRow> rows_of(const Picture& picture, const View& view)
 {
-  std::vector<Row> rows;
+  std::vector<WatchRow> rows;
   for (const LockState& state : picture.states) {
-    Row row = row_of(state, picture);
+    WatchRow row = watch_row_of(state, picture);
     if (matches(row, view.filter)) {
       rows.push_back(std::move(row));
     }
   }
-  const auto before = [&](const Row& a, const Row& b) {
+  const auto before = [&](const WatchRow& a, const WatchRow& b) {
     return view.sort == SortBy::rate ? a.rate > b.rate : comes_before(*a.state, *b.state, view.sort, picture.wall_ms);
   };
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+  std::sort(rows.begin(), rows.end(), [](const WatchRow& a, const WatchRow& b) { return a.key < b.key; });
   std::stable_sort(rows.begin(), rows.end(),
-                   [&](const Row& a, const Row& b) { return view.reversed ? before(b, a) : before(a, b); });
+                   [&](const WatchRow& a, const WatchRow& b) { return view.reversed ? before(b, a) : before(a, b); });
   return rows;
 }
 
@@ -111,19 +111,19 @@ std::string shown_rate(double rate)
   return text.data();
 }
 
-using Cells = std::array<std::string, 7>;
+using WatchCells = std::array<std::string, 7>;
 
 // Of all cells but the last, which takes the columns that are left.
 using Widths = std::array<std::size_t, 6>;
 
 // The names of locks and holders take what they need, and not more than leaves room for the job.
-Widths widths_of(const std::vector<Row>& rows, std::size_t columns)
+Widths widths_of(const std::vector<WatchRow>& rows, std::size_t columns)
 {
   constexpr std::size_t others = 7 + 17 + 5 + 6 + 6;  // and the blanks between
   const std::size_t room = columns - std::min(columns, others);
   std::size_t key = 3;
   std::size_t holder = 6;
-  for (const Row& row : rows) {
+  for (const WatchRow& row : rows) {
     key = std::max(key, width(row.key));
     holder = std::max(holder, width(row.holder));
   }
@@ -136,7 +136,7 @@ Widths widths_of(const std::vector<Row>& rows, std::size_t columns)
 }
 
 // One line of `columns`.
-std::string line_of(const Cells& cells, const Widths& widths, std::size_t columns)
+std::string line_of(const WatchCells& cells, const Widths& widths, std::size_t columns)
 {
   std::string line;
   for (std::size_t i = 0; i < widths.size(); ++i) {
@@ -145,7 +145,7 @@ std::string line_of(const Cells& cells, const Widths& widths, std::size_t column
   return fitted(line + cells.back(), columns);
 }
 
-Cells cells_of(const Row& row)
+WatchCells cells_of(const WatchRow& row)
 {
   return {row.key,
           row.holder,
@@ -156,7 +156,7 @@ Cells cells_of(const Row& row)
           row.command};
 }
 
-std::string heading(const Picture& picture, std::size_t columns)
+std::string watch_heading(const Picture& picture, std::size_t columns)
 {
   std::size_t held = 0;
   std::size_t waiting = 0;
@@ -215,7 +215,7 @@ std::string footer(const Picture& picture, const View& view, std::size_t columns
 }
 
 // As many lines as the words need, `most` at most.
-std::vector<std::string> wrapped(std::string_view text, std::size_t columns, std::size_t most)
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t columns, std::size_t most)
 {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
@@ -238,9 +238,9 @@ std::vector<std::string> banner(const Picture& picture, Size size)
   }
   const std::string text =
       "NO ANSWER for " + show_roughly(picture.away) + ", the locks are as they were then: " + printable(picture.error);
-  constexpr std::size_t around = 3;  // heading, a line of the table, keys
+  constexpr std::size_t around = 3;  // watch_heading, a line of the table, keys
   const std::size_t most = std::clamp<std::size_t>(size.rows - std::min(size.rows, around), 1, 4);
-  std::vector<std::string> lines = wrapped(text, size.columns, most);
+  std::vector<std::string> lines = wrapped_lines(text, size.columns, most);
   for (std::string& line : lines) {
     line = picture.colors.paint(Style::red, attributes.paint(Style::inverse, fitted(line, size.columns)));
   }
@@ -259,7 +259,7 @@ std::vector<std::string> lines_of(std::string_view text, std::size_t columns, st
 }
 
 // The names of the columns, and the rows that fit on the screen, the selected row among them.
-std::vector<std::string> table(const std::vector<Row>& rows, const View& view, std::size_t most, std::size_t columns)
+std::vector<std::string> table(const std::vector<WatchRow>& rows, const View& view, std::size_t most, std::size_t columns)
 {
   const Widths widths = widths_of(rows, columns);
   std::vector<std::string> lines{line_of({"KEY", "HOLDER", "AGE", "TTL", "WAIT", "RATE", "JOB"}, widths, columns)};
@@ -308,7 +308,7 @@ std::string page_of(const Choice& choice, const Picture& picture)
 }
 
 // All locks, and the details of the selected one where the screen has room for them.
-std::vector<std::string> table_and_details(const std::vector<Row>& rows, const Picture& picture, View& view, Size size)
+std::vector<std::string> table_and_details(const std::vector<WatchRow>& rows, const Picture& picture, View& view, Size size)
 {
   const std::size_t room = size.rows > 1 ? size.rows - 1 : 1;  // without the names of the columns
   const std::size_t for_rows = std::min(rows.size(), room / 2);
@@ -349,16 +349,16 @@ double Rates::per_second(const LockName& name, Instant now) const
 
 const LockState* selected_lock(const Picture& picture, const View& view)
 {
-  const std::vector<Row> rows = rows_of(picture, view);
+  const std::vector<WatchRow> rows = rows_of(picture, view);
   return rows.empty() ? nullptr : rows[std::min(view.selected, rows.size() - 1)].state;
 }
 
 std::vector<std::string> frame(const Picture& picture, View& view, Size size)
 {
-  const std::vector<Row> rows = rows_of(picture, view);
+  const std::vector<WatchRow> rows = rows_of(picture, view);
   view.selected = rows.empty() ? 0 : std::min(view.selected, rows.size() - 1);
 
-  std::vector<std::string> lines{heading(picture, size.columns)};
+  std::vector<std::string> lines{watch_heading(picture, size.columns)};
   append(lines, banner(picture, size));
   std::vector<std::string> end{footer(picture, view, size.columns)};
   if (!picture.message.empty() && size.rows > lines.size() + end.size() + 1) {

@@ -24,7 +24,7 @@ struct RawAcl {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 9> examples{
+constexpr std::array<std::string_view, 9> acl_examples{
     "rlock acl -k 'app:*' --user deploy | redis-cli",
     "redis-cli ACL SETUSER deploy '>PASSWORD'",
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 9> examples{
     "rlock acl -S zookeeper://zk1/app --user cron >nodes  # for zkCli.sh",
 };
 
-constexpr std::array exits{
+constexpr std::array acl_exits{
     ExitLine{ExitCode::ok, "the line, or the SQL, is printed"},
     ExitLine{ExitCode::config, "a brace in the pattern would split the lock over two cluster slots"},
 };
@@ -140,7 +140,7 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 }
 
 constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take", "GLOB");
-constexpr OptionRow<RawAcl> server_row{
+constexpr OptionRow<RawAcl> acl_server_row{
     {.names = "-S,--server",
      .value = "URL|@NAME",
      .help = "the server, which is not asked; for all but Redis the rights are for all locks without GLOB; "
@@ -161,7 +161,7 @@ void add_acl_options(OptionTable& options, RawAcl& raw)
   add_prefix_option(options, raw.keys);
   options.add(user_rows, raw);
   options.add(json_lines_row, raw.json);
-  options.add(server_row, raw, server_group);
+  options.add(acl_server_row, raw, server_group);
 }
 
 }  // namespace
@@ -170,8 +170,8 @@ const Verb acl_verb{
     .name = "acl",
     .summary = "print the rights that a user of the server needs",
     .synopsis = "[OPTION...] [-k] GLOB",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = acl_examples,
+    .own_exits = acl_exits,
     .common_exits = printing_codes,
     .operands = Operands::anywhere,
     .other_synopsis = "-S URL [--user NAME]",

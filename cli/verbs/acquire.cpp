@@ -21,7 +21,7 @@
 namespace rlock::cli {
 namespace {
 
-std::string line(std::string_view name, std::string_view value)
+std::string export_line(std::string_view name, std::string_view value)
 {
   return "export " + std::string(name) + "=" + shell_quoted(value) + "\n";
 }
@@ -30,9 +30,9 @@ std::string line(std::string_view name, std::string_view value)
 std::string held_of_others(std::string_view held, std::string_view key)
 {
   std::string others;
-  for (const HeldLockLine& line : parse_held_locks(held)) {
-    if (line.key != key) {
-      others += (others.empty() ? "" : "\n") + std::string(line.whole);
+  for (const HeldLockLine& export_line : parse_held_locks(held)) {
+    if (export_line.key != key) {
+      others += (others.empty() ? "" : "\n") + std::string(export_line.whole);
     }
   }
   return others;
@@ -65,7 +65,7 @@ std::string password_file_lines(const JobServer& server, const Environment& envi
     lines += "unset " + std::string(password_variable) + "\n";
   }
   if (!server.password_file->empty()) {
-    return lines + line(password_file_variable, *server.password_file);
+    return lines + export_line(password_file_variable, *server.password_file);
   }
   const bool has_other = !environment.value(password_file_variable).empty();
   return lines + (has_other ? "unset " + std::string(password_file_variable) + "\n" : "");
@@ -87,9 +87,9 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
       continue;
     }
     if (name == fence_variable) {
-      lines += line(name, std::to_string(fence));
+      lines += export_line(name, std::to_string(fence));
     } else if (name != server_variable || known_with_password(environment) != lock.server.urls) {
-      lines += line(name, environment_value(variables, name));
+      lines += export_line(name, environment_value(variables, name));
     }
   }
   return lines + password_file_lines(lock.server, environment);
@@ -97,23 +97,23 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
 
 namespace {
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 3> acquire_examples{
     "rlock acquire -k stock --pid $$",
     "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
     "token=$(rlock acquire -k stock -n --lease 5m) || exit",
 };
 
-constexpr std::array exits{
+constexpr std::array acquire_exits{
     ExitLine{ExitCode::ok, "the lock is taken, and its token is printed"},
     ExitLine{ExitCode::usage, "usage error, such as a bad URL or a --pid that does not exist"},
     ExitLine{ExitCode::os, "no keeper could be started, or standard output could not be written; the lock is not held"},
 };
 
-constexpr std::array codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
+constexpr std::array acquire_codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
                            ExitCode::config};
 
-constexpr OptionRow<TakeRequest> busy_row = busy_code_row(ExitCode::busy);
-constexpr OptionRow<RawTake> shard_row =
+constexpr OptionRow<TakeRequest> acquire_busy_row = busy_code_row(ExitCode::busy);
+constexpr OptionRow<RawTake> acquire_shard_row =
     shards_row("--export and --json print its number",
                {"--export,--json", ": only they print which lock was taken (try --export)"});
 
@@ -125,7 +125,7 @@ constexpr std::array print_rows{
     OptionRow<RawAcquire>{{.names = "--json", .help = "print one JSON object"}, set<&RawAcquire::json>},
 };
 
-constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
+constexpr OptionRow<RawTake> acquire_quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
 
 Result<Done> read_fixed_lease(const Given& given, RawAcquire& raw)
 {
@@ -177,7 +177,7 @@ constexpr std::array keeper_rows{
         read_fixed_lease},
 };
 
-std::string shown(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, const Granted& grant,
+std::string shown_grant(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, const Granted& grant,
                   const Environment& environment)
 {
   if (raw.json) {
@@ -213,7 +213,7 @@ Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
   SystemRng rng;
   const Log log(raw.take.verbosity());
   return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, const Granted& grant) {
-    print(shown(raw, *request, lock, grant, call.environment));
+    print(shown_grant(raw, *request, lock, grant, call.environment));
     return finish_output();
   });
 }
@@ -232,14 +232,14 @@ Result<RunEnd> execute(const RawAcquire& raw, const Call& call)
 void add_acquire_options(OptionTable& options, RawAcquire& raw)
 {
   add_key_options(options, raw.take.keys);
-  options.add(shard_row, raw.take);
+  options.add(acquire_shard_row, raw.take);
   add_kind_options(options, raw.request);
   add_wait_options(options, raw.request);
-  options.add(busy_row, raw.request);
+  options.add(acquire_busy_row, raw.request);
   add_sync_option(options, raw.request);
   add_record_options(options, raw.request);
   options.add(print_rows, raw);
-  options.add(quiet_row, raw.take);
+  options.add(acquire_quiet_row, raw.take);
   add_log_format_option(options, raw.take);
   options.add(keeper_rows, raw, "Duration of the lock (one of --pid and --lease is needed)");
   add_server_options(options, raw.take.server);
@@ -268,9 +268,9 @@ const Verb acquire_verb{
     .name = "acquire",
     .summary = "take a lock for a script and return",
     .synopsis = "[-k] KEY (--pid PID | --lease DUR) [OPTION...]",
-    .examples = examples,
-    .own_exits = exits,
-    .common_exits = codes,
+    .examples = acquire_examples,
+    .own_exits = acquire_exits,
+    .common_exits = acquire_codes,
     .operands = Operands::anywhere,
     .add_options = bound<RawAcquire, add_acquire_options, execute>,
 };

@@ -24,12 +24,12 @@ struct RawBench {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 2> examples{
+constexpr std::array<std::string_view, 2> bench_examples{
     "rlock bench -S redis://db1",
     "rlock bench --for 10s --connections 32 --json",
 };
 
-constexpr std::array exits{
+constexpr std::array bench_exits{
     ExitLine{ExitCode::ok, "the measurements are printed"},
 };
 
@@ -103,7 +103,7 @@ Result<RunEnd> execute(const RawBench& raw, const Call& call)
   return ended(ExitCode::ok);
 }
 
-constexpr std::array rows{
+constexpr std::array bench_rows{
     OptionRow<RawBench>{{.names = "--for",
                          .value = "DUR",
                          .help = {"how long each of the three measurements takes", default_bench_time},
@@ -118,7 +118,7 @@ constexpr std::array rows{
 
 void add_bench_options(OptionTable& options, RawBench& raw)
 {
-  options.add(rows, raw);
+  options.add(bench_rows, raw);
   add_prefix_option(options, raw.keys);
   options.add(json_lines_row, raw.json);
   add_server_options(options, raw.server);
@@ -130,8 +130,8 @@ const Verb bench_verb{
     .name = "bench",
     .summary = "measure how fast locks are on this server",
     .synopsis = "[OPTION...]",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = bench_examples,
+    .own_exits = bench_exits,
     .common_exits = asking_codes,
     .operands = Operands::none,
     .add_options = bound<RawBench, add_bench_options, execute>,

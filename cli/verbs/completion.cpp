@@ -26,11 +26,11 @@ constexpr Millis server_timeout{500};  // the user waits for the candidates
 
 constexpr std::string_view shells = "bash|zsh|fish";
 constexpr std::array scripts{completions::bash, completions::zsh, completions::fish};
-constexpr std::array<std::string_view, 6> signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
+constexpr std::array<std::string_view, 6> signal_names{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
 constexpr std::array<std::string_view, 6> urls{"local:",    "redis://",          "redis+cluster://",
                                                "rediss://", "rediss+cluster://", "unix://"};
 
-std::vector<Candidate> plain(std::span<const std::string_view> words)
+std::vector<Candidate> plain_candidates(std::span<const std::string_view> words)
 {
   std::vector<Candidate> candidates;
   for (const std::string_view word : words) {
@@ -231,10 +231,10 @@ class CommandLine {
       return topics;
     }
     if (word == "SIG") {
-      return plain(signals);
+      return plain_candidates(signal_names);
     }
     if (word == "URL") {
-      return plain(urls);
+      return plain_candidates(urls);
     }
     if (word == "@NAME") {
       return named_servers(m_environment);
@@ -276,12 +276,12 @@ Completion complete(std::span<const std::string> words, const Environment& envir
 
 namespace {
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 3> completion_examples{
     "rlock completion zsh >~/.zfunc/_rlock",
     "source <(rlock completion bash)",
     "rlock completion fish >~/.config/fish/completions/rlock.fish",
 };
-constexpr std::array exits{ExitLine{ExitCode::ok, "printed"}};
+constexpr std::array completion_exits{ExitLine{ExitCode::ok, "printed"}};
 
 struct RawCompletion {
   bool next = false;
@@ -334,8 +334,8 @@ const Verb completion_verb{
     .name = "completion",
     .summary = "print the completion script of bash, zsh or fish",
     .synopsis = "SHELL | --next -- WORD...",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = completion_examples,
+    .own_exits = completion_exits,
     .common_exits = printing_codes,
     .operands = Operands::anywhere,
     .add_options = bound<RawCompletion, add_completion_options, execute>,

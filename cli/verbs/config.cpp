@@ -29,13 +29,13 @@ struct RawConfig {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 3> config_examples{
     "rlock config",
     "rlock config -S @prod",
     "rlock config --json | grep '\"server\"'",
 };
 
-constexpr std::array exits{ExitLine{ExitCode::ok, "printed; no server was asked"}};
+constexpr std::array config_exits{ExitLine{ExitCode::ok, "printed; no server was asked"}};
 
 ShownSetting setting_of(std::string name, std::optional<std::string> value, const Origin& origin)
 {
@@ -50,7 +50,7 @@ ShownSetting setting_of(std::string name, std::optional<std::string> value, cons
 
 const Origin by_default{Kind::fallback, "default"};
 
-std::string joined(const std::vector<std::string>& values)
+std::string joined_values(const std::vector<std::string>& values)
 {
   std::string text;
   for (const std::string& value : values) {
@@ -76,7 +76,7 @@ constexpr std::array plain_options{
     PlainOption{"prefix"},
 };
 
-ShownSetting shown(const PlainOption& option, const Call& call)
+ShownSetting shown_option(const PlainOption& option, const Call& call)
 {
   const std::string name = "--" + std::string(option.name);
   const auto is_named = [&](const Given& given) { return given.option->has_name(name); };
@@ -90,7 +90,7 @@ ShownSetting shown(const PlainOption& option, const Call& call)
     return setting_of(std::string(option.name), std::string(value), {Kind::variable, std::string(option.variable)});
   }
   if (const Setting* const configured = call.environment.setting(name)) {
-    return setting_of(std::string(option.name), joined(configured->values), {Kind::file, configured->where});
+    return setting_of(std::string(option.name), joined_values(configured->values), {Kind::file, configured->where});
   }
   return setting_of(std::string(option.name),
                     option.default_value.empty() ? std::nullopt : std::optional(std::string(option.default_value)),
@@ -108,7 +108,7 @@ std::vector<ShownSetting> shown_plain_options(const Call& call)
 {
   std::vector<ShownSetting> all;
   for (const PlainOption& option : plain_options) {
-    ShownSetting setting = shown(option, call);
+    ShownSetting setting = shown_option(option, call);
     if (setting.name == "tls-key" && !belongs_to(setting, all.back())) {
       setting = setting_of(setting.name, std::nullopt, by_default);
     }
@@ -154,7 +154,7 @@ std::vector<ShownSetting> shown_server(const ServerSpec& server, const NamedEndp
   }
   all.push_back(setting_of("password", password ? std::optional(std::string(masked)) : std::nullopt,
                            password.value_or(by_default)));
-  ShownSetting timeout = shown({"server-timeout"}, call);
+  ShownSetting timeout = shown_option({"server-timeout"}, call);
   timeout.value = show(server.timeout);
   all.push_back(std::move(timeout));
   for (const std::string_view variable : {"RLOCK_LOCAL_NAME", "RLOCK_LOCAL_IDLE"}) {
@@ -184,7 +184,7 @@ std::vector<ShownSetting> shown_entries(const ConfigFile& file)
     if (entry.table.empty() && own.find("--" + entry.key) != nullptr) {
       continue;
     }
-    all.push_back(setting_of((entry.table.empty() ? "" : entry.table + ".") + entry.key, joined(entry.value.texts),
+    all.push_back(setting_of((entry.table.empty() ? "" : entry.table + ".") + entry.key, joined_values(entry.value.texts),
                              {Kind::file, file.path + ":" + std::to_string(entry.line)}));
   }
   return all;
@@ -223,7 +223,7 @@ void add_config_options(OptionTable& options, RawConfig& raw)
   add_server_options(options, raw.server);
 }
 
-constexpr std::array codes{ExitCode::usage, ExitCode::os, ExitCode::config};
+constexpr std::array config_codes{ExitCode::usage, ExitCode::os, ExitCode::config};
 
 }  // namespace
 
@@ -231,9 +231,9 @@ const Verb config_verb{
     .name = "config",
     .summary = "print each setting, and where it comes from",
     .synopsis = "[OPTION...]",
-    .examples = examples,
-    .own_exits = exits,
-    .common_exits = codes,
+    .examples = config_examples,
+    .own_exits = config_exits,
+    .common_exits = config_codes,
     .operands = Operands::none,
     .add_options = bound<RawConfig, add_config_options, execute>,
 };

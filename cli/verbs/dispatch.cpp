@@ -17,7 +17,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array table{
+constexpr std::array verb_table{
     &run_verb,    &flock_verb,      &once_verb,    &forget_verb, &acquire_verb, &renew_verb,  &release_verb,
     &check_verb,  &status_verb,     &ttl_verb,     &list_verb,   &watch_verb,   &wait_verb,   &force_unlock_verb,
     &freeze_verb, &thaw_verb,       &history_verb, &events_verb, &config_verb,  &doctor_verb, &bench_verb,
@@ -40,12 +40,12 @@ constexpr std::array other_names{
 
 }  // namespace
 
-Verbs all_verbs() { return table; }
+Verbs all_verbs() { return verb_table; }
 
 Result<const Verb*> find_verb(std::string_view name)
 {
   std::vector<std::string> names;
-  for (const Verb* verb : table) {
+  for (const Verb* verb : verb_table) {
     if (verb->name == name) {
       return verb;
     }

@@ -28,13 +28,13 @@ struct RawDoctor {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 3> doctor_examples{
     "rlock doctor -S redis://db1",
     "rlock doctor --json | grep '\"fail\"'",
     "rlock doctor --prefix app: -S redis://deploy@db1  # where this user may lock",
 };
 
-constexpr std::array exits{
+constexpr std::array doctor_exits{
     ExitLine{ExitCode::ok, "fit; some checks may have warned, or were not permitted"},
     ExitLine{ExitCode::no, "a check failed"},
 };
@@ -51,7 +51,7 @@ constexpr Style style_of(CheckStatus status)
   return styles[static_cast<std::size_t>(status)];
 }
 
-std::string shown(const Finding& finding, const Colors& colors)
+std::string shown_finding(const Finding& finding, const Colors& colors)
 {
   const std::string status = fitted(word_of(finding.status), 9);
   const std::string check = fitted(finding.check, 12) + "  ";
@@ -73,7 +73,7 @@ void print_findings(const std::vector<Finding>& findings, const std::string& ser
     print((server.empty() ? "this host" : server) + "\n");
   }
   for (const Finding& finding : findings) {
-    print(options.json ? finding_json(finding, word_of(finding.status), server) : shown(finding, options.colors));
+    print(options.json ? finding_json(finding, word_of(finding.status), server) : shown_finding(finding, options.colors));
   }
 }
 
@@ -219,8 +219,8 @@ const Verb doctor_verb{
     .name = "doctor",
     .summary = "check whether this server is fit to hold locks",
     .synopsis = "[OPTION...]",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = doctor_examples,
+    .own_exits = doctor_exits,
     .common_exits = asking_codes,
     .operands = Operands::none,
     .add_options = bound<RawDoctor, add_doctor_options, execute>,

@@ -261,13 +261,13 @@ Result<RunEnd> execute_for_reader(const RawEvents& raw, const Call& call)
   return !end && drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : std::move(end);
 }
 
-constexpr OptionRow<RawKeys> keys_row = key_row("name of a lock; may be given several times (all locks)");
+constexpr OptionRow<RawKeys> events_keys_row = key_row("name of a lock; may be given several times (all locks)");
 constexpr OptionRow<RawEvents> follow_row{{.names = "-f,--follow", .help = "keep running, and print new events"},
                                           set<&RawEvents::follow>};
 
 void add_events_options(OptionTable& options, RawEvents& raw)
 {
-  options.add(keys_row, raw.keys);
+  options.add(events_keys_row, raw.keys);
   add_prefix_option(options, raw.keys);
   options.add(follow_row, raw);
   options.add(json_lines_row, raw.json);

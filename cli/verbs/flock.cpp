@@ -21,21 +21,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 4> examples{
+constexpr std::array<std::string_view, 4> flock_examples{
     "rlock flock -n -E 0 nightly /usr/local/bin/nightly",
     "rflock -w 10 deploy -c 'make && make install'",
     "rflock -s report ./read.sh",
     R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" rflock -en stock "$0" "$@")",
 };
 
-constexpr std::array exits{
+constexpr std::array flock_exits{
     ExitLine{"the command's own", "the command ran; 128 + n: signal n killed it"},
     ExitLine{ExitCode::no, "the lock is busy, with -n or -w (or -E N)"},
     ExitLine{ExitCode::usage, "usage error, such as an option of flock(1) that a key cannot have"},
     ExitLine{ExitCode::unavailable,
              "the command cannot be executed or was not found; the server is unreachable or unfit"},
 };
-constexpr std::array codes{ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config, ExitCode::lost};
+constexpr std::array flock_codes{ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config, ExitCode::lost};
 
 // Of -s, -x and -u the last one counts.
 template <FlockKind kind>
@@ -45,7 +45,7 @@ Result<Done> be(const Given&, RawFlock& raw)
   return Done{};
 }
 
-constexpr std::array rows{
+constexpr std::array flock_rows{
     OptionRow<RawFlock>{
         {.names = "-s,--shared", .help = "share the lock with other -s holders", .excludes = {"--exclusive,--unlock"}},
         be<FlockKind::shared>},
@@ -68,7 +68,7 @@ constexpr std::array rows{
                         [](const Given& given, RawFlock& raw) { return read_value(given, raw.request.wait); }},
 };
 
-constexpr OptionRow<TakeRequest> busy_row = busy_code_row(ExitCode::no);
+constexpr OptionRow<TakeRequest> flock_busy_row = busy_code_row(ExitCode::no);
 
 constexpr std::array end_rows{
     OptionRow<RawFlock>{
@@ -81,7 +81,7 @@ constexpr std::array end_rows{
     OptionRow<RawFlock>{{.names = "-V,--version", .help = "print the version and exit"}, set<&RawFlock::wants_version>},
 };
 
-constexpr std::array lease_rows{
+constexpr std::array flock_lease_rows{
     OptionRow<TakeRequest>{{.names = "--ttl",
                             .value = "DUR",
                             .help = {"how long the lock outlives a dead rlock", default_ttl},
@@ -194,12 +194,12 @@ void add_flock_options(OptionTable& options, RawFlock& raw)
 {
   static Unsupported unsupported;
   raw.request.busy_code = static_cast<int>(ExitCode::no);
-  options.add(rows, raw);
+  options.add(flock_rows, raw);
   add_wait_server_option(options, raw.request);
-  options.add(busy_row, raw.request);
+  options.add(flock_busy_row, raw.request);
   options.add(end_rows, raw);
   add_prefix_option(options, raw.take.keys);
-  options.add(lease_rows, raw.request);
+  options.add(flock_lease_rows, raw.request);
   add_record_options(options, raw.request);
   options.add(notify_row, raw.request);
   add_log_format_option(options, raw.take);
@@ -235,9 +235,9 @@ const Verb flock_verb{
     .name = "flock",
     .summary = "like flock(1), with a key as the file; also called rflock",
     .synopsis = "[OPTION...] KEY (CMD [ARG...] | -c|--command STRING)",
-    .examples = examples,
-    .own_exits = exits,
-    .common_exits = codes,
+    .examples = flock_examples,
+    .own_exits = flock_exits,
+    .common_exits = flock_codes,
     .operands = Operands::getopt,
     .add_options = bound<RawFlock, add_flock_options, execute>,
 };

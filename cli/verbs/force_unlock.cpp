@@ -20,14 +20,14 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> examples{
+constexpr std::array<std::string_view, 4> force_unlock_examples{
     "rlock force-unlock -k stock --yes",
     "rlock force-unlock -k stock --yes --reason 'moving the database'",
     "rlock force-unlock -k stock --yes --older-than 2h  # spares the next holder",
     "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\"",
 };
 
-constexpr std::array exits{
+constexpr std::array force_unlock_exits{
     ExitLine{ExitCode::ok, "the holder released the lock, its lease ended, or the lock was broken"},
     ExitLine{ExitCode::no, "the lock was free or has another holder; nothing was done"},
     ExitLine{ExitCode::busy, "the holder is younger than --older-than, or its job does not end although it was killed"},
@@ -55,23 +55,23 @@ struct OutcomeText {
   }
 };
 
-std::string value_of(const Holder& data) { return copied_word(data.owner.text()); }
+std::string string_value_of(const Holder& data) { return copied_word(data.owner.text()); }
 
 // Of a key that may hold the data of another program.
 struct DataOutcomeText {
   std::string operator()(const ReleasedByHolder& end) const
   {
-    return "gone, and not by this request; it held " + value_of(end.holder);
+    return "gone, and not by this request; it held " + string_value_of(end.holder);
   }
-  std::string operator()(const ForceExpired& end) const { return "expired; it held " + value_of(end.holder); }
+  std::string operator()(const ForceExpired& end) const { return "expired; it held " + string_value_of(end.holder); }
   std::string operator()(const Broken& end) const
   {
-    return "deleted; it held " + value_of(end.holder) + "; if that was a lock, its job may still be running";
+    return "deleted; it held " + string_value_of(end.holder) + "; if that was a lock, its job may still be running";
   }
   std::string operator()(const ForceFree&) const { return "free; nothing was done"; }
   std::string operator()(const ForceChanged& end) const
   {
-    return "holds another value, " + value_of(end.holder) + "; nothing was done";
+    return "holds another value, " + string_value_of(end.holder) + "; nothing was done";
   }
   std::string operator()(const StillStopping& end) const { return OutcomeText{}(end); }
 };
@@ -84,7 +84,7 @@ Result<Done> check_confirmed(const LockState& state, const ForceOptions& options
     return Error{ErrorCode::config,
                  printable(options.name.text()) +
                      " holds data of another program, or a lock that nothing proves: it is deleted only with --token " +
-                     value_of(holder)};
+                     string_value_of(holder)};
   }
   if (!options.confirmed) {
     return usage("add --token " + copied_word(holder.owner.text()) +
@@ -110,7 +110,7 @@ bool is_spared(const Holder& holder, const ForceOptions& options)
 // "held by alice@web1 (pid 71) for 12s, less than --older-than 1h; nothing was done"
 std::string spared_text(const Holder& holder, bool proven, Millis older_than)
 {
-  const std::string what = proven ? "held by " + describe(holder) : "holds " + value_of(holder);
+  const std::string what = proven ? "held by " + describe(holder) : "holds " + string_value_of(holder);
   const std::string since = holder.age
                                 ? " for " + show_roughly(*holder.age) + ", less than --older-than " + show(older_than)
                                 : ", for how long is not known; --older-than spares it";
@@ -232,7 +232,7 @@ Result<Done> take_now(const Given&, RawForce& raw)
   return Done{};
 }
 
-constexpr std::array rows{
+constexpr std::array force_rows{
     OptionRow<RawForce>{
         {.names = "--token", .value = "T", .help = "take the lock only from this holder (status shows its token)"},
         read_token},
@@ -266,7 +266,7 @@ constexpr std::array rows{
 void add_force_options(OptionTable& options, RawForce& raw)
 {
   add_key_options(options, raw.keys);
-  options.add(rows, raw);
+  options.add(force_rows, raw);
   add_utc_option(options);
   add_server_options(options, raw.server);
 }
@@ -327,8 +327,8 @@ const Verb force_unlock_verb{
     .name = "force-unlock",
     .summary = "make the holder stop and release, or take the lock away",
     .synopsis = "[-k] KEY (--token T | --yes) [OPTION...]",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = force_unlock_examples,
+    .own_exits = force_unlock_exits,
     .common_exits = asking_codes,
     .operands = Operands::anywhere,
     .add_options = bound<RawForce, add_force_options, execute>,

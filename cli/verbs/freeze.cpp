@@ -120,7 +120,7 @@ constexpr std::array freeze_rows{
                           .help = "why, for those whose jobs do not start, and for status, list and events"},
                          read_freeze_reason},
 };
-constexpr OptionRow<RawKeys> keys_row = key_row("name of a lock; may be given several times");
+constexpr OptionRow<RawKeys> freeze_keys_row = key_row("name of a lock; may be given several times");
 constexpr OptionRow<bool> json_object_row = json_row("print one JSON object for each lock when it is frozen");
 
 // The locks to freeze: a name that was given, and what the server knows of a pattern.
@@ -350,17 +350,17 @@ Result<RunEnd> execute(const RawFreeze& raw, const Call& call)
   return requests->size() == 1 ? freezes.one(requests->front()) : freezes.several(*requests);
 }
 
-constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
+constexpr OptionRow<RawTake> freeze_quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
 
 void add_freeze_options(OptionTable& options, RawFreeze& raw)
 {
   options.add(freeze_rows, raw);
-  options.add(keys_row, raw.take.keys);
+  options.add(freeze_keys_row, raw.take.keys);
   add_prefix_option(options, raw.take.keys);
   add_wait_options(options, raw.request);
   add_kind_options(options, raw.request, "");
   options.add(json_object_row, raw.json);
-  options.add(quiet_row, raw.take);
+  options.add(freeze_quiet_row, raw.take);
   add_utc_option(options);
   add_server_options(options, raw.take.server);
 }

@@ -188,7 +188,7 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
   return ended(wanted.empty() ? ExitCode::no : ExitCode::ok);
 }
 
-constexpr OptionRow<RawKeys> keys_row =
+constexpr OptionRow<RawKeys> history_keys_row =
     key_row("name of a lock; may be given several times (all that the server knows)");
 constexpr std::array history_rows{
     OptionRow<RawHistory>{
@@ -204,7 +204,7 @@ constexpr std::array history_rows{
 
 void add_history_options(OptionTable& options, RawHistory& raw)
 {
-  options.add(keys_row, raw.keys);
+  options.add(history_keys_row, raw.keys);
   add_prefix_option(options, raw.keys);
   options.add(history_rows, raw);
   options.add(json_lines_row, raw.json);

@@ -110,7 +110,7 @@ Result<RunRequest> resolve_once(const RawRun& raw, const Call& call)
   return request;
 }
 
-Result<RunEnd> execute(const RawRun& raw, const Call& call) { return run_request(raw, call, resolve_once(raw, call)); }
+Result<RunEnd> execute_once(const RawRun& raw, const Call& call) { return run_request(raw, call, resolve_once(raw, call)); }
 
 void add_once_options(OptionTable& options, RawRun& raw)
 {
@@ -130,7 +130,7 @@ const Verb once_verb{
     .own_exits = once_exits,
     .common_exits = job_codes,
     .operands = Operands::command,
-    .add_options = bound<RawRun, add_once_options, execute>,
+    .add_options = bound<RawRun, add_once_options, execute_once>,
 };
 
 namespace {

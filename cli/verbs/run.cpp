@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 7> examples{
+constexpr std::array<std::string_view, 7> run_examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
     "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",
@@ -233,7 +233,7 @@ const Verb run_verb{
     .name = "run",
     .summary = "run a command under a lock",
     .synopsis = "-k KEY [OPTION...] [--] CMD [ARG...]",
-    .examples = examples,
+    .examples = run_examples,
     .own_exits = job_exits,
     .common_exits = job_codes,
     .operands = Operands::command,

@@ -499,14 +499,14 @@ Result<RunEnd> execute(const RawWait& raw, const Call& call)
   return busy(*lock, raw.request.wait.value_or(Millis{0}), log);
 }
 
-constexpr OptionRow<RawWait> quiet_row{{.names = "-q,--quiet", .help = "do not print that the lock is busy"},
+constexpr OptionRow<RawWait> wait_quiet_row{{.names = "-q,--quiet", .help = "do not print that the lock is busy"},
                                        set<&RawWait::quiet>};
 
 void add_wait_verb_options(OptionTable& options, RawWait& raw)
 {
   add_key_options(options, raw.lock.keys);
   add_wait_options(options, raw.request);
-  options.add(quiet_row, raw);
+  options.add(wait_quiet_row, raw);
   add_server_options(options, raw.lock.server);
 }
 

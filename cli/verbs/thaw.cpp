@@ -57,7 +57,7 @@ constexpr std::array thaw_exits{
 };
 
 // The locks that a name or a pattern means; of a pattern, those that are frozen.
-Result<std::vector<LockState>> states_of(const Subject& subject, const OpenedStore& opened)
+Result<std::vector<LockState>> frozen_states_of(const Subject& subject, const OpenedStore& opened)
 {
   if (const auto* const name = std::get_if<LockName>(&subject)) {
     const Result<LockState> state = opened.store->inspect(*name, opened.limit());
@@ -121,7 +121,7 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   bool all_thawed = true;
   std::vector<LockState> locks;  // each once, also where it is named twice, or by a name and a pattern
   for (const Subject& subject : *subjects) {
-    const auto states = states_of(subject, *opened);
+    const auto states = frozen_states_of(subject, *opened);
     if (!states) {
       return states.error();
     }
@@ -144,13 +144,13 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   return ended(all_thawed ? ExitCode::ok : ExitCode::no);
 }
 
-constexpr OptionRow<RawKeys> keys_row = key_row("name of a lock; may be given several times");
+constexpr OptionRow<RawKeys> thaw_keys_row = key_row("name of a lock; may be given several times");
 constexpr OptionRow<RawThaw> all_row{{.names = "-a,--all", .help = "every lock that is frozen, after --prefix"},
                                      set<&RawThaw::all>};
 
 void add_thaw_options(OptionTable& options, RawThaw& raw)
 {
-  options.add(keys_row, raw.keys);
+  options.add(thaw_keys_row, raw.keys);
   add_prefix_option(options, raw.keys);
   options.add(all_row, raw);
   options.add(json_lines_row, raw.json);

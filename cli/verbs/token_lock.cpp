@@ -141,7 +141,7 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
   return ended(ExitCode::ok);
 }
 
-constexpr std::array rows{
+constexpr std::array token_rows{
     OptionRow<RawTokenLock>{{.names = "--token",
                              .value = "T",
                              .help = "the token that acquire printed (else RLOCK_TOKEN, which a job has)"},
@@ -156,7 +156,7 @@ constexpr OptionRow<bool> lease_json_row = json_row("print one JSON object when 
 void add_token_lock_options(OptionTable& options, RawTokenLock& raw)
 {
   add_key_options(options, raw.keys);
-  options.add(rows, raw);
+  options.add(token_rows, raw);
   add_server_options(options, raw.server);
 }
 

@@ -397,7 +397,7 @@ struct RawWatch {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 3> watch_examples{
     "rlock watch",
     "rlock watch -S redis://db1 'deploy:*'",
     "rlock watch --json --interval 10s >>locks.jsonl",
@@ -423,7 +423,7 @@ constexpr std::array keys{
     KeyLine{"Ctrl-Z", "suspend"},
 };
 
-constexpr std::array exits{
+constexpr std::array watch_exits{
     ExitLine{ExitCode::ok, "the user pressed q, or the reader of the pipe ended"},
 };
 
@@ -520,8 +520,8 @@ const Verb watch_verb{
     .name = "watch",
     .summary = "show locks, holders and queues live",
     .synopsis = "[OPTION...] [PATTERN]",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = watch_examples,
+    .own_exits = watch_exits,
     .common_exits = asking_codes,
     .operands = Operands::anywhere,
     .keys = keys,

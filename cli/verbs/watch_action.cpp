@@ -84,7 +84,7 @@ Result<RunEnd> thaw(const LockState& about, const std::string& user, const RawSe
 }
 
 // `user`: of `rlock watch`.
-Result<RunEnd> act(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
+Result<RunEnd> force_shown(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
 {
   switch (confirmed.action) {
     case LockAction::force_unlock: return force(confirmed, user, server, call);
@@ -112,7 +112,7 @@ void keep_no_descriptor_but(int kept)
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
   keep_no_descriptor_but(call.signals.fd());
-  const Result<RunEnd> end = act(confirmed, user, server, call);
+  const Result<RunEnd> end = force_shown(confirmed, user, server, call);
   if (!end) {
     print(end.error().text + "\n");
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/duration.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,8 +32,6 @@ constexpr std::array units{Unit{"ms", 1},
 constexpr std::array biggest_first{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1000},
                                    Unit{"ms", 1}};
 constexpr std::int64_t longest_ms = longest_duration.count();
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A number of thousandths, so that 1.5s and 0.2 are exact; at most longest_ms of them. nullopt: there are no digits.
 std::optional<std::int64_t> take_thousandths(std::string_view& text)

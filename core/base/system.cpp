@@ -54,8 +54,8 @@ HostFacts host_facts(bool child_signal_ignored)
 
 namespace {
 
-char* first = nullptr;
-std::size_t size = 0;
+char* title_start = nullptr;
+std::size_t title_size = 0;
 
 }  // namespace
 
@@ -68,15 +68,15 @@ void keep_title(char** argv)
       end = *each == end ? end + std::strlen(end) + 1 : end;
     }
   }
-  first = argv[0];
-  size = static_cast<std::size_t>(end - first);
+  title_start = argv[0];
+  title_size = static_cast<std::size_t>(end - title_start);
 }
 
 void replace_title(const char* text)
 {
-  if (size > 0) {
-    std::memset(first, 0, size);
-    std::copy_n(text, std::min(size - 1, std::strlen(text)), first);
+  if (title_size > 0) {
+    std::memset(title_start, 0, title_size);
+    std::copy_n(text, std::min(title_size - 1, std::strlen(text)), title_start);
   }
 }
 

@@ -151,8 +151,6 @@ constexpr int most_rounds = 4;  // of masking; two suffice for all that was seen
 
 bool is_blank(char c) { return blanks.find(c) != npos; }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_name_char(char c)
 {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || std::string_view("_-.[]").find(c) != npos;

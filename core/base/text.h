@@ -20,6 +20,8 @@ std::size_t utf8_length(std::string_view text);
 //     printed, because scripts and emoji need them.
 bool begins_with_unprintable(std::string_view text);
 
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }  // of ASCII, whatever the locale
+
 // Whether a character of valid UTF-8 begins with this byte; false: the byte continues a character.
 constexpr bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; }
 

@@ -196,7 +196,7 @@ Diagnosis loading(const Facts& facts, Millis)
   return *flag == 0 ? ok("no, it has its data") : fail("it is loading its data", "wait until it has loaded them");
 }
 
-constexpr Check checks[] = {
+constexpr Check checks_of_access[] = {
     {"access", answers, Needs::nothing, access},     {"round-trip", answers, Needs::nothing, round_trip},
     {"clock", answers, Needs::nothing, clock},       {"lock", answers, Needs::nothing, lock},
     {"messages", answers, Needs::nothing, messages}, {"listeners", answers, Needs::nothing, listeners},
@@ -218,6 +218,6 @@ Diagnosis trial(const Result<Probe>& probe, std::string_view advice)
                : fail(probe.error().text, std::string(advice));
 }
 
-std::span<const Check> access_checks() { return checks; }
+std::span<const Check> access_checks() { return checks_of_access; }
 
 }  // namespace rlock::doctor

@@ -218,7 +218,7 @@ bool has_sentinels(const Facts& facts) { return facts.sentinels.has_value(); }
 bool is_cluster(const Facts& facts) { return facts.cluster.has_value(); }
 bool is_answering_cluster(const Facts& facts) { return is_cluster(facts) && answers(facts); }
 
-constexpr Check checks[] = {
+constexpr Check checks_of_group[] = {
     {"certificate", speaks_tls, Needs::nothing, certificate},
     {"sentinels", has_sentinels, Needs::nothing, sentinels},
     {"fail-over", has_sentinels, Needs::nothing, fail_over},
@@ -249,7 +249,7 @@ std::string slot_advice(const Facts& facts)
                   : "start the nodes that redis-cli --cluster check " + node + " misses, or have replicas take over";
 }
 
-std::span<const Check> group_checks() { return checks; }
+std::span<const Check> group_checks() { return checks_of_group; }
 
 }  // namespace rlock::doctor
 

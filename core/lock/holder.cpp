@@ -14,7 +14,7 @@
 namespace rlock {
 namespace {
 
-constexpr std::size_t longest_name = 256;  // of a host or a user: HOST_NAME_MAX is 64, LOGIN_NAME_MAX 256
+constexpr std::size_t longest_host_or_user = 256;  // of a host or a user: HOST_NAME_MAX is 64, LOGIN_NAME_MAX 256
 
 std::string escape(std::string_view value)
 {
@@ -68,10 +68,10 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
 {
   switch (field) {
     case HolderField::history: info.history = Millis{number(value)}; break;
-    case HolderField::host: info.host = shown_text(value, longest_name); break;
+    case HolderField::host: info.host = shown_text(value, longest_host_or_user); break;
     case HolderField::pid: info.pid = number(value); break;
-    case HolderField::user: info.user = shown_text(value, longest_name); break;
-    case HolderField::sudo_user: info.sudo_user = shown_text(value, longest_name); break;
+    case HolderField::user: info.user = shown_text(value, longest_host_or_user); break;
+    case HolderField::sudo_user: info.sudo_user = shown_text(value, longest_host_or_user); break;
     case HolderField::command: info.command = cut_to(without_secrets(unescape(value)), longest_command); break;
     case HolderField::label: info.label = shown_text(value, longest_label); break;
     case HolderField::since: info.since_ms = number(value); break;

@@ -94,7 +94,7 @@ constexpr std::uint64_t rearguard = 8;  // further waiters that ask, because the
 constexpr Millis step_back{300};
 constexpr Millis step_behind{20};          // between two of the waiters behind the vanguard
 constexpr std::uint64_t steps_behind{32};  // after which the steps begin again
-constexpr Millis poll_pause{100};          // where the holder does not announce its release
+constexpr Millis candidates_poll_pause{100};          // where the holder does not announce its release
 
 // Whether no client will probably renew the lease: a holder that renews has more than half of its lease left. All waiters look at
 // the end of such a lease, because the waiters in front may be stopped.
@@ -191,7 +191,7 @@ Millis rest_after(const Busy& busy, Rng& rng)
   }
   const Millis longest = std::min(look_again_after, busy.watch_in.value_or(look_again_after));
   if (busy.silent && busy.waiters_ahead == 0) {
-    return std::min(longest, poll_pause / 2 + up_to(rng, poll_pause / 2));
+    return std::min(longest, candidates_poll_pause / 2 + up_to(rng, candidates_poll_pause / 2));
   }
   if (busy.waiters_ahead >= crowd && !busy.watch_in) {
     return look_again_after + up_to(rng, further_rest);

@@ -9,7 +9,7 @@
 namespace rlock {
 namespace {
 
-constexpr std::size_t longest_name = 1024;
+constexpr std::size_t longest_lock_name = 1024;
 
 // Redisson looks for any brace; a cluster looks for a pair of braces with text between. Where the two rules differ, a lock
 // and its channel, which follows Redisson's naming, are in different slots.
@@ -40,9 +40,9 @@ Result<LockName> LockName::parse(std::string_view text)
   if (text.empty()) {
     return Error{ErrorCode::usage, "the key is empty (give the lock a name, such as --key stock)"};
   }
-  if (text.size() > longest_name) {
+  if (text.size() > longest_lock_name) {
     return Error{ErrorCode::usage, "the key has " + std::to_string(text.size()) + " bytes (" +
-                                       std::to_string(longest_name) + " at most)"};
+                                       std::to_string(longest_lock_name) + " at most)"};
   }
   if (std::any_of(text.begin(), text.end(), is_control)) {
     return Error{ErrorCode::usage, "the key \"" + printable(text) + "\" has a control character in it (leave it out)"};

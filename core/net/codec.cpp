@@ -17,15 +17,16 @@
 #include <vector>
 
 namespace rlock {
-namespace {
 
-// The reply that is being built, and what it cost so far.
+// The reply that is being built, and what it cost so far. Not in the namespace below, because Decoder::State has one.
 struct Unfinished {
   enum class Refused { nothing, size, type };
   std::size_t bytes = 0;
   std::size_t values = 0;
   Refused refused = Refused::nothing;
 };
+
+namespace {
 
 int depth_of(const redisReadTask* task)
 {

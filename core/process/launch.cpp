@@ -24,22 +24,10 @@
 namespace rlock {
 namespace {
 
-constexpr const char* shell = "/bin/sh";
+constexpr const char* shell_path = "/bin/sh";
 constexpr std::size_t stack_size = std::size_t{64} * 1024;  // of the new process until execve
 
-// execve takes char* but does not write.
 char* pointer(const std::string& text) { return const_cast<char*>(text.c_str()); }
-
-std::vector<char*> pointers(const std::vector<std::string>& texts)
-{
-  std::vector<char*> all;
-  all.reserve(texts.size() + 1);
-  for (const std::string& text : texts) {
-    all.push_back(pointer(text));
-  }
-  all.push_back(nullptr);
-  return all;
-}
 
 // The arguments of execve. Made before the fork, because no memory may be allocated after it.
 struct ExecArgs {
@@ -52,8 +40,8 @@ struct ExecArgs {
 
 ExecArgs exec_args(const JobSpec& spec)
 {
-  ExecArgs args{spec.path.c_str(), pointers(spec.argv), pointers(spec.environment), {}, {}};
-  args.shell_argv = {const_cast<char*>(shell), pointer(spec.path)};
+  ExecArgs args{spec.path.c_str(), exec_pointers(spec.argv), exec_pointers(spec.environment), {}, {}};
+  args.shell_argv = {const_cast<char*>(shell_path), pointer(spec.path)};
   for (std::size_t i = 1; i < args.argv.size(); ++i) {
     args.shell_argv.push_back(args.argv[i]);
   }
@@ -116,7 +104,7 @@ struct ExecContext {
   context.result = Launched{};
   ::execve(context.args.path, context.args.argv.data(), context.args.environment.data());
   if (errno == ENOEXEC) {
-    ::execve(shell, context.args.shell_argv.data(), context.args.environment.data());
+    ::execve(shell_path, context.args.shell_argv.data(), context.args.environment.data());
   }
   context.result = NotExecuted{errno};
   ::_exit(static_cast<int>(ExitCode::not_executable));
@@ -141,6 +129,17 @@ Launch await_silent(pid_t pid, const Gate& gate)
 }
 
 }  // namespace
+
+std::vector<char*> exec_pointers(const std::vector<std::string>& texts)
+{
+  std::vector<char*> all;
+  all.reserve(texts.size() + 1);
+  for (const std::string& text : texts) {
+    all.push_back(pointer(text));
+  }
+  all.push_back(nullptr);
+  return all;
+}
 
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate)
 {
@@ -190,7 +189,7 @@ Error not_found(const std::string& name, const char* why)
 {
   const bool is_a_line = name.find(' ') != std::string::npos;
   return {ErrorCode::not_found, "cannot execute " + printable(name) + ": " + why +
-                                    (is_a_line ? " (give its words apart, or a shell: sh -c '...')" : "")};
+                                    (is_a_line ? " (give its words apart, or a shell_path: sh -c '...')" : "")};
 }
 
 Error not_executable(const std::string& path, Found found)

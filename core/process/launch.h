@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 #include "base/fd.h"
 #include "base/result.h"
 #include "process/job.h"
@@ -27,6 +28,9 @@ class FenceValue {
  private:
   std::array<char, size> m_text{};
 };
+
+// What execve(2) takes: pointers into `texts`, and a null pointer at the end. execve takes char* but does not write.
+std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
 
 enum class Grouping { own, shared };  // the job leads a process group of its own, or stays in the group of the runner
 

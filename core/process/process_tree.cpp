@@ -23,11 +23,11 @@ namespace rlock {
 namespace {
 
 // False: it may not be signalled. For a group: none of its processes may be.
-bool send(pid_t target, int signal) { return ::kill(target, signal) == 0 || errno != EPERM; }
+bool send_signal(pid_t target, int signal) { return ::kill(target, signal) == 0 || errno != EPERM; }
 
 bool send_and_wake(pid_t target, int signal)
 {
-  const bool allowed = send(target, signal);
+  const bool allowed = send_signal(target, signal);
   ::kill(target, SIGCONT);
   return allowed;
 }
@@ -35,10 +35,10 @@ bool send_and_wake(pid_t target, int signal)
 // Wakes the target after a signal that asks to end, as timeout(1) does, so that a stopped process ends too.
 bool send_as_user(pid_t target, int signal)
 {
-  return asks_to_end(signal) ? send_and_wake(target, signal) : send(target, signal);
+  return asks_to_end(signal) ? send_and_wake(target, signal) : send_signal(target, signal);
 }
 
-bool may_be_signalled(const Process& process) { return process.is_zombie() || send(process.pid, 0); }
+bool may_be_signalled(const Process& process) { return process.is_zombie() || send_signal(process.pid, 0); }
 
 // Processes of rlock adopt orphans, so a child of theirs in a session of its own is a daemon of a nested job.
 bool adopts_orphans(pid_t pid) { return std::ranges::find(own_names, command_name(pid)) != own_names.end(); }
@@ -224,7 +224,7 @@ std::vector<LeftProcess> ProcessTree::kill_each() const
   }
   std::vector<LeftProcess> left;
   for (const Process& process : alive()) {
-    const bool refused = !send(process.pid, SIGKILL) && !process.is_zombie();
+    const bool refused = !send_signal(process.pid, SIGKILL) && !process.is_zombie();
     left.push_back({.pid = process.pid, .refused = refused, .state = process.state});
   }
   if (left.empty() && has_unseen_children()) {

@@ -2,6 +2,7 @@
 #include "process/shell.h"
 
 #include "process/descriptors.h"
+#include "process/launch.h"
 #include "process/signals.h"
 
 #include <algorithm>
@@ -20,17 +21,6 @@ namespace rlock {
 namespace {
 
 constexpr Millis time_after_signal{1000};
-
-std::vector<char*> pointers(const std::vector<std::string>& texts)
-{
-  std::vector<char*> all;
-  all.reserve(texts.size() + 1);
-  for (const std::string& text : texts) {
-    all.push_back(const_cast<char*>(text.c_str()));  // execve takes char* but does not write
-  }
-  all.push_back(nullptr);
-  return all;
-}
 
 // Runs in the child.
 [[noreturn]] void become_shell(const ShellCommand& command, const std::vector<char*>& environment,
@@ -88,7 +78,7 @@ std::string describe(const ShellEnd& end)
 ShellEnd run_in_shell(const ShellCommand& command, const Clock& clock, const Signals& inherited, Signals* heeded)
 {
   const Instant until = clock.now() + command.time_limit;
-  const std::vector<char*> environment = pointers(command.environment);
+  const std::vector<char*> environment = exec_pointers(command.environment);
   const std::vector<int> descriptors = inherited_descriptors();
   const pid_t shell = ::fork();
   if (shell < 0) {

@@ -181,7 +181,7 @@ std::optional<int> kept_wait_status(int pidfd)
   return told ? std::optional<int>(info.wait_status) : std::nullopt;
 }
 
-bool send(int pidfd, int number) { return ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0) == 0; }
+bool send_to_pidfd(int pidfd, int number) { return ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0) == 0; }
 
 Error not_held(pid_t pid, int error)
 {
@@ -219,12 +219,12 @@ std::optional<int> PidFd::wait_status() const
     return std::nullopt;
   }
   const auto status = zombie_wait_status(m_pid);
-  const bool is_there = send(fd(), 0) || errno != ESRCH;
+  const bool is_there = send_to_pidfd(fd(), 0) || errno != ESRCH;
   return status && is_there ? status : kept_wait_status(fd());
 }
 
-bool PidFd::may_be_signalled() const { return send(fd(), 0); }
+bool PidFd::may_be_signalled() const { return send_to_pidfd(fd(), 0); }
 
-void PidFd::signal(int number) const { send(fd(), number); }
+void PidFd::signal(int number) const { send_to_pidfd(fd(), number); }
 
 }  // namespace rlock

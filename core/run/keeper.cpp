@@ -137,7 +137,7 @@ void Keeper::confirm_caller_has_token() const { send_byte(m_socket.get()); }
 namespace {
 
 constexpr Millis longest_release_pause{10'000};
-constexpr Millis time_to_check_release{1000};  // of a lost lock, before the watched process is signalled
+constexpr Millis time_to_check_loss{1000};  // of a lost lock, before the watched process is signalled
 
 bool is_readable(int fd) { return StopToken(fd).requested(); }
 
@@ -399,7 +399,7 @@ class KeeperLoop {
   Result<Release> release_lost(const RunResult& result)
   {
     return m_task.store.release(m_task.spec, m_task.hold, {.result = result},
-                                {.deadline = m_task.clock.now() + time_to_check_release, .stop = StopToken::never()});
+                                {.deadline = m_task.clock.now() + time_to_check_loss, .stop = StopToken::never()});
   }
 
   // Tries until the lease ends, because the lock ends by itself then.

@@ -14,8 +14,8 @@ namespace rlock {
 namespace {
 
 constexpr int most_redirections = 8;
-constexpr Millis first_pause{5};  // after TRYAGAIN; doubles up to the longest
-constexpr Millis longest_pause{100};
+constexpr Millis first_redirection_pause{5};  // after TRYAGAIN; doubles up to the longest
+constexpr Millis longest_redirection_pause{100};
 
 bool is_try_again(const Reply& reply) { return reply.is_error() && reply.text.starts_with("TRYAGAIN"); }
 
@@ -203,7 +203,7 @@ Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::str
 {
   auto node = m_nodes.owner_of(route_key, limit);
   bool asking = false;
-  Millis pause = first_pause;
+  Millis pause = first_redirection_pause;
   for (int redirected = 0; node && redirected <= most_redirections;) {
     const auto connection = m_nodes.reach(*node, route_key, limit);
     if (!connection) {
@@ -223,7 +223,7 @@ Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::str
     if (m_clock.sleep_until(m_clock.now() + pause, limit.stop) == Wake::stopped) {
       return interrupted();
     }
-    pause = std::min(pause * 2, longest_pause);
+    pause = std::min(pause * 2, longest_redirection_pause);
     node = m_nodes.owner_of(route_key, limit);
     asking = false;
   }

@@ -64,8 +64,8 @@ class Discovery {
 
 namespace {
 
-constexpr Millis first_pause{50};  // while a fail-over is under way; doubles up to the longest
-constexpr Millis longest_pause{400};
+constexpr Millis first_failover_pause{50};  // while a fail-over is under way; doubles up to the longest
+constexpr Millis longest_failover_pause{400};
 constexpr Millis check_after{1000};  // a connection of that age may lead to a server that is no longer the master
 constexpr Millis late_answer{100};   // takes longer; another server may have become the master meanwhile
 
@@ -164,7 +164,7 @@ bool Sentinel::believes(Instant::duration took, const CallLimits& limit)
 // promoted.
 Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& attempt)
 {
-  for (Millis pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+  for (Millis pause = first_failover_pause;; pause = std::min(2 * pause, longest_failover_pause)) {
     auto found = m_discovery->find(limit);
     if (!found) {
       return found.error();

@@ -43,5 +43,11 @@ struct Libmongoc {
 
 // Returns the same object to all threads, until the process ends. ErrorCode::config: libmongoc is not on this host.
 Result<const Libmongoc*> libmongoc();
+// The same, after a first call has found it.
+inline const Libmongoc& lib() { return **libmongoc(); }
+
+struct FreeUri {
+  void operator()(mongoc_uri_t* uri) const { lib().mongoc_uri_destroy(uri); }
+};
 
 }  // namespace rlock::mongo

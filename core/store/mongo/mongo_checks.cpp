@@ -13,8 +13,6 @@
 namespace rlock::mongo {
 namespace {
 
-constexpr std::int64_t oldest_wire_version = 9;  // of MongoDB 4.4
-
 using record::fail;
 using record::ok;
 using record::warn;

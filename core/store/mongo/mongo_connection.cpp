@@ -13,9 +13,6 @@ namespace rlock::mongo {
 namespace {
 
 constexpr const char* no_password = "no password supplied (give one by --password-file, RLOCK_PASSWORD or the URL)";
-constexpr std::int64_t oldest_wire_version = 9;  // of MongoDB 4.4
-
-const Libmongoc& lib() { return **libmongoc(); }
 
 // What the code of an error means to a lock client (MongoDB's error_codes.yml).
 struct CodeRow {
@@ -107,9 +104,6 @@ class CallScope {
   StreamContext& m_context;
 };
 
-struct FreeUri {
-  void operator()(mongoc_uri_t* uri) const { lib().mongoc_uri_destroy(uri); }
-};
 struct FreeDescription {
   void operator()(mongoc_server_description_t* server) const { lib().mongoc_server_description_destroy(server); }
 };

@@ -16,6 +16,8 @@
 
 namespace rlock::mongo {
 
+inline constexpr std::int64_t oldest_wire_version = 9;  // of MongoDB 4.4
+
 // What a server says of itself in its answer to `hello`.
 struct ServerFacts {
   std::int64_t time_ms = 0;  // its clock, since 1970

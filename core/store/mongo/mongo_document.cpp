@@ -6,7 +6,6 @@
 namespace rlock::mongo {
 namespace {
 
-const Libmongoc& lib() { return **libmongoc(); }
 int length(std::string_view text) { return static_cast<int>(text.size()); }
 
 }  // namespace

@@ -41,9 +41,6 @@ std::optional<std::string> take_decoded(UrlParts& parts, std::string_view parame
   return value ? std::optional(percent_decoded(*value).value_or("")) : std::nullopt;
 }
 
-struct FreeUri {
-  void operator()(mongoc_uri_t* uri) const { (*libmongoc())->mongoc_uri_destroy(uri); }
-};
 using Uri = std::unique_ptr<mongoc_uri_t, FreeUri>;
 
 // What libmongoc knows beside the options of which it tells the type.

@@ -39,7 +39,7 @@ constexpr std::string_view further_columns =
     "  add column /*M!100500 if not exists */ rlock_record longblob;\n";
 
 // `text` as a part of a literal of SQL.
-std::string sql_text(std::string_view text)
+std::string schema_text(std::string_view text)
 {
   std::string all = "'";
   for (const char byte : text) {
@@ -58,7 +58,7 @@ std::string_view last_part(std::string_view table)
 std::string schema_of(std::string_view table)
 {
   const auto dot = table.find('.');
-  return dot == std::string_view::npos ? "database()" : sql_text(table.substr(1, dot - 2));
+  return dot == std::string_view::npos ? "database()" : schema_text(table.substr(1, dot - 2));
 }
 
 std::string create_tables(const Tables& tables)
@@ -84,8 +84,8 @@ Tables tables_for(std::string_view table)
 std::string on_tables(std::string_view sql, const Tables& tables)
 {
   const std::string schema = schema_of(tables.lock);
-  const std::array names{sql_text(last_part(tables.lock)), sql_text(last_part(tables.event)),
-                         sql_text(last_part(tables.listener)), sql_text(last_part(tables.message))};
+  const std::array names{schema_text(last_part(tables.lock)), schema_text(last_part(tables.event)),
+                         schema_text(last_part(tables.listener)), schema_text(last_part(tables.message))};
   const std::array<record::SqlWord, 11> words{{
       {"{lock}", tables.lock},
       {"{event}", tables.event},
@@ -106,8 +106,8 @@ std::string grant_sql(const std::string& table, std::string_view user)
 {
   const auto at = std::min(user.find('@'), user.size());
   const std::string_view host = at == user.size() ? "%" : user.substr(at + 1);
-  return "grant select, insert, update, delete on " + table + " to " + sql_text(user.substr(0, at)) + "@" +
-         sql_text(host) + ";";
+  return "grant select, insert, update, delete on " + table + " to " + schema_text(user.substr(0, at)) + "@" +
+         schema_text(host) + ";";
 }
 
 std::string grants_for(std::string_view error, const Tables& tables, std::string_view user)

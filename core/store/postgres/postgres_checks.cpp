@@ -55,9 +55,8 @@ std::string facts_of(const Tables& tables)
   return on_tables(record::with_words(facts_sql, words), tables);
 }
 
-constexpr std::int64_t oldest_version = 120'000;
 constexpr std::int64_t table_count = 3;
-constexpr Millis longest_delivery{1000};
+constexpr Millis slow_delivery{1000};
 
 using record::fail;
 using record::ok;
@@ -219,7 +218,7 @@ bool is_delivered(Connection& connection, const ConnectionSpec& spec, const Cloc
 {
   Connection listener(spec, clock);
   return listener.run("listen rlock_doctor", limit) &&
-         hears(listener, connection, "rlock_doctor", longest_delivery, clock, limit);
+         hears(listener, connection, "rlock_doctor", slow_delivery, clock, limit);
 }
 
 }  // namespace

@@ -71,8 +71,6 @@ constexpr auto failures = std::to_array<TextRow>({
 // libpq refuses a value: it begins such a text with these words, and that of a server with the name of the server.
 constexpr std::string_view bad_value = "invalid ";
 
-constexpr int oldest_version = 120'000;
-
 // An answer that has begun to arrive in time may be read for so much longer.
 constexpr Millis beyond_deadline{50};
 

@@ -18,6 +18,8 @@
 
 namespace rlock::postgres {
 
+inline constexpr int oldest_version = 120'000;  // as PQserverVersion counts: 12.0
+
 // A parameter of a statement, in text or binary form.
 struct Parameter {
   std::string text;

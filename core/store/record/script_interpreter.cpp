@@ -3,7 +3,6 @@
 
 #include "lua/bytecode.h"
 #include "store/record/commands.h"
-#include "store/record/lua_math.h"
 
 #include <stdexcept>
 
@@ -146,7 +145,7 @@ ScriptInterpreter::ScriptInterpreter(KeySpace& keys) : m_keys(keys), m_lua(luaL_
   constexpr std::pair<const char*, lua_CFunction> libraries[] = {{"", luaopen_base},
                                                                  {LUA_TABLIBNAME, luaopen_table},
                                                                  {LUA_STRLIBNAME, luaopen_string},
-                                                                 {LUA_MATHLIBNAME, open_math}};
+                                                                 {LUA_MATHLIBNAME, luaopen_math}};
   for (const auto& [name, open] : libraries) {
     lua_pushcfunction(m_lua, open);
     lua_pushstring(m_lua, name);

@@ -131,7 +131,7 @@ bool may_have_kept_runs(const LockHistory& history)
                              [](const PastRun& run) { return run.info && must_keep_runs(run.info->history); });
 }
 
-std::string text_of(Millis time) { return std::to_string(time.count()); }
+std::string ms_text(Millis time) { return std::to_string(time.count()); }
 
 // The lock is of no kind that rlock knows, or has a name that it cannot have.
 bool is_about_one_key(const Error& error) { return error.code == ErrorCode::config || error.code == ErrorCode::usage; }
@@ -343,7 +343,7 @@ Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const 
     return Done{};
   }
   const std::string key = LockKeys(name).runs;
-  const std::string memory = text_of(history);
+  const std::string memory = ms_text(history);
   const std::string most = std::to_string(most_chunks);
   const std::array<std::string_view, 1> keys{key};
   std::vector<std::string_view> args{"keep", memory, most};
@@ -368,7 +368,7 @@ Result<Done> ScriptStore::compact_kept_runs(const LockName& name, Millis history
   known = compact_history(std::move(known), newest_ms - history.count());
   const auto chunks = encode_runs(known.runs, known.complete_since_ms);
   const std::string key = LockKeys(name).runs;
-  const std::string memory = text_of(history);
+  const std::string memory = ms_text(history);
   const std::string most = std::to_string(most_chunks);
   const std::string replaced = std::to_string(old->size());
   const std::array<std::string_view, 1> keys{key};

@@ -30,7 +30,6 @@ constexpr std::int32_t ping_number = -2;
 constexpr std::int32_t auth_number = -4;
 constexpr std::int32_t all_rights = 31;
 constexpr std::size_t password_size = 16;
-constexpr std::size_t size_of_length = 4;
 
 Stat read_stat(JuteReader& reader)
 {

@@ -19,6 +19,8 @@ inline constexpr std::size_t longest_request = 0xfffff;
 // The answers to a lock client are far smaller.
 inline constexpr std::size_t longest_answer = std::size_t{16} << 20;
 
+inline constexpr std::size_t size_of_length = 4;  // before each request and answer
+
 // What a server says of a request.
 enum class Code : std::int32_t {
   ok = 0,

@@ -14,8 +14,6 @@
 namespace rlock::zookeeper {
 namespace {
 
-constexpr std::size_t size_of_length = 4;
-
 constexpr Millis longest_timeout{std::numeric_limits<std::int32_t>::max()};  // that a request can have
 
 // A frame with its length before it.

@@ -38,14 +38,14 @@ bool send_as_user(pid_t target, int signal)
   return asks_to_end(signal) ? send_and_wake(target, signal) : send_signal(target, signal);
 }
 
-bool may_be_signalled(const Process& process) { return process.is_zombie() || send_signal(process.pid, 0); }
+bool may_be_signalled(const ProcessInfo& process) { return process.is_zombie() || send_signal(process.pid, 0); }
 
 // Processes of rlock adopt orphans, so a child of theirs in a session of its own is a daemon of a nested job.
 bool adopts_orphans(pid_t pid) { return std::ranges::find(own_names, command_name(pid)) != own_names.end(); }
 
-bool is_nested_daemon(const Process& process, const ProcessFamily& family)
+bool is_nested_daemon(const ProcessInfo& process, const ProcessFamily& family)
 {
-  const auto parent = std::ranges::find(family, process.parent, &Process::pid);
+  const auto parent = std::ranges::find(family, process.parent, &ProcessInfo::pid);
   return parent != family.end() && parent->session != process.session && adopts_orphans(parent->pid);
 }
 
@@ -53,7 +53,7 @@ bool is_nested_daemon(const Process& process, const ProcessFamily& family)
 std::set<pid_t> nested_daemons(const ProcessFamily& family)
 {
   std::set<pid_t> daemons;
-  for (const Process& process : family) {
+  for (const ProcessInfo& process : family) {
     if (daemons.contains(process.parent) || is_nested_daemon(process, family)) {
       daemons.insert(process.pid);
     }
@@ -149,16 +149,16 @@ std::set<pid_t> ProcessTree::daemons() const
 
 // A dead child of this process counts until it is reaped, because its own children became children of this process just
 // now and may not be in the list. A dead child of another process does not count.
-std::vector<Process> ProcessTree::alive() const
+std::vector<ProcessInfo> ProcessTree::alive() const
 {
   const pid_t self = ::getpid();
-  std::vector<Process> found;
+  std::vector<ProcessInfo> found;
   for (const ProcessFamily& family : own_families(m_spared)) {
     if (is_daemon(family.front().session)) {
       continue;
     }
     const std::set<pid_t> daemons = nested_daemons(family);
-    std::ranges::copy_if(family, std::back_inserter(found), [&](const Process& process) {
+    std::ranges::copy_if(family, std::back_inserter(found), [&](const ProcessInfo& process) {
       return !daemons.contains(process.pid) && (!process.is_zombie() || process.parent == self);
     });
   }
@@ -173,7 +173,7 @@ bool ProcessTree::leads_group() const { return m_grouping == Grouping::own && (m
 ProcessTree::Refused ProcessTree::forward(int signal)
 {
   if (asks_to_end(signal)) {
-    for (const Process& process : alive()) {
+    for (const ProcessInfo& process : alive()) {
       m_sessions.insert(process.session);
     }
   }
@@ -181,7 +181,7 @@ ProcessTree::Refused ProcessTree::forward(int signal)
     return {};
   }
   Refused refused;
-  for (const Process& process : alive()) {
+  for (const ProcessInfo& process : alive()) {
     // The main process may have left the group: an interactive shell does.
     const bool is_target = process.group == m_group || process.pid == m_main;
     if (is_target && !send_as_user(process.pid, signal) && !process.is_zombie()) {
@@ -196,17 +196,17 @@ ProcessTree::Refused ProcessTree::forward(int signal)
 ProcessTree::Refused ProcessTree::stop(int signal)
 {
   m_daemons = daemons();
-  std::vector<Process> all = alive();
+  std::vector<ProcessInfo> all = alive();
   if (leads_group()) {
     send_and_wake(-m_group, signal);
   }
-  for (const Process& process : alive()) {
-    if (std::ranges::count(all, process.pid, &Process::pid) == 0) {
+  for (const ProcessInfo& process : alive()) {
+    if (std::ranges::count(all, process.pid, &ProcessInfo::pid) == 0) {
       all.push_back(process);
     }
   }
   Refused refused;
-  for (const Process& process : all) {
+  for (const ProcessInfo& process : all) {
     if (!leads_group() || process.group != m_group) {
       send_and_wake(process.pid, signal);
     }
@@ -223,7 +223,7 @@ std::vector<LeftProcess> ProcessTree::kill_each() const
     ::kill(-m_group, SIGKILL);
   }
   std::vector<LeftProcess> left;
-  for (const Process& process : alive()) {
+  for (const ProcessInfo& process : alive()) {
     const bool refused = !send_signal(process.pid, SIGKILL) && !process.is_zombie();
     left.push_back({.pid = process.pid, .refused = refused, .state = process.state});
   }
@@ -360,7 +360,7 @@ std::vector<pid_t> listed_children(pid_t pid)
 // Reads all processes once and selects by parent, because a kernel may lack CONFIG_PROC_CHILDREN.
 ChildrenOf children_by_scan()
 {
-  std::vector<Process> all;
+  std::vector<ProcessInfo> all;
   for (const int pid : numbers_in("/proc")) {
     if (const auto process = read_process(pid)) {
       all.push_back(*process);
@@ -368,7 +368,7 @@ ChildrenOf children_by_scan()
   }
   return [all = std::move(all)](pid_t parent) {
     std::vector<pid_t> children;
-    for (const Process& process : all) {
+    for (const ProcessInfo& process : all) {
       if (process.parent == parent) {
         children.push_back(process.pid);
       }
@@ -435,7 +435,7 @@ std::vector<pid_t> probed_children()
 }
 
 // Describes a process by system calls, which hidepid does not restrict. nullopt: the process does not exist.
-std::optional<Process> unshown_process(pid_t pid, pid_t parent)
+std::optional<ProcessInfo> unshown_process(pid_t pid, pid_t parent)
 {
   const pid_t group = ::getpgid(pid);
   const pid_t session = ::getsid(pid);
@@ -444,11 +444,11 @@ std::optional<Process> unshown_process(pid_t pid, pid_t parent)
   }
   const auto child = parent == ::getpid() ? peek_at_child(pid) : std::nullopt;
   const bool is_dead = child && child->si_pid == pid;
-  return Process{pid, parent, group, session, is_dead ? 'Z' : unknown_state};
+  return ProcessInfo{pid, parent, group, session, is_dead ? 'Z' : unknown_state};
 }
 
 // nullopt: the child ended meanwhile. Its number may be another process's by now.
-std::optional<Process> child_of(pid_t parent, pid_t pid, bool is_shown)
+std::optional<ProcessInfo> child_of(pid_t parent, pid_t pid, bool is_shown)
 {
   const auto process = is_shown ? read_process(pid) : std::nullopt;
   if (process && process->parent != parent && process->parent != ::getpid()) {
@@ -505,7 +505,7 @@ pid_t tracer_of(pid_t pid)
   return tracer.empty() ? 0 : tracer.front();
 }
 
-std::optional<Process> parse_stat(std::string_view line)
+std::optional<ProcessInfo> parse_stat(std::string_view line)
 {
   const std::size_t name_end = line.rfind(") ");
   const std::vector<int> pid = parse_numbers(line.substr(0, line.find(' ')));
@@ -516,10 +516,10 @@ std::optional<Process> parse_stat(std::string_view line)
   if (rest.size() < 3) {
     return std::nullopt;
   }
-  return Process{pid[0], rest[0], rest[1], rest[2], line[name_end + 2]};
+  return ProcessInfo{pid[0], rest[0], rest[1], rest[2], line[name_end + 2]};
 }
 
-std::optional<Process> read_process(pid_t pid)
+std::optional<ProcessInfo> read_process(pid_t pid)
 {
   const auto line = read_file("/proc/" + std::to_string(pid) + "/stat");
   return line ? parse_stat(*line) : std::nullopt;

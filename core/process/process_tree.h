@@ -21,7 +21,7 @@ namespace rlock {
 // Processes as /proc shows them. The results are no snapshot: between two reads processes may fork or end. A caller that must be
 // sure reads again. Threads: any thread may call the functions.
 
-struct Process {
+struct ProcessInfo {
   pid_t pid;
   pid_t parent;
   pid_t group;
@@ -33,10 +33,10 @@ struct Process {
 constexpr char unknown_state = '?';
 
 // Parses the beginning of /proc/PID/stat. The command's name may contain any character, also ") " and newlines.
-std::optional<Process> parse_stat(std::string_view line);
+std::optional<ProcessInfo> parse_stat(std::string_view line);
 
 // Reads /proc/PID/stat; nullopt: the process does not exist, or /proc does not show the process (hidepid in proc(5)).
-std::optional<Process> read_process(pid_t pid);
+std::optional<ProcessInfo> read_process(pid_t pid);
 
 // How a process ended, as waitpid(2) tells its parent, while the parent has not asked; nullopt: unknown.
 std::optional<int> zombie_wait_status(pid_t pid);
@@ -72,7 +72,7 @@ bool has_unseen_children();
 
 // A child of this process and all its descendants, the child first. Descendants of a process that /proc does not show are
 // missing. If this process is a child subreaper, they become its children when the hidden process ends.
-using ProcessFamily = std::vector<Process>;
+using ProcessFamily = std::vector<ProcessInfo>;
 std::vector<ProcessFamily> own_families(const std::vector<pid_t>& spared);  // except those of the children in `spared`
 
 class ProcessTree {
@@ -86,7 +86,7 @@ class ProcessTree {
   [[nodiscard]] std::optional<int> main_status() const { return m_status; }
   std::optional<int> take_pause();  // the signal that stopped the main process since the last call
 
-  [[nodiscard]] std::vector<Process> alive() const;
+  [[nodiscard]] std::vector<ProcessInfo> alive() const;
   [[nodiscard]] bool is_empty() const;
   // The sessions of the daemons. The first stop() or kill_all() decides which sessions are daemons: later sessions belong to the
   // job.

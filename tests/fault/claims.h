@@ -58,7 +58,7 @@ class Claims {
     for (const auto& [other, end] : m_claims) {
       if (other != client && now < end && now < until) {
         m_overlaps.push_back(client + " and " + other + " hold the lock at the same time; the lease of " + other +
-                             " has " + show(std::chrono::ceil<Millis>(end - now)) + " left");
+                             " has " + rlock::show(std::chrono::ceil<Millis>(end - now)) + " left");
       }
     }
   }

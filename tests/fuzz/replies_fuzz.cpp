@@ -34,10 +34,10 @@ std::string printed(const Reply& reply)
   return all;
 }
 
-bool same(const Reply& one, const Reply& other)
+bool same_reply(const Reply& one, const Reply& other)
 {
   return one.kind == other.kind && one.integer == other.integer && one.text == other.text &&
-         std::equal(one.elements.begin(), one.elements.end(), other.elements.begin(), other.elements.end(), same);
+         std::equal(one.elements.begin(), one.elements.end(), other.elements.begin(), other.elements.end(), same_reply);
 }
 
 struct Decoded {
@@ -67,7 +67,7 @@ Decoded decoded(std::string_view bytes, std::size_t part)
 void promise_same(const Decoded& one, const Decoded& other)
 {
   promise(one.failed == other.failed &&
-              std::equal(one.replies.begin(), one.replies.end(), other.replies.begin(), other.replies.end(), same),
+              std::equal(one.replies.begin(), one.replies.end(), other.replies.begin(), other.replies.end(), same_reply),
           "a reply does not depend on how it is cut");
 }
 
@@ -78,7 +78,7 @@ void promise_codec(std::string_view bytes)
   promise_same(whole, decoded(bytes, 7));
   for (const Reply& reply : whole.replies) {
     const Decoded again = decoded(printed(reply), 64);
-    promise(again.replies.size() == 1 && same(again.replies.front(), reply), "decode, print, decode is the same");
+    promise(again.replies.size() == 1 && same_reply(again.replies.front(), reply), "decode, print, decode is the same_reply");
   }
 }
 

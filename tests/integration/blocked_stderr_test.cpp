@@ -130,7 +130,7 @@ TEST_CASE("blocked stderr: the reason of a lost lock is written when the reader 
 TEST_CASE("blocked stderr: a terminal stopped by Ctrl-S does not stop a run")
 {
   const RedisServer server;
-  Terminal terminal;
+  TestTerminal terminal;
   const auto dir = make_temp_dir("job");
   terminal.type("\x13");
   Process run = start_rlock({"run", "-v", "-S", server.url(), "-k", "k", "--", "touch", (dir / "ran").string()},

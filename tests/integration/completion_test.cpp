@@ -87,7 +87,7 @@ class Typist {
   }
 
   std::filesystem::path m_dir;
-  test::Terminal m_terminal;  // the process module has a Terminal, too
+  TestTerminal m_terminal;
   Process m_shell;
 };
 

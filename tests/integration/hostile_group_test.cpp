@@ -120,12 +120,12 @@ TEST_CASE("hostile: a sentinel that names an absurd address")
 
 TEST_CASE("hostile: TLS that is none, half of it, or no end of it")
 {
-  const Script scripts[] = {
+  const Behavior scripts[] = {
       says_for_ever("", "\x16\x03\x03\x40\x00"s),
       says("\x16\x03\x03\x00\x7a\x02"s),
       says_for_ever("", "+OK\r\n"),
   };
-  for (const Script& script : scripts) {
+  for (const Behavior& script : scripts) {
     const HostileServer server(script, Endpoint::Kind::tcp);
     check_refused(url_of("rediss", server), 69, "127.0.0.1", {three.front()});
   }

@@ -59,7 +59,7 @@ const Verb verbs[] = {
 
 struct Harm {
   const char* name;
-  Script script;
+  Behavior script;
 };
 
 const Harm lengths[] = {

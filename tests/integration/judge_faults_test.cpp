@@ -9,7 +9,9 @@
 #include <atomic>
 #include <memory>
 
-namespace rlock::judge {
+using namespace rlock;
+using namespace rlock::judge;
+
 namespace {
 
 const std::string key = "stock";
@@ -79,5 +81,3 @@ TEST_CASE("judge: every fault of etcd happens") { check_all_faults("etcd3"); }
 TEST_CASE("judge: every fault of ZooKeeper happens") { check_all_faults("zookeeper3"); }
 
 TEST_SUITE_END();
-
-}  // namespace rlock::judge

@@ -7,7 +7,9 @@
 
 using namespace std::chrono_literals;
 
-namespace rlock::judge {
+using namespace rlock;
+using namespace rlock::judge;
+
 namespace {
 
 const BootClock boot_clock;
@@ -158,5 +160,3 @@ TEST_CASE_FIXTURE(ProxyFixture, "judge: the proxy disturbs a share of the connec
   CHECK(cut < 36);
   test::wait_until([&] { return has_clients(41 - cut); }, "the others are still there");
 }
-
-}  // namespace rlock::judge

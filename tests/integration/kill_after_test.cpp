@@ -182,7 +182,7 @@ TEST_CASE("kill-after: USR1 and a terminal's Ctrl-C do not count, and a signal t
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  test::Terminal terminal;
+  TestTerminal terminal;
   Process rlock = start_on(server,
                            {"run", "-k", "stock", "--kill-after", "200ms", "--", "sh", "-c",
                             "trap 'echo >$0/usr1' USR1; trap 'echo >$0/int' INT; echo $$ >$0/main; "

@@ -278,7 +278,7 @@ TEST_CASE("last resort: the runner finds a job with a session of its own when th
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  const test::Terminal terminal;
+  const TestTerminal terminal;
   Process rlock = start_on(server,
                            {"run", "-k", "stock", "--ttl", "60s", "--", "setsid", "sh", "-c",
                             "sh -c 'trap \"\" TERM HUP INT; echo $$ >$0/worker; while :; do sleep 0.05; done' $0 & "

@@ -20,7 +20,7 @@ Finished run_at(std::uint16_t port)
   return run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "1s", "--", "true"});
 }
 
-rlock::test::Script says_hello(const Document& hello)
+Behavior says_hello(const Document& hello)
 {
   return [document = hello.bytes()](const Peer& peer) {
     for (std::string request = peer.hear_some(); request.size() >= 16; request = peer.hear_some()) {
@@ -30,7 +30,7 @@ rlock::test::Script says_hello(const Document& hello)
 }
 
 // Refuses each command but hello. `hello` must outlive the script, and may be filled until a client comes.
-rlock::test::Script refuses(const std::string& hello, std::int32_t code)
+Behavior refuses(const std::string& hello, std::int32_t code)
 {
   const std::string refusal =
       Document().add_small("ok", 0).add("errmsg", "nothing goes").add_small("code", code).bytes();
@@ -51,7 +51,7 @@ TEST_CASE("mongo hostile: a server that says nothing, hangs up or says nonsense 
   need_libmongoc();
   struct Row {
     const char* name;
-    rlock::test::Script script;
+    Behavior script;
   };
   const std::string huge("\xff\xff\xff\x7f", 4);
   const Row rows[]{

@@ -87,7 +87,7 @@ TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always
 {
   const RedisServer server;
   const auto seen = [&](std::vector<std::string> options, std::map<std::string, std::optional<std::string>> variables) {
-    Terminal terminal;
+    TestTerminal terminal;
     options.insert(options.begin(), {"status", "-S", server.url(), "stock"});
     variables.try_emplace("TERM", "xterm");
     Process shown = start_rlock(options, {.env = variables, .terminal = terminal.process_side()});

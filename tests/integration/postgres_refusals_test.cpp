@@ -191,7 +191,7 @@ TEST_CASE("postgres refusals: a hostile server, at each step of a run, ends it i
   };
   struct Row {
     const char* name;
-    rlock::test::Script script;
+    Behavior script;
   };
   const Row rows[] = {
       {"nonsense", says("HTTP/1.1 400 Bad Request\r\n\r\n")},

@@ -114,7 +114,7 @@ constexpr std::uint16_t hangs_up = 1;
 // A sentinel that names the port which `next_port` returns for a connection, or is silent, or hangs up.
 HostileServer scripted_sentinel(const std::function<std::uint16_t()>& next_port)
 {
-  const rlock::test::Script script = [next_port](const Peer& peer) {
+  const Behavior script = [next_port](const Peer& peer) {
     const std::uint16_t named = next_port();
     const std::string port = std::to_string(named);
     for (std::string request = peer.hear_some(); !request.empty(); request = peer.hear_some()) {
@@ -144,7 +144,7 @@ Result<Reply> set(Sentinel& transport, const Clock& clock, std::string_view key)
   return transport.call(key, words, {.deadline = clock.now() + 10s, .stop = StopToken::never()});
 }
 
-bool has(const RedisServer& server, const std::string& key) { return as_int(server.command({"EXISTS", key})) == 1; }
+bool has_key(const RedisServer& server, const std::string& key) { return as_int(server.command({"EXISTS", key})) == 1; }
 
 }  // namespace
 
@@ -254,14 +254,14 @@ TEST_CASE("sentinel: when one does not answer whether the master is still the ma
   const std::string hosts = "127.0.0.1:" + std::to_string(first.port()) + ",127.0.0.1:" + std::to_string(second.port());
   Sentinel transport(*parse_url("redis+sentinel://" + hosts + "/mymaster"), clock);
   REQUIRE(set(transport, clock, "a"));
-  REQUIRE(has(old, "a"));
+  REQUIRE(has_key(old, "a"));
   first_names = silent;
   second_names = promoted.port();
   std::this_thread::sleep_for(until_checked);
   CHECK(set(transport, clock, "b"));
   CHECK(set(transport, clock, "c"));
-  CHECK(has(promoted, "c"));
-  CHECK_FALSE(has(old, "c"));
+  CHECK(has_key(promoted, "c"));
+  CHECK_FALSE(has_key(old, "c"));
 }
 
 TEST_CASE("sentinel: a server that is said to be no master any more gets no request, although none names the new one")
@@ -279,5 +279,5 @@ TEST_CASE("sentinel: a server that is said to be no master any more gets no requ
   REQUIRE(set(transport, clock, "a"));
   std::this_thread::sleep_for(until_checked);
   CHECK_FALSE(set(transport, clock, "b"));
-  CHECK_FALSE(has(old, "b"));
+  CHECK_FALSE(has_key(old, "b"));
 }

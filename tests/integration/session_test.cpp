@@ -60,7 +60,7 @@ class Shell {
   bool sees(const std::string& text) { return has(m_terminal.seen(), text); }
 
  private:
-  Terminal m_terminal;
+  TestTerminal m_terminal;
   Process m_shell;
 };
 
@@ -70,7 +70,7 @@ TEST_CASE("session: a hangup of the terminal of a session that rlock leads ends 
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  Terminal terminal;
+  TestTerminal terminal;
   Process run(run_on(server, job_in(dir)), {.terminal = terminal.process_side()});
   const pid_t job = job_of(dir);
   terminal.hang_up();
@@ -86,7 +86,7 @@ TEST_CASE("session: a hangup ends rlock as it ends a job that does not catch it"
     CAPTURE(as_flock);
     const RedisServer server;
     const auto dir = make_temp_dir("job");
-    Terminal terminal;
+    TestTerminal terminal;
     const std::string job = "cd " + dir.string() + "; echo $$ > new; mv new job; exec sleep 100";
     Process run(
         as_flock ? rlock_argv({"flock", "-S", server.url(), "k", "-c", job}) : run_on(server, {"sh", "-c", job}),
@@ -103,7 +103,7 @@ TEST_CASE("session: a hangup ends a waiter that leads the session")
   const RedisServer server;
   server.command({"HSET", "k", "somebody:1", "1"});
   server.command({"PEXPIRE", "k", "60000"});
-  Terminal terminal;
+  TestTerminal terminal;
   Process run(run_on(server, {"true"}), {.terminal = terminal.process_side()});
   wait_until([&] { return has(terminal.seen(), "waiting for k"); }, "it waits");
   terminal.hang_up();
@@ -114,7 +114,7 @@ TEST_CASE("session: a hangup reaches the job of a script that leads the session,
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  Terminal terminal;
+  TestTerminal terminal;
   Process script({"sh", "-c", quoted(run_on(server, job_in(dir))) + "; true"}, {.terminal = terminal.process_side()});
   const pid_t job = job_of(dir);
   terminal.hang_up();

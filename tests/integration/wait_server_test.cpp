@@ -256,7 +256,7 @@ TEST_CASE("wait-server: on a terminal the waiting line says why, and goes when t
 {
   RedisServer server({.alone = true});
   server.kill_hard();
-  test::Terminal terminal(24, 400);
+  TestTerminal terminal(24, 400);
   ProcessOptions options;
   options.terminal = terminal.process_side();
   Process waiter = start_on(server, {"run", "-k", "k", "--wait-server", "5m", "--", "echo", "ran"}, options);

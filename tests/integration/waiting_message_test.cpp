@@ -17,7 +17,7 @@ TEST_CASE("waiting message: on a terminal of 80 columns place, age and holder ar
   const std::string job = "sleep 60 & wait # " + std::string(150, 'x');
   Process holder = start_on(server, {"run", "-k", key, "--", "sh", "-c", job});
   wait_until([&] { return as_int(server.command({"EXISTS", key})) == 1; }, "it is held");
-  test::Terminal terminal;
+  TestTerminal terminal;
   ProcessOptions options;
   options.terminal = terminal.process_side();
   Process waiter = start_on(server, {"run", "-k", key, "--", "true"}, options);

@@ -66,7 +66,7 @@ class Viewer {
   }
 
   RedisServer server;
-  Terminal terminal;
+  TestTerminal terminal;
   Process holder;
 
  private:

@@ -187,7 +187,7 @@ TEST_CASE("zookeeper client: a server that says nothing, hangs up or says nonsen
 {
   struct Row {
     const char* name;
-    Script script;
+    Behavior script;
   };
   const Row rows[]{
       {"nothing", says("")},

@@ -10,9 +10,9 @@
 namespace rlock::judge {
 namespace {
 
-// A holder whose lock was taken is told within 50 ms and its job is dead within a second after that.
+// A holder whose lock was taken is told within 50 rounded_up and its job is dead within a second after that.
 constexpr Millis told_and_dead{1050};
-Millis ms(Instant::duration duration) { return std::chrono::ceil<Millis>(duration); }
+Millis rounded_up(Instant::duration duration) { return std::chrono::ceil<Millis>(duration); }
 
 // A job that outlasts KILL lives on when its rlock cannot renew, so any fault may let another job in beside it.
 bool is_for(const FaultRecord& fault, const Holder& loser)
@@ -44,7 +44,7 @@ Millis longest_excused(const Records& records, const Holder& loser, const Holder
                       std::any_of(records.faults.begin(), records.faults.end(), cuts_off);
   const Instant since = winner.begin - loser.run->ttl;
   const Millis until_it_can = loser.run->form == JobForm::frozen   ? sum_of(records.freezes, since, loser.last)
-                              : loser.run->form == JobForm::hidden ? ms(loser.last - since)
+                              : loser.run->form == JobForm::hidden ? rounded_up(loser.last - since)
                                                                    : Millis{0};
   return (untold ? std::max(lease_of(*loser.run), told_and_dead) : told_and_dead) +
          stalled(records, since, loser.last) + until_it_can;
@@ -61,7 +61,7 @@ bool ended_untold(const FaultRecord& fault, const Holder& loser, Millis length)
 // Empty: rlock did all that it promises to the loser.
 std::string fault_of_loser(const Records& records, const FaultRecord& fault, const Holder& loser, const Holder& winner)
 {
-  const Millis length = ms(loser.last - std::max(loser.begin, winner.begin));
+  const Millis length = rounded_up(loser.last - std::max(loser.begin, winner.begin));
   if (length > longest_excused(records, loser, winner)) {
     return "lasted too long for the fault " + fault.name;
   }
@@ -86,7 +86,7 @@ void judge_pair(const Records& records, const Holder& loser, const Holder& winne
 {
   const FaultRecord* const fault = excuse_for(records, loser, winner);
   const std::string wrong = fault == nullptr ? "has no excuse" : fault_of_excuse(records, *fault, loser, winner);
-  const Millis length = ms(std::min(loser.last, winner.last) - winner.begin);
+  const Millis length = rounded_up(std::min(loser.last, winner.last) - winner.begin);
   if (wrong.empty()) {
     ++result.excused[was_told(*loser.run) ? fault->name : fault->name + ", over before it could be told"];
     result.longest_excused = std::max(result.longest_excused, length);
@@ -94,7 +94,7 @@ void judge_pair(const Records& records, const Holder& loser, const Holder& winne
   }
   result.violations.push_back({"no overlap",
                                loser.key + ": " + describe(*winner.run) + " began " + std::to_string(length.count()) +
-                                   " ms before the job of " + describe(*loser.run) + " was dead; the overlap " + wrong,
+                                   " rounded_up before the job of " + describe(*loser.run) + " was dead; the overlap " + wrong,
                                {loser.run->id, winner.run->id}});
 }
 

@@ -14,7 +14,7 @@ constexpr Millis shortest{500};  // each freeze, and each pause
 constexpr Millis spread{3500};   // how much longer it may be: longer than the longest ttl of the storm
 constexpr Millis time_to_thaw{60'000};
 
-Millis some_time(Rng& rng)
+Millis some_pause(Rng& rng)
 {
   return shortest + Millis(static_cast<std::int64_t>(below(rng, static_cast<std::uint64_t>(spread.count()))));
 }
@@ -51,10 +51,10 @@ void FrozenFiles::go_on(Instant now, Rng& rng)
 {
   if (m_freeze && !m_freeze->process.running()) {
     end();
-    m_next = now + some_time(rng);
+    m_next = now + some_pause(rng);
   }
   if (!m_freeze && now >= m_next) {
-    const double seconds = std::chrono::duration<double>(some_time(rng)).count();
+    const double seconds = std::chrono::duration<double>(some_pause(rng)).count();
     m_freeze = Freeze{now, test::Process({"sh", "-c", "fsfreeze -f \"$0\"; sleep \"$1\"; fsfreeze -u \"$0\"",
                                           m_directory, std::to_string(seconds)},
                                          {.new_session = true})};

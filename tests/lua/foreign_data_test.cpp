@@ -88,7 +88,7 @@ TEST_CASE("foreign data: a read-write lock is joined by its readers' timeouts, a
     }
     CHECK(word(lock.write("w")) == "busy");
     CHECK(word(lock.read("a")) == "granted");
-    CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"foreign-1", "1"}, {"a", "1"}});
+    CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"foreign-1", "1"}, {"a", "1"}});
   }
 }
 

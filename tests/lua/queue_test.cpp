@@ -7,8 +7,6 @@ using namespace rlock::test;
 
 namespace {
 
-using Fields = std::map<std::string, std::string>;
-
 constexpr const char* line_of_readers = "rlock:queue-rw:{k}";
 constexpr const char* line_for_permits = "rlock:queue-permits:{k}";
 const std::string long_ago = "1";  // a ticket older than SUBSCRIBE_GRACE
@@ -54,7 +52,7 @@ TEST_CASE("queue script: a reader behind a waiting writer is refused, whether it
   CHECK(word(lock.read("a")) == "granted");  // a holder is not affected
 
   lock.end_read("a");
-  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"w:write", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"w:write", "1"}});
   CHECK(lock.pttl("k") <= 2000);
   CHECK(has(writer.received(), "yours"));
   CHECK(word(lock.write("w")) == "granted");
@@ -107,7 +105,7 @@ TEST_CASE("queue script: readers behind each other come in together, those behin
   CHECK(two.received() == Words{"yours", "yours"});
   CHECK(writer.received() == Words{"claim 2000"});
   CHECK(last.received() == Words{"watch 3020"});
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"r1", "1"}, {"r2", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"r1", "1"}, {"r2", "1"}});
   lock.read("r1"), lock.read("r2");
   lock.end_read("r1");
   CHECK(in_line(lock, line_of_readers) == Words{"w2", "r3"});
@@ -145,7 +143,7 @@ TEST_CASE("queue script: a dead writer in front is found by a reader's renewal, 
   }
   wait_until([&] { return renew() == "kept" && in_line(lock, line_of_readers) == Words{}; }, "the dead one is gone");
   CHECK(has(behind.received(), "yours"));
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
 }
 
 TEST_CASE("queue script: a writer killed while it waits is found by the next renewal of a job that reads")
@@ -189,7 +187,7 @@ TEST_CASE("queue script: a writer that goes on reading lets in the readers in fr
   lock.read("r"), lock.write("w2");
   CHECK(word(lock.end_write("w")) == "still_held");
   CHECK(reader.received() == Words{"yours"});
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"w", "1"}, {"r", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"w", "1"}, {"r", "1"}});
   CHECK(in_line(lock, line_of_readers) == Words{"w2"});
 }
 

@@ -9,8 +9,6 @@
 
 namespace rlock::test {
 
-using Fields = std::map<std::string, std::string>;
-
 inline constexpr const char* rw_channel = "redisson_rwlock:{k}";
 
 struct ReadWriteLock : ScriptedLock {

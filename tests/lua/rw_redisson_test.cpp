@@ -34,12 +34,12 @@ TEST_CASE("rw beside Redisson: the release of one client's reader keeps the othe
   lock.read("a", 20'000);
   java.read(30'000);
   CHECK(java.end_read() == 0);
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}});
   CHECK(lock.pttl("k") <= 20'000);
   CHECK(lock.pttl("k") > 19'000);
   java.read(10'000);
   CHECK(word(lock.end_read("a")) == "released");
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"uuid:1", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"uuid:1", "1"}});
   CHECK(lock.pttl("k") <= 10'000);
   CHECK(lock.pttl("k") > 9000);
   CHECK(listener.received() == Words{});
@@ -124,6 +124,6 @@ TEST_CASE("rw beside Redisson: an rlock writer that goes on reading leaves what 
   lock.end_write("a");
   REQUIRE_FALSE(java.read());
   CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "released");
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"uuid:1", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"uuid:1", "1"}});
   CHECK(java.end_read() == 1);
 }

@@ -9,7 +9,7 @@ TEST_CASE("rw: a reader on the wire")
 {
   const ReadWriteLock lock;
   REQUIRE(word(lock.read("u-u-i-d:7")) == "granted");
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"u-u-i-d:7", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"u-u-i-d:7", "1"}});
   CHECK(as_text(lock.server.command({"GET", timeout_of("u-u-i-d:7")})) == "1");
   for (const std::string& key : {std::string("k"), timeout_of("u-u-i-d:7")}) {
     CAPTURE(key);
@@ -25,7 +25,7 @@ TEST_CASE("rw: a writer on the wire")
 {
   const ReadWriteLock lock;
   REQUIRE(word(lock.write("a")) == "granted");
-  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"a:write", "1"}});
   CHECK(lock.pttl("k") > 29'000);
   CHECK(lock.exists(timeout_of("a")) == 0);
   CHECK(word(lock.end_write("a")) == "released");
@@ -73,7 +73,7 @@ TEST_CASE("rw: readers together, writers alone")
   const Reply refused = lock.write("w");
   CHECK(word(refused) == "busy");
   CHECK(refused.elements.at(1).integer > 29'000);
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
   lock.end_read("a");
   CHECK(word(lock.write("w")) == "busy");
   lock.end_read("b");
@@ -81,7 +81,7 @@ TEST_CASE("rw: readers together, writers alone")
   CHECK(word(lock.write("v")) == "busy");
   CHECK(word(lock.read("a")) == "busy");
   CHECK(lock.read("a").elements.at(2).text == "w");
-  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"w:write", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"w:write", "1"}});
 }
 
 TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and 0 after a writer")
@@ -109,11 +109,11 @@ TEST_CASE("rw: a writer may read as well, and go on reading, and then other read
   ChannelListener listener(lock.server, rw_channel);
   lock.write("a", 20'000);
   CHECK(lock.nested(Reader{}, "a", "inner").elements.at(2).integer == 2);
-  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}, {"a", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"a:write", "1"}, {"a", "1"}});
   CHECK(word(lock.read("b")) == "busy");
   CHECK(word(lock.end_write("a")) == "still_held");
   CHECK(listener.received() == Words{"1", "0"});
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}});
   CHECK(lock.pttl("k") > 0);
   CHECK(word(lock.read("b")) == "granted");
   CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "released");
@@ -131,7 +131,7 @@ TEST_CASE("rw: a writer that stops reading keeps its lease")
   CHECK(word(lock.end_nested(Reader{}, "a", "two")) == "still_held");
   CHECK(lock.pttl("k") > 29'000);
   CHECK(word(lock.end_nested(Reader{}, "a", "one")) == "still_held");
-  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"a:write", "1"}});
   CHECK(lock.pttl("k") > 29'000);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("rw: a read hold does not become a write hold")
   const Reply refused = lock.nested(Writer{}, "a", "inner");
   CHECK(word(refused) == "other");
   CHECK(has(refused.elements.at(1).text, "cannot become"));
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}});
 }
 
 TEST_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than the owner's lease")
@@ -181,9 +181,9 @@ TEST_CASE("rw: a reader that comes back after its timeout counts as one hold, no
   lock.read("a"), lock.read("b");
   lock.server.command({"DEL", timeout_of("a")});
   CHECK(lock.read("a").elements.at(2).integer == 1);
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
   CHECK(word(lock.end_read("a")) == "released");
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"b", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"b", "1"}});
 }
 
 TEST_CASE("rw: a lost lock names the writer that has it")
@@ -209,7 +209,7 @@ TEST_CASE("rw: a killed reader is forgotten as soon as the living have left, a k
   lock.end_read("a");
   CHECK(word(lock.write("w", 60)) == "granted");
   wait_until([&] { return word(lock.read("b")) == "granted"; }, "the killed writer's lease is over");
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"b", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"b", "1"}});
 }
 
 TEST_CASE("rw: a release does not extend the other holders' time")
@@ -257,7 +257,7 @@ TEST_CASE("rw: the dead do not pile up in a hash that others keep alive")
       break;
     }
   }
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"living", "1"}});
+  CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"living", "1"}});
   CHECK(lock.hash("rlock:holder:{k}").count("hold:living") == 1);
   CHECK(word(lock.end_read("living")) == "released");
   CHECK(lock.exists("k") == 0);

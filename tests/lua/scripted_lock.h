@@ -9,6 +9,8 @@
 
 namespace rlock::test {
 
+using HashFields = std::map<std::string, std::string>;
+
 // What inspect returns of one holder.
 struct HolderRow {
   std::string owner;
@@ -97,10 +99,10 @@ class ScriptedLock {
     return acquire(owner, owner, 30'000, "wait", ticket);
   }
   std::int64_t exists(const std::string& key) const { return as_int(server.command({"EXISTS", key})); }
-  std::map<std::string, std::string> hash(const std::string& key) const
+  HashFields hash(const std::string& key) const
   {
     const auto words = as_texts(server.command({"HGETALL", key}));
-    std::map<std::string, std::string> fields;
+    HashFields fields;
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
       fields[words[i]] = words[i + 1];
     }

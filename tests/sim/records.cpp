@@ -22,7 +22,7 @@ using record::Snapshot;
 
 Records* the_records = nullptr;
 
-Value value_of(const Reply& reply)
+Value recorded_value(const Reply& reply)
 {
   switch (reply.kind) {
     case Reply::Kind::integer: return Value::of(reply.integer);
@@ -33,7 +33,7 @@ Value value_of(const Reply& reply)
   }
   Value list = Value::array();
   for (const Reply& element : reply.elements) {
-    list.elements.push_back(value_of(element));
+    list.elements.push_back(recorded_value(element));
   }
   return list;
 }
@@ -553,7 +553,7 @@ class SimulatedHost final : public ScriptHost {
   Result<Reply> noted(Result<Reply> reply)
   {
     if (reply) {
-      m_records.note_answer(Fiber::running()->process.client, m_backend->request, value_of(*reply));
+      m_records.note_answer(Fiber::running()->process.client, m_backend->request, recorded_value(*reply));
     }
     return reply;
   }

@@ -29,7 +29,7 @@ void say_for_ever(const Peer& peer, const std::string& text)
 
 }  // namespace
 
-Script says(std::string bytes)
+Behavior says(std::string bytes)
 {
   return [bytes = std::move(bytes)](const Peer& peer) {
     peer.say(bytes);
@@ -37,7 +37,7 @@ Script says(std::string bytes)
   };
 }
 
-Script says_for_ever(std::string head, std::string again)
+Behavior says_for_ever(std::string head, std::string again)
 {
   return [head = std::move(head), again = std::move(again)](const Peer& peer) {
     peer.say(head);
@@ -45,7 +45,7 @@ Script says_for_ever(std::string head, std::string again)
   };
 }
 
-Script drips(std::string bytes)
+Behavior drips(std::string bytes)
 {
   return [bytes = std::move(bytes)](const Peer& peer) {
     for (std::size_t i = 0; peer.lasts(Millis{20}); ++i) {
@@ -54,9 +54,9 @@ Script drips(std::string bytes)
   };
 }
 
-Script answers(std::string reply) { return answers_by_word({{.word = "", .reply = std::move(reply)}}); }
+Behavior answers(std::string reply) { return answers_by_word({{.word = "", .reply = std::move(reply)}}); }
 
-Script answers_by_word(std::vector<Answer> list)
+Behavior answers_by_word(std::vector<Answer> list)
 {
   return [list = std::move(list)](const Peer& peer) {
     for (std::string request = peer.hear_some(); !request.empty(); request = peer.hear_some()) {
@@ -71,12 +71,12 @@ Script answers_by_word(std::vector<Answer> list)
   };
 }
 
-HostileServer::HostileServer(Script script, Endpoint::Kind kind)
+HostileServer::HostileServer(Behavior script, Endpoint::Kind kind)
     : m_listener(listening_socket(kind, m_endpoint)), m_script(std::move(script)), m_thread([this] { accept_all(); })
 {
 }
 
-HostileServer::HostileServer(const std::function<Script(std::uint16_t)>& script)
+HostileServer::HostileServer(const std::function<Behavior(std::uint16_t)>& script)
     : m_listener(listening_socket(Endpoint::Kind::tcp, m_endpoint)),
       m_script(script(m_endpoint.port)),
       m_thread([this] { accept_all(); })

@@ -15,25 +15,25 @@
 namespace rlock::test {
 
 // Serves one connection. A script may run for ever: it ends when the client is gone or the test is over.
-using Script = std::function<void(const Peer&)>;
+using Behavior = std::function<void(const Peer&)>;
 
-Script says(std::string bytes);                             // sends the bytes at once, and then nothing
-Script says_for_ever(std::string head, std::string again);  // sends `head`, then `again` until the client hangs up
-Script drips(std::string bytes);                            // sends a byte every 20 ms
-Script answers(std::string reply);                          // sends the reply to each request
+Behavior says(std::string bytes);                             // sends the bytes at once, and then nothing
+Behavior says_for_ever(std::string head, std::string again);  // sends `head`, then `again` until the client hangs up
+Behavior drips(std::string bytes);                            // sends a byte every 20 ms
+Behavior answers(std::string reply);                          // sends the reply to each request
 // Sends the reply of the first word in the list that the request contains; the word "" stands for all other requests.
 struct Answer {
   std::string word;
   std::string reply;
   bool for_ever = false;  // repeats the reply until the client hangs up
 };
-Script answers_by_word(std::vector<Answer> list);
+Behavior answers_by_word(std::vector<Answer> list);
 
 class HostileServer {
  public:
-  explicit HostileServer(Script script, Endpoint::Kind kind = Endpoint::Kind::unix_socket);
+  explicit HostileServer(Behavior script, Endpoint::Kind kind = Endpoint::Kind::unix_socket);
   // The script gets the server's port, which is known when the server listens.
-  explicit HostileServer(const std::function<Script(std::uint16_t port)>& script);
+  explicit HostileServer(const std::function<Behavior(std::uint16_t port)>& script);
   ~HostileServer();
   HostileServer(const HostileServer&) = delete;
   HostileServer& operator=(const HostileServer&) = delete;
@@ -46,7 +46,7 @@ class HostileServer {
 
   Endpoint m_endpoint;
   Fd m_listener;
-  Script m_script;
+  Behavior m_script;
   std::atomic<bool> m_over = false;
   std::list<std::thread> m_peers;  // only used by m_thread
   std::thread m_thread;

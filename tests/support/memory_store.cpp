@@ -313,8 +313,8 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
   const Clock& m_clock;
 };
 
-constexpr std::string_view scheme = "memory";
-constexpr std::string_view session_scheme = "memory-sessions";
+constexpr std::string_view memory_scheme = "memory";
+constexpr std::string_view memory_session_scheme = "memory-sessions";
 
 Result<Endpoint> parse_memory(std::string_view url)
 {
@@ -329,7 +329,7 @@ Result<std::unique_ptr<LockStore>> open_memory(const ServerSpec&, const Endpoint
                                                StopToken)
 {
   return memory_store(endpoint.path, clock,
-                      endpoint.scheme == session_scheme ? HoldsEnd::with_session : HoldsEnd::with_ttl);
+                      endpoint.scheme == memory_session_scheme ? HoldsEnd::with_session : HoldsEnd::with_ttl);
 }
 
 }  // namespace
@@ -337,7 +337,7 @@ Result<std::unique_ptr<LockStore>> open_memory(const ServerSpec&, const Endpoint
 void add_memory_engine()
 {
   static const bool once = [] {
-    for (const std::string_view each : {scheme, session_scheme}) {
+    for (const std::string_view each : {memory_scheme, memory_session_scheme}) {
       add_engine({.scheme = each, .parse = parse_memory, .open = open_memory});
     }
     return true;

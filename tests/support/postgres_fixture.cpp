@@ -32,14 +32,14 @@ fs::path program_directory()
   return found.empty() ? fs::path() : found.back();
 }
 
-constexpr const char* user_of_package = "postgres";
+constexpr const char* postgres_user = "postgres";
 
 std::string required_user()
 {
   if (!has_postgres()) {
     skip("no PostgreSQL server (install postgresql)");
   }
-  return user_of_package;
+  return postgres_user;
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ std::string file_for_postgres(const std::string& text)
   const fs::path file = dir / "file";
   std::ofstream(file) << text;
   fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
-  give_to_user(file, user_of_package);
-  give_to_user(dir, user_of_package);
+  give_to_user(file, postgres_user);
+  give_to_user(dir, postgres_user);
   return file.string();
 }
 

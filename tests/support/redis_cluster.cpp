@@ -24,7 +24,7 @@ bool info_has(const RedisServer& node, const std::string& command, const std::st
   return as_text(node.command({command, section})).find(line) != std::string::npos;
 }
 
-bool is_alive(const RedisServer& node) { return ::kill(node.pid(), 0) == 0; }
+bool is_node_alive(const RedisServer& node) { return ::kill(node.pid(), 0) == 0; }
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void RedisCluster::wait_until_served() const
 {
   const auto all_live = [&] {
     const auto owners = map().owners();
-    return std::all_of(owners.begin(), owners.end(), [&](const HostPort& owner) { return is_alive(at(owner)); });
+    return std::all_of(owners.begin(), owners.end(), [&](const HostPort& owner) { return is_node_alive(at(owner)); });
   };
   wait_until(all_live, "who was killed has been replaced", 60s);
   for (const RedisServer* node : living()) {
@@ -133,7 +133,7 @@ RedisServer& RedisCluster::other_than(const RedisServer& node) const
 {
   for (const HostPort& address : map().owners()) {
     RedisServer& other = at(address);
-    if (&other != &node && is_alive(other)) {
+    if (&other != &node && is_node_alive(other)) {
       return other;
     }
   }
@@ -174,7 +174,7 @@ std::string RedisCluster::describe() const
 {
   std::string text;
   for (const RedisServer& node : m_nodes) {
-    text += "port " + std::to_string(node.port()) + (is_alive(node) ? "" : ", which is dead") + ":\n";
+    text += "port " + std::to_string(node.port()) + (is_node_alive(node) ? "" : ", which is dead") + ":\n";
     for (const char* question : {"INFO", "NODES"}) {
       const auto reply = node.try_command({"CLUSTER", question});
       text += reply ? reply->text : reply.error().text + '\n';
@@ -187,7 +187,7 @@ std::vector<RedisServer*> RedisCluster::living() const
 {
   std::vector<RedisServer*> alive;
   for (RedisServer& node : m_nodes) {
-    if (is_alive(node)) {
+    if (is_node_alive(node)) {
       alive.push_back(&node);
     }
   }

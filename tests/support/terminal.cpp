@@ -11,7 +11,7 @@
 
 namespace rlock::test {
 
-Terminal::Terminal(unsigned short rows, unsigned short columns)
+TestTerminal::TestTerminal(unsigned short rows, unsigned short columns)
     : m_master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK))
 {
   REQUIRE(::grantpt(m_master.get()) == 0);
@@ -23,18 +23,18 @@ Terminal::Terminal(unsigned short rows, unsigned short columns)
   resize(rows, columns);
 }
 
-void Terminal::resize(unsigned short rows, unsigned short columns)
+void TestTerminal::resize(unsigned short rows, unsigned short columns)
 {
   const winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   REQUIRE(::ioctl(m_master.get(), TIOCSWINSZ, &size) == 0);
 }
 
-void Terminal::type(std::string_view keys) const
+void TestTerminal::type(std::string_view keys) const
 {
   REQUIRE(::write(m_master.get(), keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
 }
 
-const std::string& Terminal::seen()
+const std::string& TestTerminal::seen()
 {
   std::array<char, 4096> some{};
   for (ssize_t n = 0; (n = ::read(m_master.get(), some.data(), some.size())) > 0;) {

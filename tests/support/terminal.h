@@ -9,9 +9,9 @@
 
 namespace rlock::test {
 
-class Terminal {
+class TestTerminal {
  public:
-  explicit Terminal(unsigned short rows = 24, unsigned short columns = 80);
+  explicit TestTerminal(unsigned short rows = 24, unsigned short columns = 80);
 
   [[nodiscard]] int process_side() const { return m_slave.get(); }  // for ProcessOptions::terminal
   void resize(unsigned short rows, unsigned short columns);         // the process in the foreground gets WINCH

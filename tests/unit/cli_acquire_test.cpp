@@ -8,7 +8,9 @@
 
 #include <doctest/doctest.h>
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 using Args = std::vector<std::string>;
@@ -199,5 +201,3 @@ TEST_CASE("export: a nested lock leaves the outer one where it is")
   CHECK(lines.find("export RLOCK_TOKEN='" + token + "'\n") != std::string::npos);
   CHECK(lines.find("export RLOCK_HELD='o:1 k\n" + token + " k'\n") != std::string::npos);
 }
-
-}  // namespace rlock::cli

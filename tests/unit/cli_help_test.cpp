@@ -9,7 +9,8 @@
 
 using namespace rlock::test;
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
 
 TEST_CASE("help: the overview names every verb and shows its first example")
 {
@@ -190,5 +191,3 @@ TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else wit
   CHECK(find_verb("").error().text == "unknown verb '' (rlock help lists them)");
   CHECK(find_verb(std::string(100'000, 'r')).error().code == ErrorCode::usage);
 }
-
-}  // namespace rlock::cli

@@ -7,7 +7,9 @@
 
 #include <doctest/doctest.h>
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 constexpr std::int64_t noon = 1'795'262'400'123;  // 2026-11-21T12:00:00.123Z
@@ -408,5 +410,3 @@ TEST_CASE("what comes from the server cannot move the cursor")
     CHECK(text.find("\\x1b[2J\\n") != std::string::npos);
   }
 }
-
-}  // namespace rlock::cli

@@ -8,7 +8,9 @@
 
 #include <array>
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 using Args = std::vector<std::string>;
@@ -165,5 +167,3 @@ TEST_CASE("wipe: user and password of a URL, wherever it stands, and nothing els
     CHECK(row.word == row.expect);
   }
 }
-
-}  // namespace rlock::cli

@@ -9,7 +9,9 @@
 
 using namespace rlock::test;
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 constexpr std::int64_t now = 1'795'288'200'000;
@@ -134,5 +136,3 @@ TEST_CASE("prometheus: the last run, the last success, and what became of the ru
   }
   CHECK_FALSE(has(text, "_total"));
 }
-
-}  // namespace rlock::cli

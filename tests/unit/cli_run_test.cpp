@@ -8,7 +8,9 @@
 
 #include <doctest/doctest.h>
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 using Args = std::vector<std::string>;
@@ -232,5 +234,3 @@ TEST_CASE("force-unlock: only a holder that was named or shown, and what grace i
   CHECK(meant({"k", "--older-than", "0"}).error().text ==
         "--older-than: '0' is too short, at least 1ms (try --older-than 1h)");
 }
-
-}  // namespace rlock::cli

@@ -10,7 +10,9 @@
 
 #include <unistd.h>
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 using Variables = std::vector<std::string>;
@@ -314,5 +316,3 @@ TEST_CASE("list: nothing in a prefix is special")
   typed.prefix = "x[1]*?\\:";
   CHECK(resolve_pattern(typed, "*") == "x\\[1\\]\\*\\?\\\\:*");
 }
-
-}  // namespace rlock::cli

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 // "wait=10s; run.server=[a,b]; quiet=true!", or the error.
@@ -117,5 +119,3 @@ TEST_CASE("toml: no beginning of a file is too short to be told from it")
     CHECK((entries || !entries.error().text.empty()));
   }
 }
-
-}  // namespace rlock::cli

@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
-namespace rlock::cli {
+using namespace rlock;
+using namespace rlock::cli;
+
 namespace {
 
 Result<TakeRequest> meant(const std::vector<std::string>& words)
@@ -41,5 +43,3 @@ TEST_CASE("wait options: for a server not at all, or for a time that is independ
   CHECK(meant({"--wait-server", "soon"}).error().text ==
         "--wait-server: 'soon' is not a duration (try --wait-server 10m)");
 }
-
-}  // namespace rlock::cli

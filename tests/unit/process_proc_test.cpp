@@ -6,7 +6,7 @@ using namespace rlock::test;
 
 namespace {
 
-std::string show(const std::optional<Process>& process)
+std::string show(const std::optional<ProcessInfo>& process)
 {
   if (!process) {
     return "none";

@@ -6,13 +6,13 @@ using namespace rlock::test;
 
 namespace {
 
-std::string show(Decision decision)
+std::string show(rlock::Decision decision)
 {
   switch (decision) {
-    case Decision::open: return "open";
-    case Decision::carried: return "carried";
-    case Decision::refused: return "refused";
-    case Decision::unknown: break;
+    case rlock::Decision::open: return "open";
+    case rlock::Decision::carried: return "carried";
+    case rlock::Decision::refused: return "refused";
+    case rlock::Decision::unknown: break;
   }
   return "unknown";
 }

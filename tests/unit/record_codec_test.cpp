@@ -60,7 +60,7 @@ TEST_CASE("record codec: what owners are bound to is in the record, and only the
 
 TEST_CASE("record codec: an empty record has no bytes")
 {
-  CHECK(encode({}).empty());
+  CHECK(encode(LockRecord{}).empty());
   const auto decoded = decode("");
   REQUIRE(decoded);
   CHECK(decoded->keys.empty());

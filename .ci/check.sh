@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # check.sh: what can be checked without the whole suite. The format of all C++ files; clang-tidy and cppcheck on what has changed;
 # a build with clang, whose warnings are errors; and what it built, unit tests and simulation, under the address and
-# undefined-behaviour sanitizers. `cmake --build --preset lint` reads all files, `sh tests/run.sh asan` runs all tests.
+# undefined-behaviour sanitizers. `cmake --build --preset lint` reads all files, `sh tests/run.sh all asan` runs all tests.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/clang-asan

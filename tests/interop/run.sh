@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [PATTERN]: rlock beside the real libraries that share its locks: Redisson, redis-py, redsync, node-redlock, ShedLock, and Curator for the cases of tests/integration. Downloads
 # them to build/interop, and runs the scenarios whose names match PATTERN. A library whose tools or registry are missing is
-# skipped with a line. `run.sh --download` only downloads and builds, rslock too, for tests/bench. RLOCK is the rlock that is tested (build/dev/rlock), RLOCK_TEST_SERVER the server (redis-server).
+# skipped with a line. `run.sh --download` only downloads and builds, rslock too, for tests/bench. RLOCK is the rlock that is tested (build/release/rlock), RLOCK_TEST_SERVER the server (redis-server).
 # RLOCK_INTEROP_SECONDS: no scenario begins after that time.
 set -eu
 until=$(($(date +%s) + ${RLOCK_INTEROP_SECONDS:-3600}))
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(cd "$here/../.." && pwd)/build/interop
-rlock=${RLOCK:-$here/../../build/dev/rlock}
+rlock=${RLOCK:-$here/../../build/release/rlock}
 mkdir -p "$out"
 
 download_only=''

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--build DIR] [--all] [NUMBER...]: makes each mistake of list.txt, and expects a test to fail.
+"""run.py [--build DIR] [--default | --all] [NUMBER...]: makes each mistake of list.txt, and expects a test to fail.
 
 Works on a copy of the last commit in DIR (build/mutations), so the checkout stays as it is. Prints which test failed
-first, or "survived". --all: a mutation that survived also meets the rest of the suite. Exit code: 1 if one survived,
-2 if one could not be made or built."""
+first, or "survived". --default: only what the list names for a mistake, as far as it is in the default suite; mistakes in databases
+and consensus stores alone are left out. --all: a mutation that survived also meets the rest of the suite. Exit code: 1 if one
+survived, 2 if one could not be made or built."""
 
 import argparse
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -18,6 +20,7 @@ TOP = HERE.parent.parent
 ALWAYS = ["lua/", "contract/", "lock/"]
 NOT_OF_CODE = "-tce=deliberate mistakes: each mutation fits the code"  # which no code with a mistake does
 BROKEN = "DOES NOT BUILD"
+OTHER_STORES = re.compile(r"core/store/(postgres|mysql|mongo|etcd|zookeeper)/")
 
 
 class Mutation:
@@ -78,15 +81,29 @@ def steps_of(mutation):
     return steps + [("rlock_tests", [f"-sf=*/tests/{folder}*"]) for folder in ALWAYS]
 
 
+def patterns_of_default_suite():
+    lines = (HERE.parent / "default_suite.txt").read_text().splitlines()
+    return ([line[2:] for line in lines if line.startswith("? ")], [line[2:] for line in lines if line.startswith("! ")])
+
+
+def default_steps_of(mutation):
+    """What the list names for this mistake and the default suite has."""
+    sources, names = patterns_of_default_suite()
+    named = [source for source in mutation.sources if any(fnmatch.fnmatchcase(source, each) for each in sources)]
+    cases = [case for case in mutation.cases if case in names]
+    return [step for step in steps_of(mutation)
+            if step[1][0] in ["-tc=" + case.replace(",", "*") for case in cases] + [f"-sf=*/tests/{each}_test.cpp" for each in named]]
+
+
 def build(tree, program):
     targets = [program] if program == "rlock_unit_tests" else [program, "rlock"]
     return run(["cmake", "--build", "--preset", "dev", "--target", *targets], tree, 3600)
 
 
-def first_failure(tree, mutation, everything):
+def first_failure(tree, mutation, steps, everything):
     """What failed first, or None. BROKEN if it cannot be built."""
     built = None
-    for program, arguments in steps_of(mutation):
+    for program, arguments in steps:
         if program != built and build(tree, program).returncode != 0:
             return BROKEN
         built = program
@@ -94,7 +111,7 @@ def first_failure(tree, mutation, everything):
         if result.returncode != 0:
             return failed_case(result.stdout)
     if everything:
-        result = run(["ctest", "--preset", "dev", "-j4", "--stop-on-failure"], tree, 1800)
+        result = run(["ctest", "--test-dir", "build/dev", "-LE", "^on-|^interop", "-j4", "--stop-on-failure"], tree, 3600)
         if result.returncode != 0:
             return failed_case(result.stdout)
     return None
@@ -103,7 +120,9 @@ def first_failure(tree, mutation, everything):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=TOP / "build/mutations", type=pathlib.Path)
-    parser.add_argument("--all", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true")
+    which.add_argument("--default", action="store_true")
     parser.add_argument("numbers", nargs="*", type=int)
     options = parser.parse_args()
     tree = options.build.resolve()
@@ -117,12 +136,15 @@ def main():
     for number, mutation in enumerate(read_list(), 1):
         if options.numbers and number not in options.numbers:
             continue
+        if options.default and OTHER_STORES.match(mutation.file):
+            continue
+        steps = default_steps_of(mutation) if options.default else steps_of(mutation)
         began = time.monotonic()
         file = tree / mutation.file
         original = file.read_text()
         file.write_text(mutated(mutation, original))
         try:
-            failure = first_failure(tree, mutation, options.all)
+            failure = first_failure(tree, mutation, steps, options.all)
         finally:
             file.write_text(original)
         seconds = time.monotonic() - began

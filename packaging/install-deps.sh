@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # install-deps.sh [tests] [databases] [lint] [release]: installs with apt the missing packages for building and trying rlock; with
 # `tests` also those for the tests; with `databases` servers for the tests of locks in databases, without starting their services
-# (FerretDB is built where there is Go, mongo-java-server where there is Maven); with `lint` those of .ci/check.sh; with `release`
+# (FerretDB is built where there is Go); with `lint` those of .ci/check.sh; with `release`
 # those of packaging/release.sh, for which it adds the architecture arm64 to dpkg on x86_64. Needs no rights when nothing is missing.
 set -eu
 
@@ -40,28 +40,23 @@ is_installed() {
   dpkg-query -W -f '${db:Status-Status}:${Architecture}\n' "$1" 2>/dev/null | grep -qE "^installed:($architecture|all)\$"
 }
 
-# Servers that speak MongoDB's protocol, for the tests.
-build_mongo_servers() {
+# A server that speaks MongoDB's protocol, for the tests.
+build_ferretdb() {
   if command -v go >/dev/null; then
     sh "$(dirname "$0")/../tests/ferretdb/build.sh" || echo 'FerretDB is not built: the tests of MongoDB are skipped'
   else
     echo 'there is no Go 1.22, which builds FerretDB: the tests of MongoDB are skipped'
   fi
-  if command -v mvn >/dev/null && command -v javac >/dev/null; then
-    sh "$(dirname "$0")/../tests/mongojava/build.sh" || echo 'mongo-java-server is not built: tests of change streams are skipped'
-  else
-    echo 'there is no Maven or no JDK, which build mongo-java-server: tests of change streams are skipped'
-  fi
 }
 
-builds_mongo_servers=no
+builds_ferretdb=no
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev liblua5.1-0-dev libpq-dev libmariadb-dev libmongoc-dev libnghttp2-dev libprotozero-dev'
 for group in "$@"; do
   case $group in
     tests) packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
     databases)  # for the tests of locks in databases and consensus stores
-      builds_mongo_servers=yes packages="$packages postgresql mariadb-server etcd-server etcd-client zookeeper
+      builds_ferretdb=yes packages="$packages postgresql mariadb-server etcd-server etcd-client zookeeper
         python3-kazoo" ;;
     lint)
       packages="$packages clang clang-format clang-tidy cppcheck git"
@@ -76,7 +71,7 @@ for group in "$@"; do
       exit 2 ;;
   esac
 done
-[ "$builds_mongo_servers" = no ] || build_mongo_servers
+[ "$builds_ferretdb" = no ] || build_ferretdb
 missing=''
 for package in $packages; do
   is_installed "$package" || missing="$missing $package"

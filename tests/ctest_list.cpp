@@ -36,7 +36,8 @@ bool matches(const std::string& pattern, const std::string& text)
   return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-// A file of patterns, one a line: "? " begins one of source files below tests/, without _test.cpp; "! " one of the names of tests.
+// A file of patterns, one a line: "? " begins one of source files below tests/, without _test.cpp; "! " one of the names of tests;
+// "- " one of names that are left out again.
 class Patterns {
  public:
   explicit Patterns(const std::string& path)
@@ -47,6 +48,8 @@ class Patterns {
         m_sources.push_back(line.substr(2));
       } else if (line.starts_with("! ")) {
         m_names.push_back(line.substr(2));
+      } else if (line.starts_with("- ")) {
+        m_left_out.push_back(line.substr(2));
       }
     }
   }
@@ -54,12 +57,14 @@ class Patterns {
   [[nodiscard]] bool contain(const std::string& source, const std::string& name) const
   {
     const auto fits = [](const std::string& text) { return [&](const auto& each) { return matches(each, text); }; };
-    return std::ranges::any_of(m_sources, fits(source)) || std::ranges::any_of(m_names, fits(name));
+    return (std::ranges::any_of(m_sources, fits(source)) || std::ranges::any_of(m_names, fits(name))) &&
+           std::ranges::none_of(m_left_out, fits(name));
   }
 
  private:
   std::vector<std::string> m_sources;
   std::vector<std::string> m_names;
+  std::vector<std::string> m_left_out;
 };
 
 // "lua/queue" of ".../tests/lua/queue_test.cpp".

@@ -36,11 +36,11 @@ struct WatchRow {
 WatchRow watch_row_of(const LockState& state, const Picture& picture)
 {
   WatchRow row{.state = &state,
-          .key = printable(state.name.text()),
-          .holder = {},
-          .command = {},
-          .age = age_of(state, picture.wall_ms),
-          .rate = picture.rates.per_second(state.name, picture.now)};
+               .key = printable(state.name.text()),
+               .holder = {},
+               .command = {},
+               .age = age_of(state, picture.wall_ms),
+               .rate = picture.rates.per_second(state.name, picture.now)};
   if (!state.held()) {
     return row;
   }
@@ -259,7 +259,8 @@ std::vector<std::string> lines_of(std::string_view text, std::size_t columns, st
 }
 
 // The names of the columns, and the rows that fit on the screen, the selected row among them.
-std::vector<std::string> table(const std::vector<WatchRow>& rows, const View& view, std::size_t most, std::size_t columns)
+std::vector<std::string> table(const std::vector<WatchRow>& rows, const View& view, std::size_t most,
+                               std::size_t columns)
 {
   const Widths widths = widths_of(rows, columns);
   std::vector<std::string> lines{line_of({"KEY", "HOLDER", "AGE", "TTL", "WAIT", "RATE", "JOB"}, widths, columns)};
@@ -308,7 +309,8 @@ std::string page_of(const Choice& choice, const Picture& picture)
 }
 
 // All locks, and the details of the selected one where the screen has room for them.
-std::vector<std::string> table_and_details(const std::vector<WatchRow>& rows, const Picture& picture, View& view, Size size)
+std::vector<std::string> table_and_details(const std::vector<WatchRow>& rows, const Picture& picture, View& view,
+                                           Size size)
 {
   const std::size_t room = size.rows > 1 ? size.rows - 1 : 1;  // without the names of the columns
   const std::size_t for_rows = std::min(rows.size(), room / 2);

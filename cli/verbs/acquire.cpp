@@ -110,7 +110,7 @@ constexpr std::array acquire_exits{
 };
 
 constexpr std::array acquire_codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
-                           ExitCode::config};
+                                   ExitCode::config};
 
 constexpr OptionRow<TakeRequest> acquire_busy_row = busy_code_row(ExitCode::busy);
 constexpr OptionRow<RawTake> acquire_shard_row =
@@ -177,8 +177,8 @@ constexpr std::array keeper_rows{
         read_fixed_lease},
 };
 
-std::string shown_grant(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, const Granted& grant,
-                  const Environment& environment)
+std::string shown_grant(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock,
+                        const Granted& grant, const Environment& environment)
 {
   if (raw.json) {
     return lease_json(lock.name, lock.hold, grant.fence, grant.lease.length, lock.shard);

@@ -184,7 +184,8 @@ std::vector<ShownSetting> shown_entries(const ConfigFile& file)
     if (entry.table.empty() && own.find("--" + entry.key) != nullptr) {
       continue;
     }
-    all.push_back(setting_of((entry.table.empty() ? "" : entry.table + ".") + entry.key, joined_values(entry.value.texts),
+    all.push_back(setting_of((entry.table.empty() ? "" : entry.table + ".") + entry.key,
+                             joined_values(entry.value.texts),
                              {Kind::file, file.path + ":" + std::to_string(entry.line)}));
   }
   return all;

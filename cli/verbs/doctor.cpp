@@ -73,7 +73,8 @@ void print_findings(const std::vector<Finding>& findings, const std::string& ser
     print((server.empty() ? "this host" : server) + "\n");
   }
   for (const Finding& finding : findings) {
-    print(options.json ? finding_json(finding, word_of(finding.status), server) : shown_finding(finding, options.colors));
+    print(options.json ? finding_json(finding, word_of(finding.status), server)
+                       : shown_finding(finding, options.colors));
   }
 }
 

@@ -110,7 +110,10 @@ Result<RunRequest> resolve_once(const RawRun& raw, const Call& call)
   return request;
 }
 
-Result<RunEnd> execute_once(const RawRun& raw, const Call& call) { return run_request(raw, call, resolve_once(raw, call)); }
+Result<RunEnd> execute_once(const RawRun& raw, const Call& call)
+{
+  return run_request(raw, call, resolve_once(raw, call));
+}
 
 void add_once_options(OptionTable& options, RawRun& raw)
 {

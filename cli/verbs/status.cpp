@@ -500,7 +500,7 @@ Result<RunEnd> execute(const RawWait& raw, const Call& call)
 }
 
 constexpr OptionRow<RawWait> wait_quiet_row{{.names = "-q,--quiet", .help = "do not print that the lock is busy"},
-                                       set<&RawWait::quiet>};
+                                            set<&RawWait::quiet>};
 
 void add_wait_verb_options(OptionTable& options, RawWait& raw)
 {

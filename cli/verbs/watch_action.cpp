@@ -84,7 +84,8 @@ Result<RunEnd> thaw(const LockState& about, const std::string& user, const RawSe
 }
 
 // `user`: of `rlock watch`.
-Result<RunEnd> force_shown(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
+Result<RunEnd> force_shown(const Question& confirmed, const std::string& user, const RawServer& server,
+                           const Call& call)
 {
   switch (confirmed.action) {
     case LockAction::force_unlock: return force(confirmed, user, server, call);

@@ -92,9 +92,9 @@ constexpr Millis further_rest{2'000};  // keeps a thousand waiters below 100 com
 constexpr std::uint64_t vanguard = 4;   // waiters that are step_back apart
 constexpr std::uint64_t rearguard = 8;  // further waiters that ask, because the vanguard may be stopped
 constexpr Millis step_back{300};
-constexpr Millis step_behind{20};          // between two of the waiters behind the vanguard
-constexpr std::uint64_t steps_behind{32};  // after which the steps begin again
-constexpr Millis candidates_poll_pause{100};          // where the holder does not announce its release
+constexpr Millis step_behind{20};             // between two of the waiters behind the vanguard
+constexpr std::uint64_t steps_behind{32};     // after which the steps begin again
+constexpr Millis candidates_poll_pause{100};  // where the holder does not announce its release
 
 // Whether no client will probably renew the lease: a holder that renews has more than half of its lease left. All waiters look at
 // the end of such a lease, because the waiters in front may be stopped.

@@ -25,7 +25,8 @@ void fuzz_proc(std::string_view bytes)
 {
   const auto parsed = parse_stat(bytes);
   const bool is_state = parsed && std::string_view("RSDZTtXxKWPI").find(parsed->state) != std::string_view::npos;
-  const ProcessInfo process = is_state ? *parsed : ProcessInfo{.pid = 42, .parent = 7, .group = 42, .session = 5, .state = 'S'};
+  const ProcessInfo process =
+      is_state ? *parsed : ProcessInfo{.pid = 42, .parent = 7, .group = 42, .session = 5, .state = 'S'};
   // At most 15 bytes of any value but NUL are a name, whatever these bytes look like.
   const std::string_view name = bytes.substr(0, 15);
   for (const std::string_view each : {std::string_view("sleep"), name}) {

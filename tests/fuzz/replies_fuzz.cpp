@@ -66,8 +66,8 @@ Decoded decoded(std::string_view bytes, std::size_t part)
 
 void promise_same(const Decoded& one, const Decoded& other)
 {
-  promise(one.failed == other.failed &&
-              std::equal(one.replies.begin(), one.replies.end(), other.replies.begin(), other.replies.end(), same_reply),
+  promise(one.failed == other.failed && std::equal(one.replies.begin(), one.replies.end(), other.replies.begin(),
+                                                   other.replies.end(), same_reply),
           "a reply does not depend on how it is cut");
 }
 
@@ -78,7 +78,8 @@ void promise_codec(std::string_view bytes)
   promise_same(whole, decoded(bytes, 7));
   for (const Reply& reply : whole.replies) {
     const Decoded again = decoded(printed(reply), 64);
-    promise(again.replies.size() == 1 && same_reply(again.replies.front(), reply), "decode, print, decode is the same_reply");
+    promise(again.replies.size() == 1 && same_reply(again.replies.front(), reply),
+            "decode, print, decode is the same_reply");
   }
 }
 

@@ -94,7 +94,8 @@ void judge_pair(const Records& records, const Holder& loser, const Holder& winne
   }
   result.violations.push_back({"no overlap",
                                loser.key + ": " + describe(*winner.run) + " began " + std::to_string(length.count()) +
-                                   " rounded_up before the job of " + describe(*loser.run) + " was dead; the overlap " + wrong,
+                                   " rounded_up before the job of " + describe(*loser.run) + " was dead; the overlap " +
+                                   wrong,
                                {loser.run->id, winner.run->id}});
 }
 

@@ -217,8 +217,7 @@ TEST_CASE("embedding: a script for every kind and verb, of the lines it needs, a
   CHECK(embedded.empty());
 }
 
-TEST_CASE(
-    "embedding: no script uses a function of math or of redis that rlock's own interpreter lacks")
+TEST_CASE("embedding: no script uses a function of math or of redis that rlock's own interpreter lacks")
 {
   const std::regex text("'(\\\\.|[^'\\\\])*'");
   const std::regex function("(math|redis)\\.(\\w+)");

@@ -81,18 +81,19 @@ def steps_of(mutation):
     return steps + [("rlock_tests", [f"-sf=*/tests/{folder}*"]) for folder in ALWAYS]
 
 
-def patterns_of_default_suite():
+def patterns_of_default_suite(kind):
     lines = (HERE.parent / "default_suite.txt").read_text().splitlines()
-    return ([line[2:] for line in lines if line.startswith("? ")], [line[2:] for line in lines if line.startswith("! ")])
+    return [line[2:] for line in lines if line.startswith(kind + " ")]
 
 
 def default_steps_of(mutation):
     """What the list names for this mistake and the default suite has."""
-    sources, names = patterns_of_default_suite()
-    named = [source for source in mutation.sources if any(fnmatch.fnmatchcase(source, each) for each in sources)]
-    cases = [case for case in mutation.cases if case in names]
-    return [step for step in steps_of(mutation)
-            if step[1][0] in ["-tc=" + case.replace(",", "*") for case in cases] + [f"-sf=*/tests/{each}_test.cpp" for each in named]]
+    left_out = "-tce=" + ",".join(each.replace(",", "*") for each in patterns_of_default_suite("-"))
+    names = patterns_of_default_suite("!")
+    is_default = {"-tc=" + case.replace(",", "*") for case in mutation.cases if case in names}
+    is_default |= {f"-sf=*/tests/{source}_test.cpp" for source in mutation.sources
+                   if any(fnmatch.fnmatchcase(source, each) for each in patterns_of_default_suite("?"))}
+    return [(program, [*arguments, left_out]) for program, arguments in steps_of(mutation) if arguments[0] in is_default]
 
 
 def build(tree, program):

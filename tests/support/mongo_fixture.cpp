@@ -30,24 +30,17 @@ std::string variable(const char* name)
   return value == nullptr ? "" : value;
 }
 
-// Where the build.sh of a server puts it.
-fs::path built(const char* server)
+// Where tests/ferretdb/build.sh puts it.
+fs::path built_ferretdb()
 {
   const std::string cache = variable("XDG_CACHE_HOME");
-  return fs::path(cache.empty() ? variable("HOME") + "/.cache" : cache) / "rlock-tests" / server;
-}
-
-constexpr const char* java = "/usr/bin/java";
-
-bool has_mongo_java()
-{
-  return ::access(java, X_OK) == 0 && fs::exists(built("mongojava") / "ReplicaSet.class") && mongo::libmongoc();
+  return fs::path(cache.empty() ? variable("HOME") + "/.cache" : cache) / "rlock-tests/ferretdb";
 }
 
 std::string mongo_program()
 {
   const std::string mongod = variable("RLOCK_TEST_MONGOD");
-  const std::string program = mongod.empty() ? built("ferretdb").string() : mongod;
+  const std::string program = mongod.empty() ? built_ferretdb().string() : mongod;
   return ::access(program.c_str(), X_OK) == 0 ? program : "";
 }
 
@@ -101,21 +94,14 @@ mongo::Answer find(const std::string& url, const Document& filter,
 
 }  // namespace
 
-bool has_mongo()
-{
-  return variable("RLOCK_TEST_MONGOD") == "java" ? has_mongo_java() : !mongo_program().empty() && mongo::libmongoc();
-}
+bool has_mongo() { return !mongo_program().empty() && mongo::libmongoc(); }
 
 MongoServer::MongoServer(MongoOptions options) : DatabaseServer("mongo", ""), m_options(std::move(options))
 {
-  if (is_java() && !has_mongo_java()) {
-    skip("no replica set of MongoDB with change streams (run tests/mongojava/build.sh)");
-  }
-  if (!is_java() && !has_mongo()) {
+  if (!has_mongo()) {
     skip("no MongoDB server (name a mongod in RLOCK_TEST_MONGOD, or run tests/ferretdb/build.sh)");
   }
-  const bool is_special = !m_options.user.empty() || !m_options.replica_set.empty() ||
-                          (m_options.certificate && !m_options.has_change_streams);
+  const bool is_special = !m_options.user.empty() || !m_options.replica_set.empty() || m_options.certificate;
   if (is_special && !is_ferretdb()) {
     skip("this case starts FerretDB with settings of its own");
   }
@@ -125,23 +111,12 @@ MongoServer::MongoServer(MongoOptions options) : DatabaseServer("mongo", ""), m_
   MongoServer::start();
 }
 
-bool MongoServer::is_java() const { return m_options.has_change_streams || variable("RLOCK_TEST_MONGOD") == "java"; }
-
-bool MongoServer::is_ferretdb() const { return !is_java() && variable("RLOCK_TEST_MONGOD").empty(); }
+bool MongoServer::is_ferretdb() const { return variable("RLOCK_TEST_MONGOD").empty(); }
 
 Words MongoServer::words_of_program() const
 {
   const std::string address = "127.0.0.1:" + std::to_string(m_port);
   const std::string data = (dir() / "data").string();
-  if (is_java()) {
-    const std::string classes = built("mongojava").string();
-    Words words{java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes + ":" + classes + "/lib/*"};
-    words.insert(words.end(), {"ReplicaSet", std::to_string(m_port)});
-    if (m_options.certificate) {
-      words.insert(words.end(), {m_options.certificate->file, m_options.certificate->key});
-    }
-    return words;
-  }
   if (!is_ferretdb()) {
     return {mongo_program(),        "--dbpath",       data,     "--bind_ip", "127.0.0.1", "--port",
             std::to_string(m_port), "--nounixsocket", "--quiet"};
@@ -176,16 +151,6 @@ void MongoServer::start()
         return static_cast<bool>(connection.facts(limit_of(clock)));
       },
       "MongoDB answers");
-}
-
-std::int64_t MongoServer::change_streams_opened() const
-{
-  return run(url(), Document().add_small("serverStatus", 1)).fields().number("changeStreamsOpened");
-}
-
-std::int64_t MongoServer::change_streams_waiting() const
-{
-  return run(url(), Document().add_small("serverStatus", 1)).fields().number("changeStreamsWaiting");
 }
 
 // The path of a socket in a URL.

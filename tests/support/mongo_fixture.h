@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A private MongoDB server of a test case, in a directory of its own: the mongod that RLOCK_TEST_MONGOD names, else FerretDB, which
-// speaks MongoDB's protocol and keeps the documents in SQLite (tests/ferretdb). A replica set with change streams is the
-// mongo-java-server of tests/mongojava, which keeps them in memory; so is each server if RLOCK_TEST_MONGOD is "java".
+// speaks MongoDB's protocol and keeps the documents in SQLite (tests/ferretdb).
 #pragma once
 
 #include <chrono>
@@ -18,9 +17,8 @@ bool has_mongo();
 struct MongoOptions {
   std::string user = {};  // FerretDB demands its password
   std::string password = {};
-  std::optional<Certificate> certificate = std::nullopt;  // FerretDB and mongo-java-server speak TLS
-  std::string replica_set = {};                           // FerretDB claims to be its only member
-  bool has_change_streams = false;
+  std::optional<Certificate> certificate = std::nullopt;
+  std::string replica_set = {};  // FerretDB claims to be its only member
 };
 
 class MongoServer final : public DatabaseServer {
@@ -38,10 +36,6 @@ class MongoServer final : public DatabaseServer {
   void start() override;
 
   [[nodiscard]] bool is_ferretdb() const;
-  [[nodiscard]] bool is_java() const;
-  // Of mongo-java-server: how many change streams were opened, and how many clients wait for changes.
-  [[nodiscard]] std::int64_t change_streams_opened() const;
-  [[nodiscard]] std::int64_t change_streams_waiting() const;
   [[nodiscard]] std::string holder(const std::string& lock) const;  // as the document says; empty: none
   void set_record(const std::string& lock, const std::string& bytes) const;
   [[nodiscard]] std::string record(const std::string& lock) const;

@@ -14,7 +14,6 @@ CheckedFacts good_facts()
   facts.version = "7.0.14";
   facts.server = {.time_ms = 1, .replica_set = "rs0", .is_primary = true, .is_mongos = false, .wire_version = 21};
   facts.replicas = ReplicaFacts{.members = 3, .voters_with_data = 3, .arbiters = 0, .majority = 2};
-  facts.change_streams = ChangeStreams::opened;
   facts.is_persistent = true;
   facts.connections = 10;
   facts.connections_left = 800;
@@ -62,7 +61,6 @@ TEST_CASE("mongo checks: each fact that makes a server unfit is found")
       {"persistence", unknown, [](CheckedFacts& facts) { facts.is_persistent.reset(); }},
       {"replicas", warns, [](CheckedFacts& facts) { facts.replicas->voters_with_data = 2; }},
       {"replicas", unknown, [](CheckedFacts& facts) { facts.replicas.reset(); }},
-      {"messages", warns, [](CheckedFacts& facts) { facts.change_streams = ChangeStreams::not_permitted; }},
       {"connections", warns, [](CheckedFacts& facts) { facts.connections_left = 2; }},
       {"connections", unknown, [](CheckedFacts& facts) { facts.connections.reset(); }},
       {"encryption", warns, [](CheckedFacts& facts) { facts.uses_tls = false; }},
@@ -86,15 +84,6 @@ TEST_CASE("mongo checks: a server that is alone has no replicas to ask for, and 
   facts.is_this_host = true;
   CHECK(finding(facts, "replicas").status == CheckStatus::ok);
   CHECK(finding(facts, "encryption").status == CheckStatus::ok);
-}
-
-TEST_CASE("mongo checks: it says whether a change stream wakes a waiter")
-{
-  CheckedFacts facts = good_facts();
-  CHECK(has(finding(facts, "messages").found, "a change stream wakes"));
-  facts.change_streams = ChangeStreams::refused;  // FerretDB, or a server that is alone
-  CHECK(finding(facts, "messages").status == CheckStatus::ok);
-  CHECK(has(finding(facts, "messages").found, "looks for messages"));
 }
 
 TEST_CASE("mongo checks: a set of two and an arbiter stops with one of its data members")

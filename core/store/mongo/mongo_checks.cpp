@@ -7,7 +7,6 @@
 #include <utility>
 #include "base/duration.h"
 #include "base/text.h"
-#include "store/mongo/mongo_changes.h"
 #include "store/record/server_findings.h"
 
 namespace rlock::mongo {
@@ -81,16 +80,9 @@ Finding replicas(const CheckedFacts& facts)
   return ok("replicas", found);
 }
 
-Finding wake_up(const CheckedFacts& facts)
+Finding wake_up(const CheckedFacts&)
 {
-  const std::string looks = "a waiter looks for messages: it learns 25 ms to 1 s later that it has the lock";
-  switch (facts.change_streams) {
-    case ChangeStreams::opened: return ok("messages", "a change stream wakes a waiter when it has the lock");
-    case ChangeStreams::refused: return ok("messages", looks);
-    case ChangeStreams::not_permitted: break;
-  }
-  return warn("messages", "not permitted to open a change stream, so " + looks,
-              "grant changeStream on the collection to the user, as rlock acl prints it");
+  return ok("messages", "a waiter looks for messages: it learns 25 ms to 1 s later that it has the lock");
 }
 
 Finding connections(const CheckedFacts& facts)
@@ -101,8 +93,7 @@ Finding connections(const CheckedFacts& facts)
   const std::int64_t most = *facts.connections + facts.connections_left;
   const std::string found = std::to_string(*facts.connections) + " of " + std::to_string(most);
   return *facts.connections * 5 >= most * 4
-             ? warn("connections", found,
-                    "raise net.maxIncomingConnections: each waiter has two connections, with a change stream three")
+             ? warn("connections", found, "raise net.maxIncomingConnections: each waiter has two connections")
              : ok("connections", found);
 }
 
@@ -130,23 +121,6 @@ ReplicaFacts replicas_in(const Fields& status)
     facts.arbiters += state == "ARBITER" ? 1 : 0;
   }
   return facts;
-}
-
-// Opens a change stream as a waiter does, and closes it.
-Result<ChangeStreams> change_streams_of(Connection& connection, const CallLimits& limit)
-{
-  const std::string& collection = connection.spec().collection;
-  const auto opened = connection.ask(change_stream_command(collection, {}), limit);
-  if (!opened) {
-    const std::int64_t code = connection.server_error().code;
-    const bool was_answered = code != 0;
-    const auto found = code == unauthorized ? ChangeStreams::not_permitted : ChangeStreams::refused;
-    return was_answered ? Result(found) : Result<ChangeStreams>(opened.error());
-  }
-  const std::vector<std::int64_t> cursors{opened->fields().inner("cursor").number("id")};
-  const auto closed = connection.ask(Document().add("killCursors", collection).add("cursors", cursors), limit);
-  return closed || connection.server_error().code != 0 ? Result(ChangeStreams::opened)
-                                                       : Result<ChangeStreams>(closed.error());
 }
 
 }  // namespace
@@ -199,11 +173,6 @@ Result<std::vector<Finding>> check_server(Connection& connection, const CallLimi
     } else if (connection.server_error().code == 0) {
       return status.error();
     }
-    const auto streams = change_streams_of(connection, limit);
-    if (!streams) {
-      return streams.error();
-    }
-    facts.change_streams = *streams;
   }
   return findings_of(facts);
 }

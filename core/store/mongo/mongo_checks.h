@@ -18,17 +18,13 @@ struct ReplicaFacts {
   int majority = 0;  // for which a commit waits; 0: the server does not say (before 4.4)
 };
 
-// What came of opening a change stream on trial.
-enum class ChangeStreams { opened, not_permitted, refused };
-
 // What the server tells of itself. A user without the right to ask gets nullopt.
 struct CheckedFacts {
   std::string version;
   std::string ferretdb;  // its version; empty: it is another server
   ServerFacts server;
   std::optional<ReplicaFacts> replicas = std::nullopt;
-  ChangeStreams change_streams = ChangeStreams::refused;  // a server that is alone has none
-  std::optional<bool> is_persistent = std::nullopt;       // the storage engine keeps its data on disk
+  std::optional<bool> is_persistent = std::nullopt;  // the storage engine keeps its data on disk
   std::optional<std::int64_t> connections = std::nullopt;
   std::int64_t connections_left = 0;
   bool uses_tls = false;

@@ -2,7 +2,6 @@
 #include "store/mongo/mongo_messages.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <algorithm>
 #include <string_view>
@@ -18,12 +17,6 @@ constexpr Millis longest_look{1000};
 constexpr int most_tries = 3;
 
 std::int64_t milliseconds(Instant at) { return std::chrono::duration_cast<Millis>(at.time_since_epoch()).count(); }
-
-bool adds(int epoll, int fd)
-{
-  epoll_event event{.events = EPOLLIN, .data = {}};
-  return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
 
 }  // namespace
 
@@ -55,14 +48,8 @@ PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std
       m_clock(clock),
       m_rng(std::move(rng)),
       m_path("listeners.l" + hex_of(m_rng->next())),
-      m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
-      m_changes(spec, clock),
-      m_any(::epoll_create1(EPOLL_CLOEXEC)),
-      m_listening_since(clock.now())
+      m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK))
 {
-  if (m_any && !adds(m_any.get(), m_timer.get())) {
-    m_any.reset();
-  }
 }
 
 PollingSource::~PollingSource()
@@ -84,7 +71,6 @@ Result<Done> PollingSource::register_at(const std::vector<std::string>& names, c
   if (!server) {
     return server.error();
   }
-  m_is_replica_set = !server->replica_set.empty();
   m_ahead_ms = server->time_ms - milliseconds(m_clock.now());
   std::vector<Document> statements;
   for (const std::string& name : names) {
@@ -136,7 +122,6 @@ Result<Done> PollingSource::listen(std::span<const LockChannel> channels, const 
   if (const auto registered = register_at(names, limit); !registered) {
     return registered;
   }
-  m_changes.close();  // it tells of the channels of before
   m_quiet_since = m_clock.now();
   m_next_beat = m_quiet_since + listener_beat;
   set_timer();
@@ -241,31 +226,7 @@ Result<Done> PollingSource::beat(const CallLimits& limit)
   return done ? Result(Done{}) : Result<Done>(done.error());
 }
 
-// Opens and closes the stream as mongo_pauses.h says.
-void PollingSource::follow_changes(const CallLimits& limit)
-{
-  const Instant now = m_clock.now();
-  if (m_changes.is_open()) {
-    if (m_place.is_alone && now - m_quiet_since >= quiet_before_stream_ends) {
-      m_changes.close();
-    }
-    return;
-  }
-  const bool is_concerned = m_place.place <= last_streaming_place && !m_place.is_alone;
-  if (!m_any || !m_is_replica_set || !is_concerned || now - m_listening_since < listening_before_stream) {
-    return;
-  }
-  ChannelsByLock channels;
-  for (const auto& [name, lock] : m_locks) {
-    channels[name] = lock.channels;
-  }
-  m_changes.open(channels, limit);
-  if (m_changes.is_open() && !adds(m_any.get(), m_changes.fd())) {
-    m_changes.close();
-  }
-}
-
-Result<Done> PollingSource::poll(Cause cause, const CallLimits& limit)
+Result<Done> PollingSource::poll(const CallLimits& limit)
 {
   const CallLimits each{m_clock.now() + longest_look, limit.stop};
   if (m_clock.now() >= m_next_beat) {
@@ -273,19 +234,14 @@ Result<Done> PollingSource::poll(Cause cause, const CallLimits& limit)
       return lives;
     }
   }
-  const std::size_t heard = m_heard.size();
   if (const auto looked = look(each); !looked) {
     return looked;
-  }
-  if (cause == Cause::time) {
-    m_changes.looked(m_heard.size() == heard ? ChangeStream::Found::nothing : ChangeStream::Found::message);
   }
   if (!m_unregistered.empty()) {
     if (const auto registered = register_at(m_unregistered, each); !registered) {
       return registered;
     }
   }
-  follow_changes(each);
   set_timer();
   return Done{};
 }
@@ -294,7 +250,7 @@ void PollingSource::set_timer()
 {
   const Instant now = m_clock.now();
   const auto quiet = std::chrono::duration_cast<Millis>(now - m_quiet_since);
-  const Millis pause = m_changes.is_reporting() ? longest_pause : pause_between_looks(quiet, m_place, m_look_time);
+  const Millis pause = pause_between_looks(quiet, m_place, m_look_time);
   m_next_look = now + pause;
   itimerspec when{};
   when.it_value.tv_sec = pause.count() / 1000;
@@ -305,23 +261,15 @@ void PollingSource::set_timer()
 Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
 {
   while (m_heard.empty()) {
-    const Cause cause = m_changes.has_news() ? Cause::news : Cause::time;
-    if (cause == Cause::time && m_clock.now() < m_next_look) {
+    if (m_clock.now() < m_next_look) {
       switch (wait_for(fd(), POLLIN, m_clock, limit)) {
         case Waited::ready: break;
         case Waited::late: return std::optional<Message>{};
         case Waited::stopped: return interrupted();
       }
-      if (m_changes.is_open()) {
-        continue;  // the stream may have news
-      }
     }
-    if (const auto looked = poll(cause, limit); !looked) {
+    if (const auto looked = poll(limit); !looked) {
       return looked.error();
-    }
-    // The deadline holds also for a stream that has news all the time.
-    if (cause == Cause::news && m_heard.empty() && m_clock.now() >= limit.deadline) {
-      return std::optional<Message>{};
     }
   }
   Message first = std::move(m_heard.front());

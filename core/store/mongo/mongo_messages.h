@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for messages to a listener by reading the documents of its locks again and again. In a replica set a change stream tells
-// when to look. Private to store/mongo.
+// Waits for messages to a listener by reading the documents of its locks again and again. Private to store/mongo.
 #pragma once
 
 #include <deque>
@@ -10,7 +9,6 @@
 #include <string>
 #include <vector>
 #include "base/fd.h"
-#include "store/mongo/mongo_changes.h"
 #include "store/mongo/mongo_connection.h"
 #include "store/mongo/mongo_pauses.h"
 #include "store/script/script_host.h"
@@ -37,7 +35,7 @@ class PollingSource final : public MessageSource {
     return listen({&channel, 1}, limit);
   }
   Result<std::optional<Message>> next(const CallLimits& limit) override;
-  [[nodiscard]] int fd() const override { return m_any ? m_any.get() : m_timer.get(); }
+  [[nodiscard]] int fd() const override { return m_timer.get(); }
 
  private:
   struct Lock {
@@ -51,9 +49,7 @@ class PollingSource final : public MessageSource {
   [[nodiscard]] std::optional<ListenerPlace> place_in(const Fields& document) const;
   bool take_messages(Lock& lock, const Fields& document);
   Result<Done> beat(const CallLimits& limit);
-  enum class Cause { time, news };
-  Result<Done> poll(Cause cause, const CallLimits& limit);
-  void follow_changes(const CallLimits& limit);
+  Result<Done> poll(const CallLimits& limit);
   void set_timer();
 
   Connection m_connection;
@@ -64,16 +60,12 @@ class PollingSource final : public MessageSource {
   std::vector<std::string> m_unregistered;  // locks whose documents do not name this listener any more
   std::deque<Message> m_heard;
   Fd m_timer;
-  ChangeStream m_changes;
-  Fd m_any;  // an epoll descriptor of timer and stream. None: a stream cannot be waited for
   ListenerPlace m_place;
   Millis m_look_time{0};
   std::int64_t m_ahead_ms = 0;  // the server's clock less m_clock, when this listener was registered
   Instant m_next_look;
   Instant m_next_beat;
   Instant m_quiet_since;
-  Instant m_listening_since;
-  bool m_is_replica_set = false;
 };
 
 }  // namespace rlock::mongo

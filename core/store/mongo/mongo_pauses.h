@@ -9,16 +9,8 @@
 
 namespace rlock::mongo {
 
-// How long a listener waits that a change stream tells when to look. It looks without being told as well, because a server or a
-// stream may be dead without a sign: it must find a hand-over well before handover_confirmation is over.
+// A listener must find a hand-over well before handover_confirmation is over.
 inline constexpr Millis longest_pause = handover_confirmation / 2;
-
-// A change stream makes the server examine each write to its databases. So only those have one that a message concerns first: the
-// holder and the first in line, and the second, who is the first soon; and no listener has one that is gone before it would help.
-// The listener of a run that is over counts for listener_silence, so behind runs shorter than that fewer have one.
-inline constexpr std::int64_t last_streaming_place = 3;
-inline constexpr Millis listening_before_stream{250};
-inline constexpr Millis quiet_before_stream_ends{60'000};  // of a listener that is alone
 
 // Of a listener among those of its lock that are not silent, in the order in which they came; of several locks where it is nearest
 // to the front.

@@ -27,7 +27,7 @@ std::string rights_script(const ConnectionSpec& spec, std::string_view user)
   return "db = db.getSiblingDB(" + javascript_text(spec.database) + ")\n" + (spec.is_shared ? "" : make) +
          "db.createRole({role: " + role + R"(, roles: [], privileges: [
   {resource: {db: db.getName(), collection: )" +
-         collection + R"(}, actions: ["find", "insert", "update", "remove", "changeStream"]}]})
+         collection + R"(}, actions: ["find", "insert", "update", "remove"]}]})
 db.createUser({user: )" +
          javascript_text(user) + ", pwd: passwordPrompt(), roles: [" + role + "]})\n";
 }

@@ -2,7 +2,7 @@
 // The schema of what rlock stores on a server for people: the record of a holder or a waiter, and the entries of the event log.
 // Each word is defined only here, for C++ and for the scripts.
 //
-// lua/embed.cmake reads this file: where a script says @kind.released@, @word.owner@, @field.lease@, @loss.held@ or
+// lua/build.lua reads this file: where a script says @kind.released@, @word.owner@, @field.lease@, @loss.held@ or
 // @outcome.unused@, the build puts the word of that row. So each row stands on one line: `{Type::name, "word"},  // meaning`.
 // Servers have entries of other versions, and clients of other versions read what this one writes: a word keeps its meaning.
 #pragma once

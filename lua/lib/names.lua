@@ -1,6 +1,6 @@
 -- names: the keys, the arguments and the functions that every script may use. A verb calls these functions, and those of its
 -- kind and of lib. The build leaves out of each script the functions that the script does not call. A function that only the
--- part of a verb after a line "-- Otherwise." calls stands behind the part before that line (embed.cmake). A server creates all
+-- part of a verb after a line "-- Otherwise." calls stands behind the part before that line (build.lua). A server creates all
 -- functions of a script in each call and takes long to make a text of a number. So in a frequent case a call ends in "-- inline",
 -- which puts the body of the function in its place, and redis.call gets texts.
 --

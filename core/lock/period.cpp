@@ -8,53 +8,52 @@ namespace rlock {
 namespace {
 
 constexpr std::int64_t second_ms = 1000;
+constexpr std::int64_t day_ms = one_day.count();
+constexpr std::int64_t a_monday_ms = 4 * day_ms;  // 1970-01-05, as the clock on the wall shows it
 
 // The number of whole steps, also for a negative number.
 std::int64_t floor_div(std::int64_t number, std::int64_t step) { return number / step - (number % step < 0 ? 1 : 0); }
 
-std::tm local_time(std::int64_t now_ms)
+// How far the clock on the wall is ahead of UTC.
+std::int64_t offset_at(std::int64_t moment_ms)
 {
-  const auto seconds = static_cast<std::time_t>(floor_div(now_ms, second_ms));
+  const auto seconds = static_cast<std::time_t>(floor_div(moment_ms, second_ms));
   std::tm local{};
   ::localtime_r(&seconds, &local);
-  return local;
+  return local.tm_gmtoff * second_ms;
 }
 
-// `days` after the day of `local`, `seconds` after its midnight by the clock on the wall.
-std::int64_t moment_of(std::tm local, int days, int seconds)
+// The first moment after `before` at which the clocks are changed. They are changed once until `after`.
+std::int64_t change_between(std::int64_t before, std::int64_t after)
 {
-  local.tm_mday += days;
-  local.tm_hour = local.tm_min = 0;
-  local.tm_sec = seconds;
-  local.tm_isdst = -1;
-  return static_cast<std::int64_t>(std::mktime(&local)) * second_ms;
+  const std::int64_t old_offset = offset_at(before);
+  while (after - before > second_ms) {
+    const std::int64_t middle = before + (after - before) / 2 / second_ms * second_ms;
+    (offset_at(middle) == old_offset ? before : after) = middle;
+  }
+  return after;
 }
 
-// A part of an hour is counted from the moment itself, because an hour that comes twice has each of them twice.
-Period part_of_hour(const std::tm& local, Millis length, std::int64_t now_ms)
+// The first moment at which the clock on the wall shows `wall_ms` or more.
+std::int64_t first_moment_of(std::int64_t wall_ms)
 {
-  const std::int64_t second = floor_div(now_ms, second_ms) * second_ms;
-  const std::int64_t in_hour = (local.tm_min * 60 + local.tm_sec) * second_ms + now_ms - second;
-  const std::int64_t begin = now_ms - in_hour % length.count();
-  return {.begin_ms = begin, .next_ms = begin + length.count(), .length = length};
+  const std::int64_t day_before = wall_ms - day_ms;
+  const std::int64_t day_after = wall_ms + day_ms;
+  const std::int64_t by_old_offset = wall_ms - offset_at(day_before);
+  const std::int64_t by_new_offset = wall_ms - offset_at(day_after);
+  if (by_old_offset == by_new_offset) {
+    return by_old_offset;
+  }
+  const std::int64_t change = change_between(day_before, day_after);
+  return by_old_offset < change ? by_old_offset : std::max(by_new_offset, change);
 }
 
-Period part_of_day(const std::tm& local, Millis length, std::int64_t now_ms)
+// Whether the clocks are changed near the moment by another time than whole periods. If they are changed by whole periods, such as
+// an hour that comes twice, each period has its length.
+bool is_uneven(Millis length, std::int64_t now_ms)
 {
-  const auto part = static_cast<int>(length.count() / second_ms);
-  const int number = ((local.tm_hour * 60 + local.tm_min) * 60 + local.tm_sec) / part;
-  return {.begin_ms = std::min(moment_of(local, 0, number * part), now_ms),
-          .next_ms = moment_of(local, 0, (number + 1) * part),
-          .length = length};
-}
-
-Period whole_days(const std::tm& local, Millis length)
-{
-  const int since_begin = length == one_week ? (local.tm_wday + 6) % 7 : 0;  // a week begins on Monday
-  const auto days = static_cast<int>(length / one_day);
-  return {.begin_ms = moment_of(local, -since_begin, 0),
-          .next_ms = moment_of(local, days - since_begin, 0),
-          .length = length};
+  const std::int64_t near = std::max(length.count(), day_ms) + day_ms;
+  return (offset_at(now_ms + near) - offset_at(now_ms - near)) % length.count() != 0;
 }
 
 }  // namespace
@@ -68,11 +67,19 @@ bool is_period(Millis length)
 
 Period period_at(Millis length, std::int64_t now_ms)
 {
-  const std::tm local = local_time(now_ms);
-  if (length >= one_day) {
-    return whole_days(local, length);
+  const std::int64_t step = length.count();
+  const std::int64_t origin_ms = length == one_week ? a_monday_ms : 0;
+  const std::int64_t wall_ms = now_ms + offset_at(now_ms);
+  const std::int64_t begin_by_wall = origin_ms + floor_div(wall_ms - origin_ms, step) * step;
+  if (!is_uneven(length, now_ms)) {
+    const std::int64_t begin = now_ms - (wall_ms - begin_by_wall);
+    return {.begin_ms = begin, .next_ms = begin + step, .length = length};
   }
-  return one_hour % length == Millis{0} ? part_of_hour(local, length, now_ms) : part_of_day(local, length, now_ms);
+  std::int64_t next_by_wall = begin_by_wall + step;
+  while (first_moment_of(next_by_wall) <= now_ms) {  // the clocks went back beyond the begin of the period
+    next_by_wall += step;
+  }
+  return {.begin_ms = first_moment_of(next_by_wall - step), .next_ms = first_moment_of(next_by_wall), .length = length};
 }
 
 std::int64_t period_begin(const Period& period, std::int64_t moment_ms)

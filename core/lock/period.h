@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The periods of the calendar in which `rlock once --per` wants one success: hours, days, weeks, or equal parts of a day. They
-// begin at local midnight, and a week begins on Monday. A plain value and pure functions.
+// begin at local midnight, and a week begins on Monday. On a day on which the clocks are changed each part of the day is there once,
+// and begins when the clock on the wall first shows its time; an hour that comes twice, and its parts, are there twice.
 #pragma once
 
 #include <cstdint>

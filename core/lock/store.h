@@ -93,7 +93,8 @@ class LockStore {
   // Adds a nested hold if the owner holds the lock now. Never acquires a free lock, because then the outer run would not notice
   // that its lock was lost.
   virtual Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) = 0;
-  // Whether the owner is in the queue of the lock. A waiter asks once, after it has subscribed.
+  // Whether the owner is in the queue of the lock, and has missed no message since its last request. A waiter asks once, after it has
+  // subscribed.
   virtual Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) = 0;
   virtual Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                                 const CallLimits& limit) = 0;

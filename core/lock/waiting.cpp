@@ -34,7 +34,7 @@ class WaitNotifications {
   [[nodiscard]] int fd() const { return m_listener ? m_listener->fd() : -1; }  // readable: call receive()
 
   // Subscribes, and checks that the waiter is still in each queue, because the store may have handed a lock over before the
-  // subscription. A candidate whose check fails is due soon.
+  // subscription, or told the waiter to watch a hand-over. A candidate whose check fails is due soon.
   void open(const CallLimits& limit);
   void close();
 

@@ -13,7 +13,8 @@
 --   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 if the script refuses the renewals of that owner,
 --            stops:OWNER: when, in ms, that owner last said that it stops its job}
 --   KEYS[5]  recent events: list of texts, see core/lock/schema.h
---   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds; of a freeze, less FREEZES_FIRST}
+--   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds; of a freeze, less FREEZES_FIRST; with MISSED, if a message came
+--            before the waiter listened}
 --   KEYS[7]  the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE}, and of all waiters together:
 --            #turn     the number of hand-overs so far
 --            #left     when this queue last left the lock to others

@@ -107,7 +107,7 @@ local function admit_waiters(caller, caller_info, caller_ttl)
   end
   if may_examine == 0 then
     for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, 0, 9)) do
-      notify(waiter, 'look 0')
+      tell(QUEUE, waiter, 'look 0')
     end
   end
   return admitted, caller_fence
@@ -286,7 +286,7 @@ local function leave_to_others(whose)
   if redis.call('EXISTS', QUEUE) == 0 then
     for i, waiter in ipairs(ends_of_line(OTHER_QUEUE, 0)) do  -- because `whose` may be stopped
       if waiter ~= whose then
-        notify(waiter, 'look ' .. KIND_TURN + i * WATCH_STEP)
+        tell(OTHER_QUEUE, waiter, 'look ' .. KIND_TURN + i * WATCH_STEP)
       end
     end
   end

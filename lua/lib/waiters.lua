@@ -16,6 +16,26 @@ local function remove_waiter_record(waiter)
   return requested or REQUESTED_MODE
 end
 
+local MISSED = 0.5  -- us that are added to the place of a waiter in the queue
+
+-- Notes that a message has missed a waiter of this queue, which may not have subscribed yet. It reads its place when it has
+-- subscribed (ScriptStore::is_queued), and then asks again.
+local function note_missed(queue, waiter)
+  local score = redis.call('ZSCORE', queue, waiter)
+  if score and score % 1 == 0 then
+    redis.call('ZADD', queue, string.format('%.1f', score + MISSED), waiter)
+  end
+end
+
+-- Sends a message to a waiter in line, and returns the number of its subscribers.
+local function tell(queue, waiter, message)
+  local listening = notify(waiter, message)  -- inline
+  if listening == 0 then
+    note_missed(queue, waiter)
+  end
+  return listening
+end
+
 -- Sends a message to the first waiter that has a subscriber; false: there is none. Removes the waiters before that one: each is
 -- dead, or has just arrived and has not subscribed yet. A waiter of the second kind finds out when it has subscribed, and asks
 -- again. The caller stays, because it asks at this moment; it counts as no subscriber before it has subscribed.
@@ -37,7 +57,7 @@ local function notify_first(message)
 end
 
 -- Sends a message to the first waiter that listens, and removes the dead waiters before it. A waiter that has just arrived stays,
--- because it may not have subscribed yet. Returns the place of the waiter that listens, from 0; nil: there is none.
+-- because it may not have subscribed yet; it learns then that it must ask. Returns the place of the waiter that listens, from 0; nil: there is none.
 local function notify_first_alive(message)
   local place = 0
   for _ = 1, 50 do
@@ -47,6 +67,7 @@ local function notify_first_alive(message)
     elseif notify(waiter, message) > 0 then
       return place
     elseif now_us() - arrival_of(arrival) < SUBSCRIBE_GRACE then
+      note_missed(QUEUE, waiter)
       place = place + 1
     else
       redis.call('ZREM', QUEUE, waiter)
@@ -101,16 +122,21 @@ local was_called = false  -- whether this script has told waiters to ask
 local function call_waiters()
   local listening = 0
   for _, waiter in ipairs(ends_of_line(QUEUE, 0)) do
-    listening = listening + notify(waiter, 'look 0')
+    listening = listening + tell(QUEUE, waiter, 'look 0')
   end
   was_called = listening > 0
   return listening
 end
 
+-- The ms between the requests of waiters that look at the same time, for the waiter at `place`.
+local function steps_of(place)
+  return place % (2 * WATCHERS) * WATCH_STEP
+end
+
 -- In how many ms a waiter that has just come must look, because it has missed the last message to watch; nil: there was no such
 -- message lately. `place`: the place of the waiter, because many may come at once.
 local function ms_to_watch(place)
-  local steps = place % (2 * WATCHERS) * WATCH_STEP
+  local steps = steps_of(place)
   if was_called then
     return CALL_TIME + steps
   end
@@ -123,7 +149,7 @@ end
 local function have_watched(place, ms)
   local watchers = ends_of_line(QUEUE, place)  -- inline
   for i, watcher in ipairs(watchers) do
-    notify(watcher, 'watch ' .. ms + i * WATCH_STEP)  -- inline
+    tell(QUEUE, watcher, 'watch ' .. ms + i * WATCH_STEP)  -- inline
   end
   return #watchers
 end

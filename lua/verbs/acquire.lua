@@ -162,18 +162,18 @@ local function replaced_by()
   return newer_in_event_log()
 end
 
--- Puts OWNER in the queue. Returns the position, the ticket, and whether the queue did not know OWNER. A stored ticket counts,
--- because a reply that was lost may have told that ticket. A poll that would extend the memory of the queue by little changes
--- nothing, because a change costs a database a commit.
+-- Puts OWNER in the queue. Returns the position, the ticket, whether the queue did not know OWNER, and whether a message has missed
+-- it. A stored ticket counts, because a reply that was lost may have told that ticket. A poll that would extend the memory of the
+-- queue by little changes nothing, because a change costs a database a commit.
 local function enqueue()
-  local ticket, is_new, extends = tonumber(TICKET), false, redis.call('PTTL', QUEUE) < LEAST_QUEUE_MEMORY
+  local ticket, is_new, missed, extends = tonumber(TICKET), false, false, redis.call('PTTL', QUEUE) < LEAST_QUEUE_MEMORY
   if extends then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
   end
   if ticket == 0 then
     local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
     local newest = WAIT_MODE == 'latest' and tonumber((latest_waiter())) or 0  -- the server's clock may have been set back
-    ticket = math.max((tonumber(last) or 0) + 1, now_us(), newest + 1)
+    ticket = math.max(math.floor(tonumber(last) or 0) + 1, now_us(), newest + 1)
   end
   if WAIT_MODE == 'latest' then
     check_keys_of_grant()
@@ -187,7 +187,13 @@ local function enqueue()
       replace_latest(score)
     end
   else
-    ticket = arrival_of(redis.call('ZSCORE', QUEUE, OWNER))
+    local stored = redis.call('ZSCORE', QUEUE, OWNER)
+    missed = stored % 1 ~= 0
+    if missed then
+      stored = math.floor(stored)
+      redis.call('ZADD', QUEUE, string.format('%.0f', stored), OWNER)
+    end
+    ticket = arrival_of(stored)
     if redis.call('HEXISTS', WAITERS, OWNER) == 0 then  -- the record was lost
       redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
       extends = true
@@ -196,7 +202,7 @@ local function enqueue()
   if extends then
     redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
   end
-  return redis.call('ZRANK', QUEUE, OWNER), string.format('%.0f', ticket), is_new
+  return redis.call('ZRANK', QUEUE, OWNER), string.format('%.0f', ticket), is_new, missed
 end
 
 -- The first waiter polls a lock whose holder may release it without a message to this queue.
@@ -208,9 +214,9 @@ local function must_poll(position, info, ttl)
 end
 
 local function busy_reply(ms)
-  local position, ticket, is_new = 0, '0', false
+  local position, ticket, is_new, missed = 0, '0', false, false
   if QUEUES then
-    position, ticket, is_new = enqueue()
+    position, ticket, is_new, missed = enqueue()
   else
     position = redis.call('ZCARD', QUEUE)
   end
@@ -221,8 +227,9 @@ local function busy_reply(ms)
   local ttl = ms or next_expiry_ms()
   local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
   local time = QUEUES and string.format('%.0f', now_us()) or false
-  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time,
-      is_new and position and ms_to_watch(position) or false}
+  -- A waiter that a message has missed may be the only one that lives, so it looks when the lock ends.
+  local watch = missed and ttl >= 0 and ttl + steps_of(position) or is_new and position and ms_to_watch(position) or false
+  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time, watch}
 end
 
 -- A holder of the other kind tells only the queue of its kind, so the waiters in this queue poll: the first waiter most often,

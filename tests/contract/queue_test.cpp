@@ -61,6 +61,35 @@ TEST_CASE("contract: a waiter is in the queue until it leaves, and a stranger is
   });
 }
 
+TEST_CASE("contract: a waiter that does not listen yet learns that a message has missed it, and keeps its place")
+{
+  on_each_store([](Tested& store) {
+    if (!store.has_queue()) {
+      return;
+    }
+    const Owner holder = Tested::owner();
+    const Owner next = Tested::owner();
+    const Owner late = Tested::owner();
+    REQUIRE(store.granted(store.one(), Tested::spec(), holder));
+    store.ask(store.other(), Tested::spec(), next, true);
+    store.ask(store.other(), Tested::spec(), late, true);
+    const auto may_rest = [&] {
+      const auto answer = store.other().is_queued(Tested::spec(), late, Tested::soon());
+      REQUIRE(answer);
+      return *answer;
+    };
+    CHECK(may_rest());
+    if (!std::get<Released>(store.release(store.one(), holder)).passed_on) {
+      return;  // a store that hands nothing over has waiters that ask
+    }
+    CHECK_FALSE(may_rest());  // it was told to watch the hand-over to the next one
+    const auto answer = store.ask(store.other(), Tested::spec(), late, true);
+    CHECK(std::get<Busy>(answer).waiters_ahead == 0);
+    CHECK(std::get<Busy>(answer).watch_in);
+    CHECK(may_rest());
+  });
+}
+
 TEST_CASE("contract: inspect shows a waiter that does not listen only where those far back may close their connections")
 {
   on_each_store([](Tested& store) {

@@ -39,13 +39,12 @@ struct Line : ScriptedLock {
   }
   Reply ask(int number) const { return wait(name_of(number)); }
   void end_hold() const { server.command({"DEL", "k", "{k}:timeout"}); }
-  Words in_line() const
+  std::string queue() const
   {
-    for (const std::string& key : as_texts(server.command({"KEYS", "rlock:queue*"}))) {
-      return as_texts(server.command({"ZRANGE", key, "0", "-1"}));
-    }
-    return {};
+    const Words keys = as_texts(server.command({"KEYS", "rlock:queue*"}));
+    return keys.empty() ? "" : keys.front();
   }
+  Words in_line() const { return as_texts(server.command({"ZRANGE", queue(), "0", "-1"})); }
 
  private:
   std::deque<ChannelListener> m_listeners;  // which are not moved
@@ -113,6 +112,43 @@ TEST_CASE("silent waiters: a hand-over is also watched where the next in line ha
     }
     lock.release("holder");
     CHECK(last.received() == Words{"claim 2000"});
+  }
+}
+
+TEST_CASE("silent waiters: one that does not listen yet when it is told to watch a hand-over looks at its end")
+{
+  for (const LockKind& kind : modes) {
+    for (const char* first : {"wa", "late"}) {  // who gets the lock
+      CAPTURE(kind_of(kind).with_article);
+      CAPTURE(first);
+      Line line(kind, std::string_view(first) == "wa" ? 2 : 0);
+      line.wait("late"), line.wait("later");
+      const auto place = [&] { return as_text(line.server.command({"ZSCORE", line.queue(), "later"})); };
+      const std::string arrival = place();
+      line.release("holder");
+      CHECK(place() == arrival + ".5");
+      const Reply answer = line.wait("later", arrival);
+      CHECK(word(answer) == "busy");
+      CHECK(answer.elements.at(6).text == arrival);
+      CHECK(answer.elements.at(9).integer > 1500);
+      CHECK(answer.elements.at(9).integer <= 2300);
+      CHECK(place() == arrival);
+    }
+  }
+}
+
+TEST_CASE("silent waiters: one that does not listen yet when another has confirmed its lock learns when that ends")
+{
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    Line line(kind, 1);
+    line.release("holder");
+    line.wait("late");
+    CHECK(word(line.acquire("wa", "wa", 3000)) == "granted");
+    const Reply answer = line.wait("late");
+    CHECK(answer.elements.at(9).integer > 2000);
+    CHECK(answer.elements.at(9).integer <= 3000);
+    CHECK_FALSE(line.wait("late").elements.at(9).integer > 0);
   }
 }
 

@@ -92,7 +92,11 @@ std::optional<Nanos> undisturbed_wait_limit(const Schedule& schedule, bool is_mi
     return std::nullopt;
   }
   const Millis held_by_dead = schedule.stops_only_waiters ? Millis{0} : schedule.ttl;
-  const Millis claimed = schedule.store == StoreKind::sessions ? schedule.ttl : silent_waiters_limit;
+  // A Redis server soon knows which waiters are dead.
+  const bool are_known_dead =
+      schedule.stops_only_waiters && has_only_crashes(schedule) && schedule.store == StoreKind::redis;
+  const Millis by_silence = are_known_dead ? handover_confirmation : silent_waiters_limit;
+  const Millis claimed = schedule.store == StoreKind::sessions ? schedule.ttl : by_silence;
   return nanos(held_by_dead + claimed + stopped_freezes_limit(schedule) + look_again(schedule) +
                slack_of(schedule, is_mixed));
 }

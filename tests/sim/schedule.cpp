@@ -131,25 +131,31 @@ class Maker {
   }
 
   // In some of the schedules without faults: a line whose machines, but those of the first client and of some others, stand
-  // still for longer than all that their silence may cost the others. In some of these the first client dies with the lock.
+  // still for longer than all that their silence may cost the others, or die. In some of these the first client dies with the lock;
+  // in some the others come at the time of its release.
   void freeze_machines(Schedule& schedule) const
   {
     SeededRng rng(m_seed * 15'485'863 + 4);
+    SeededRng late(m_seed * 49'979'687 + 7);  // for what was added later
     if (!schedule.faults.empty() || rng.one_in(3)) {
       return;
     }
     const Millis frozen_at{500};
+    const FaultKind kind = late.one_in(3) ? FaultKind::kill_both : FaultKind::stop_both;
+    const bool others_come_late = late.one_in(2);
     for (ClientPlan& plan : schedule.clients) {
       plan.starts = Millis{plan.number * 20};
       plan.job_lasts = plan.number == 0 ? frozen_at + Millis{rng.up_to(100)} : plan.job_lasts;
       plan.wait.reset();
       plan.nests = false;  // a nested rlock that dies with its job would leave the lock to its ttl
       if (plan.number > 0 && !rng.one_in(3)) {
-        schedule.faults.push_back({.kind = FaultKind::stop_both,
+        schedule.faults.push_back({.kind = kind,
                                    .client = plan.number,
                                    .at = frozen_at,
                                    .lasts = schedule.ttl * 2 + Millis{10'000},
                                    .amount = Millis{0}});
+      } else if (plan.number > 0 && others_come_late) {
+        plan.starts = schedule.clients.front().job_lasts + Millis{late.up_to(4 * schedule.latency.count())};
       }
     }
     if (rng.one_in(3)) {
@@ -159,10 +165,13 @@ class Maker {
                                  .lasts = Millis{0},
                                  .amount = Millis{0}});
     }
-    // The job of the first client must not end before the machines stop: else a machine stops that has the lock.
+    // The job of the first client must not end before the machines stop: else a machine stops that has the lock. A machine that dies
+    // must not share the lock with it.
+    const bool holds_with_first = kind == FaultKind::kill_both && kind_of(schedule.clients.front().kind).is_shared;
     schedule.stops_only_waiters =
-        schedule.clients.front().automatic && std::ranges::none_of(schedule.clients, &ClientPlan::cancels) &&
-        std::ranges::all_of(schedule.faults, [](const Fault& each) { return each.kind == FaultKind::stop_both; });
+        schedule.clients.front().automatic && !holds_with_first &&
+        std::ranges::none_of(schedule.clients, &ClientPlan::cancels) &&
+        std::ranges::none_of(schedule.faults, [](const Fault& each) { return each.client == 0; });
   }
 
   Fault force(int clients, Millis during, Millis ttl)

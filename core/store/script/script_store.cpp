@@ -245,6 +245,7 @@ Result<DataAge> ScriptStore::marker(const MarkerNews& news, const CallLimits& li
                  .sure = reply->elements[3].integer == 1};
 }
 
+// The place of a waiter that a message has missed is no whole number (MISSED in lua/lib/waiters.lua).
 Result<bool> ScriptStore::is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit)
 {
   const std::string queue = LockKeys(spec.name, spec.kind).queue;
@@ -253,7 +254,7 @@ Result<bool> ScriptStore::is_queued(const LockRequest& spec, const Owner& owner,
   if (!reply) {
     return reply.error();
   }
-  return reply->kind != Reply::Kind::nil;
+  return reply->kind != Reply::Kind::nil && reply->text.find('.') == std::string::npos;
 }
 
 Result<Renewal> ScriptStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,

@@ -4,7 +4,7 @@
 // A waiter sends its request, which also puts it in the queue. The waiter subscribes, checks that it is still in the queue
 // (the store may have handed the lock over before the subscription), and rests. A message, or the time of its next request, makes
 // the waiter ask again, which confirms a hand-over. Messages may be lost, so each rest is bounded (rest_after in
-// lock_candidate.h). Where the caller allows it, a young message of a hand-over replaces the answer (handover.h).
+// lock_candidates.h). Where the caller allows it, a young message of a hand-over replaces the answer (handed_over_at).
 //
 // If the caller needs any one of several locks, the waiter first asks for each lock in turn without queueing, beginning at a
 // random lock. If all are busy, or if another client waits already, the waiter subscribes and joins every queue. The waiter takes

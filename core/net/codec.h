@@ -44,7 +44,7 @@ class Decoder {
 
 // What an error reply means to a lock client. The texts are those of Redis 6.2 to 8.
 
-// The error of a reply. `where`: the server, as Endpoint::shown. The table in errors.cpp maps the code of the reply to an
+// The error of a reply. `where`: the server, as Endpoint::shown. The table in codec.cpp maps the code of the reply to an
 // ErrorCode; an unknown code is ErrorCode::internal. Redis 6.2 wraps the code of an error inside a script (`ERR Error running
 // script ... -READONLY ...`): then the first ` -CODE ` counts. A refusal inside a script sets Error::script_line, because the
 // text names neither the command nor the key.

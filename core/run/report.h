@@ -132,7 +132,7 @@ struct RunNews {
   int attempt = 1;
 };
 
-// Runs `command` by /bin/sh, for the time limit of notify.cpp at most. Calls `failed` with a line when the command fails.
+// Runs `command` by /bin/sh, for `time_limit` in report.cpp at most. Calls `failed` with a line when the command fails.
 // `heeded`: see run_in_shell. Threads: call this while the process has one thread, after the release.
 void notify(const std::string& command, std::vector<std::string> environment, const RunNews& news, const Clock& clock,
             const Signals& inherited, Signals* heeded, const std::function<void(const std::string&)>& failed);

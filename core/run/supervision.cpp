@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Longer than 300 lines because each event changes the state of one class; messages are in run_report.cpp.
+// Longer than 300 lines because each event changes the state of one class; messages are in report.cpp.
 #include "run/supervision.h"
 
 #include "base/text.h"

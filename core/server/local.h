@@ -22,9 +22,9 @@ namespace rlock {
 //
 // The server works in a directory of mode 0700 that belongs to the user (rlock refuses another owner and a symbolic link), on a
 // unix socket, with an append-only file, so that a crash of the server loses no lock. The server is detached, so that it outlives
-// the process that started it. The server holds an abstract socket (local_name.h) until it ends, so that no process starts a
+// the process that started it. The server holds an abstract socket (LocalSpec::name) until it ends, so that no process starts a
 // second server when the directory was removed or when two processes look in different directories. The server ends when it has
-// had no connection and no held lock for some time (local_idle.h), and the next caller starts it with its data.
+// had no connection and no held lock for some time (end_when_idle in local_launch.h), and the next caller starts it with its data.
 
 struct LocalSpec {
   std::vector<std::string> directories;  // where to look for the server and where to start it, best first

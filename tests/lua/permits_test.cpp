@@ -240,7 +240,7 @@ TEST_CASE("permits: with three hundred holders each is still let go")
   CHECK(lock.exists("rlock:holder:{k}") == 0);
 }
 
-// Beside Redisson, facts/wire-formats.md §7.2.
+// Beside Redisson.
 
 TEST_CASE("permits beside Redisson: both count each other's, and Java can release rlock's by its name")
 {

@@ -222,3 +222,86 @@ TEST_CASE("architecture: each name of the code that it quotes occurs in the code
   }
   CHECK(names >= 60);
 }
+
+namespace {
+
+// The end of each path of the tree after a slash: "a/b/c.h" has "b/c.h" and "c.h".
+std::set<std::string> names_of_files()
+{
+  std::set<std::string> names;
+  for (const char* folder : {"cli", "completions", "core", "lua", "man", "packaging", "tests"}) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(source / folder)) {
+      fs::path end = entry.path().lexically_relative(source);
+      while (!end.empty()) {
+        names.insert(end.string());
+        end = end.lexically_relative(*end.begin());
+        end = end == "." ? fs::path() : end;
+      }
+    }
+  }
+  return names;
+}
+
+// What begins a comment in such a file; nullptr: it has none that names files.
+const char* comment_mark(const fs::path& file)
+{
+  const std::string ending = file.extension().string();
+  if (ending == ".cpp" || ending == ".h") {
+    return "//";
+  }
+  if (ending == ".lua") {
+    return "--";
+  }
+  return ending == ".cmake" || ending == ".py" || file.filename() == "CMakeLists.txt" ? "#" : nullptr;
+}
+
+std::string comments_in(const fs::path& file)
+{
+  const char* const mark = comment_mark(file);
+  std::istringstream lines(mark != nullptr ? text_of(file) : "");
+  std::string comments;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find(mark);
+    comments += begin == std::string::npos ? "" : line.substr(begin) + "\n";
+  }
+  return comments;
+}
+
+}  // namespace
+
+TEST_CASE("documents: a comment names only files that are in the tree")
+{
+  const std::set<std::string> known = names_of_files();
+  const std::set<std::string> made_by_others{"linux/pidfd.h"};
+  int named = 0;
+  for (const char* folder : {"core", "cli", "lua", "tests"}) {
+    for (const fs::path& file : source_files(source / folder)) {
+      // A name with a capital letter, or of one letter, stands for others.
+      for (const std::string& name : all_matches(
+               comments_in(file), "(?:^|[ (`])(?:\\.\\./)*([a-z][a-z0-9_/]+\\.(?:cpp|h|lua|md))(?=[^a-z*-]|$)")) {
+        ++named;
+        CHECK_MESSAGE((known.contains(name) || made_by_others.contains(name) || has(name, "scripts.cpp")),
+                      file.string() << " names " << name);
+      }
+    }
+  }
+  CHECK(named >= 100);
+}
+
+TEST_CASE("documents: the page of the lines that no test reaches names only files that are in the tree")
+{
+  const std::set<std::string> known = names_of_files();
+  const std::string page = text_of(source / "tests" / "coverage" / "not_reached.md");
+  int named = 0;
+  for (const std::string& row : all_matches(page, "\n\\| \\*\\*[^|]*\\| ([^|\n]*)\\|")) {
+    std::string folder;
+    for (const std::string& name :
+         all_matches(std::regex_replace(row, std::regex(" \\([^)]*\\)"), ""), "`([a-z_/]+)`")) {
+      folder = has(name, "/") ? name.substr(0, name.rfind('/') + 1) : folder;
+      const std::string path = has(name, "/") ? name : folder + name;
+      ++named;
+      CHECK_MESSAGE((known.contains(path) || known.contains(path + ".cpp") || known.contains(path + ".h")), path);
+    }
+  }
+  CHECK(named >= 40);
+}

@@ -172,6 +172,9 @@ local function have_hand_over_watched(ms)
   local place = notify_first_alive('claim ' .. ms .. turn_note)
   local told = tonumber(redis.call('HGET', WAITERS, '#watch') or 0)
   local now = now_us()  -- inline
+  if not place and told > 0 then
+    redis.call('HDEL', WAITERS, '#watch')  -- nobody is in line who was told, so that no note outlives the last waiter
+  end
   if not place or math.abs(now - told) < WATCH_PAUSE * 1000 then
     return
   end

@@ -100,6 +100,20 @@ TEST_CASE("silent waiters: hand-overs in quick succession wake up one waiter eac
   CHECK(line.all_heard() == "wb yours, wc claim 2000");
 }
 
+TEST_CASE("silent waiters: what the server notes of the waiters goes with the last of them")
+{
+  for (const LockKind& kind : modes) {
+    CAPTURE(kind_of(kind).with_article);
+    Line line(kind, 3);
+    const auto notes = [&] { return line.server.command({"KEYS", "rlock:waiters*"}).elements.size(); };
+    line.release("holder");
+    CHECK(notes() == 1);
+    line.release("wa");
+    line.release("wb");  // hands over to the last one
+    CHECK(notes() == 0);
+  }
+}
+
 TEST_CASE("silent waiters: a hand-over is also watched where the next in line have just come and do not listen yet")
 {
   for (const LockKind& kind : modes) {

@@ -398,3 +398,36 @@ TEST_CASE("mariadb: MySQL, to which a statement for MariaDB is a comment, gets n
   CHECK_MESSAGE(has(session, "read committed;"), session);
   CHECK_FALSE(has(session, ";;"));
 }
+
+// Each is a default of the server for its sessions.
+TEST_CASE("mariadb: the server's defaults for sessions change nothing of what rlock asks")
+{
+  const MariadbServer server;
+  for (const std::string key : {"a", "b", "c"}) {
+    CHECK(run_rlock({"acquire", "-S", server.url(), "-k", key, "--lease", "5m"}).code == 0);
+  }
+  const auto ask = [&](const std::string& sql) { return server.sql("set sql_big_selects = 1; " + sql); };
+  const auto connections = [&] {
+    const std::string status = ask("show global status like 'Connections'");
+    return std::stoi(status.substr(status.find('\t')));
+  };
+  std::vector<std::string> settings{"completion_type = 'RELEASE'", "completion_type = 'CHAIN'", "sql_select_limit = 1",
+                                    "max_join_size = 1",           "unique_checks = 0",         "sql_mode = 'ANSI'",
+                                    "sql_safe_updates = 1"};
+  if (!MariadbServer::is_mysql()) {
+    settings.emplace_back("max_statement_time = 0.01");
+  }
+  for (const std::string& setting : settings) {
+    CAPTURE(setting);
+    (void)ask("set global " + setting);
+    CHECK(count(run_rlock({"list", "-S", server.url(), "--json"}).out, "\"key\"") == 3);
+    const int before = connections();
+    CHECK(run_rlock({"run", "-S", server.url(), "-k", "k", "--ttl", "1s", "--", "sleep", "1"}).code == 0);
+    constexpr int few = 20;
+    CHECK(connections() - before <= few);
+    const Finished doctor = run_rlock({"doctor", "-S", server.url()});
+    CHECK_MESSAGE(!has(doctor.out, "fail     lock"), doctor.out);
+    CHECK_MESSAGE(!has(doctor.out, "fail     tables"), doctor.out);
+    (void)ask("set global " + setting.substr(0, setting.find(' ')) + " = default");
+  }
+}

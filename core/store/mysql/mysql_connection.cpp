@@ -63,14 +63,16 @@ short poll_events(int awaited)
 }
 
 // What is cut silently elsewhere, and a table of another engine, is an error; a row lock that is not free is a conflict, not a reason
-// to wait for long. MariaDB ends a connection that leaves a transaction open. On a node of Galera a read waits for what other nodes
-// have committed; MariaDB may be built without that variable, and MySQL has no handler outside of a procedure: it executes "do 0"
-// instead, because it refuses a statement that is only a comment, and MariaDB skips versions of MySQL from 5.7. The last statement
-// tells whether the server is read-only, also for users who may write nevertheless.
+// to wait for long. A COMMIT ends the transaction alone, an answer has all its rows, an index of unique values is one, and the deadline
+// of a statement is rlock's. MariaDB ends a connection that leaves a transaction open. On a node of Galera a read waits for what other
+// nodes have committed; MariaDB may be built without that variable, and MySQL has no handler outside of a procedure: it executes
+// "do 0" instead, because it refuses a statement that is only a comment, and MariaDB skips versions of MySQL from 5.7. The last
+// statement tells whether the server is read-only, also for users who may write nevertheless.
 constexpr const char* session_sql =
-    "set session sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, time_zone = '+00:00', "
-    "innodb_lock_wait_timeout = 2, sql_safe_updates = 0"
-    "/*M!100300 , idle_transaction_timeout = 2 */;"
+    "set session completion_type = 0, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1, "
+    "time_zone = '+00:00', innodb_lock_wait_timeout = 2, sql_safe_updates = 0, sql_big_selects = 1, "
+    "sql_select_limit = 18446744073709551615, unique_checks = 1"
+    "/*M!100300 , idle_transaction_timeout = 2, max_statement_time = 0 *//*!50708 , max_execution_time = 0 */;"
     "set names utf8mb4 collate utf8mb4_bin;"
     "set session transaction isolation level read committed;"
     "/*M!100500 begin not atomic declare continue handler for 1193 begin end;"

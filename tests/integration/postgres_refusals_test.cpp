@@ -274,3 +274,54 @@ TEST_CASE("postgres refusals: what is wrong in the URL ends rlock at once, also 
   check_refused(server.url("postgres", "dbname=nowhere"), 78,
                 "database \"nowhere\" does not exist (create the database, or name another one)", waits);
 }
+
+TEST_CASE("postgres refusals: tables that only their session would see are not made, and the doctor says so")
+{
+  const PostgresServer server;
+  CHECK(server.sql("create role bob login; grant create on schema public to bob; create schema app authorization bob")
+            .empty());
+  const std::string url = server.url("bob", "options=-csearch_path%3Dpg_temp,public");
+  const auto fails = [](const std::string& at) {
+    const Finished doctor = run_rlock({"doctor", "-S", at});
+    CHECK_MESSAGE(has(doctor.out, "fail     tables"), doctor.out);
+    return doctor.code == 1;
+  };
+  SUBCASE("by the URL")
+  {
+    check_refused(url, 78, "would be temporary");
+    CHECK(fails(url));
+  }
+  SUBCASE("by the role")
+  {
+    CHECK(server.sql("alter role bob set search_path = pg_temp").empty());
+    check_refused(server.url("bob"), 78, "would be temporary");
+    CHECK(fails(server.url("bob")));
+  }
+  SUBCASE("as ShedLock's")
+  {
+    check_refused(server.url("bob", "table=pg_temp.shedlock&create=yes"), 78, "would be temporary");
+  }
+  SUBCASE("tables that are there are used")
+  {
+    check_granted(server.url("bob"));
+    check_granted(url);
+    CHECK(run_rlock({"doctor", "-S", url}).code == 0);
+  }
+  SUBCASE("some are there")
+  {
+    check_granted(server.url("bob"));
+    CHECK(server.sql("drop table rlock_listener").empty());
+    check_refused(url, 78, "would be temporary");
+  }
+  CHECK(server.sql("select relname from pg_class where relpersistence = 't' and relkind = 'r'").empty());
+}
+
+TEST_CASE("postgres refusals: the doctor fails where a crash empties a table")
+{
+  const PostgresServer server;
+  check_granted(server.url());
+  CHECK(server.sql("alter table rlock_event set unlogged").empty());
+  const Finished doctor = run_rlock({"doctor", "-S", server.url()});
+  CHECK(doctor.code == 1);
+  CHECK_MESSAGE(has(doctor.out, "alter table rlock_event set logged"), doctor.out);
+}

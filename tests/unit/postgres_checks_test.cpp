@@ -15,8 +15,8 @@ namespace {
 ServerFacts good()
 {
   ServerFacts facts;
-  facts.columns = {"150008", "15.8", "f", "on", "on", "on", "",  "UTF8",   "100",    "7",     "0", "0",
-                   "0",      "t",    "f", "",   "3",  "3",  "t", "public", "deploy", "rlock", "0"};
+  facts.columns = {"150008", "15.8", "f", "on", "on", "on", "",       "UTF8",   "100",   "7", "0", "0", "0",
+                   "t",      "f",    "",  "3",  "3",  "t",  "public", "deploy", "rlock", "0", "",  "f"};
   return facts;
 }
 
@@ -69,6 +69,8 @@ TEST_CASE("postgres doctor: what makes a server unfit, each by its own check")
       {tables_there, "0", "tables", CheckStatus::ok},
       {lock_table, "other", "tables", CheckStatus::fail},
       {standby_names, "b", "replicas", CheckStatus::fail},
+      {unlogged_table, "rlock_event", "tables", CheckStatus::fail},
+      {makes_temporary, "t", "tables", CheckStatus::ok},
   };
   for (const Row& row : rows) {
     const ServerFacts facts = with(row.column, row.value);

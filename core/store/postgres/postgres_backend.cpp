@@ -303,10 +303,20 @@ class PostgresBackend final : public Backend {
     const auto once = [&] { return m_connection.ask(sql, parameters, limit); };
     const auto is_missing = [&] { return record::is_table_missing(m_connection.refusal(), m_tables.are_shared); };
     if (m_spec.creates_tables) {
-      return record::ask_with_tables(once, is_missing, [&] { return m_connection.run(create_sql(m_tables), limit); });
+      return record::ask_with_tables(once, is_missing, [&] { return make_tables(limit); });
     }
     auto rows = once();
     return !rows && is_missing() ? record::not_prepared(m_connection.where(), m_spec.table) : std::move(rows);
+  }
+
+  Result<Rows> make_tables(const CallLimits& limit)
+  {
+    auto temporary = m_connection.run(makes_temporary_sql(m_tables), limit);
+    if (temporary && temporary->text(0, 0) == "t") {
+      return Error{ErrorCode::config, m_connection.where() + ": the tables that are missing " +
+                                          std::string(would_be_temporary) + " (" + std::string(other_schema) + ")"};
+    }
+    return temporary ? m_connection.run(create_sql(m_tables), limit) : std::move(temporary);
   }
 
   // The first column of all rows.

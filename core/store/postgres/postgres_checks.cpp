@@ -13,7 +13,6 @@
 #include "store/postgres/postgres_listener.h"
 #include "store/postgres/postgres_schema.h"
 #include "store/record/server_findings.h"
-#include "store/record/shared_table.h"
 
 namespace rlock::postgres {
 namespace {
@@ -39,21 +38,9 @@ select current_setting('server_version_num'), current_setting('server_version'),
   has_schema_privilege((select id from s), 'create'), (select id::regnamespace from s), current_user,
   case when to_regclass('{lock}') is null then 'none' when (select count(*) from pg_attribute where
     attrelid = to_regclass('{lock}') and attname in ('{version}', '{record}') and not attisdropped) = 2 then 'rlock' else 'other' end,
-  (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')))";
-
-// The schema of the tables, as SQL, where it stands in their names.
-std::string schema_of(const Tables& tables)
-{
-  const auto dot = tables.lock.find('.');
-  return dot == std::string::npos ? "quote_ident(current_schema())" : "'" + tables.lock.substr(0, dot) + "'";
-}
-
-std::string facts_of(const Tables& tables)
-{
-  const std::string schema = schema_of(tables);
-  const std::array<record::SqlWord, 1> words{{{"{schema}", schema}}};
-  return on_tables(record::with_words(facts_sql, words), tables);
-}
+  (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')),
+  (select min(t.id::regclass::text) from t join pg_class c on c.oid = t.id where c.relpersistence = 'u'),
+  )";
 
 constexpr std::int64_t table_count = 3;
 constexpr Millis slow_delivery{1000};
@@ -92,10 +79,18 @@ Finding other_table(const ServerFacts& facts)
 Finding tables(const ServerFacts& facts)
 {
   const std::string user = facts.text(user_name);
+  const bool are_there = facts.number(tables_there) == table_count;
+  if (facts.is(makes_temporary) && facts.creates_tables && !are_there) {
+    return fail("tables", "those that are missing " + std::string(would_be_temporary), std::string(other_schema));
+  }
+  if (const std::string& unkept = facts.text(unlogged_table); !unkept.empty()) {
+    return fail("tables", unkept + " is unlogged: a crash of the server empties it",
+                "run: alter table " + unkept + " set logged");
+  }
   if (facts.text(lock_table) == "other") {
     return other_table(facts);
   }
-  if (facts.number(tables_there) == table_count) {
+  if (are_there) {
     return facts.number(tables_permitted) == table_count
                ? ok("tables", "they are there, in the schema " + facts.text(schema_name))
                : fail("tables", "the user " + user + " may not read and write them",
@@ -248,7 +243,7 @@ Result<std::vector<Finding>> check_server(Connection& connection, const Connecti
     return connected.error();
   }
   const std::int64_t before = wall_clock_ms();
-  const auto rows = connection.run(facts_of(tables), limit);
+  const auto rows = connection.run(on_tables(facts_sql, tables) + "(" + makes_temporary_sql(tables) + ")", limit);
   const std::int64_t after = wall_clock_ms();
   if (!rows) {
     return rows.error();

@@ -40,6 +40,8 @@ enum Column : std::uint8_t {
   user_name,
   lock_table,            // "none", "rlock" (it has the columns of rlock) or "other"
   synchronous_replicas,  // that are connected
+  unlogged_table,        // one of the tables; empty: none is
+  makes_temporary,       // whether tables that are missing would be temporary
   column_count,
 };
 

@@ -22,6 +22,13 @@ constexpr std::string_view now = "(statement_timestamp() at time zone 'UTC')";
 
 constexpr char quote = '"';
 
+// The schema of the tables, where it stands in their names.
+std::string schema_of(const Tables& tables)
+{
+  const auto dot = tables.lock.find('.');
+  return dot == std::string::npos ? "quote_ident(current_schema())" : "'" + tables.lock.substr(0, dot) + "'";
+}
+
 }  // namespace
 
 Tables tables_for(std::string_view table)
@@ -35,7 +42,8 @@ Tables tables_for(std::string_view table)
 
 std::string on_tables(std::string_view sql, const Tables& tables)
 {
-  const std::array<record::SqlWord, 7> words{{
+  const std::string schema = schema_of(tables);
+  const std::array<record::SqlWord, 8> words{{
       {"{lock}", tables.lock},
       {"{event}", tables.event},
       {"{listener}", tables.listener},
@@ -43,6 +51,7 @@ std::string on_tables(std::string_view sql, const Tables& tables)
       {"{now}", now},
       {"{version}", tables.are_shared ? "rlock_version" : "version"},
       {"{record}", tables.are_shared ? "rlock_record" : "record"},
+      {"{schema}", schema},
   }};
   return record::with_words(sql, words);
 }
@@ -138,6 +147,11 @@ with dead as (delete from {listener} l where not {alive}),
     where forget_at < statement_timestamp() - interval '1 hour' limit 100 for update skip locked) returning name)
 delete from {event} e using gone where e.name = gone.name)",
                    tables);
+}
+
+std::string makes_temporary_sql(const Tables& tables)
+{
+  return on_tables("select starts_with(ltrim({schema}, '\"'), 'pg_temp')", tables);
 }
 
 // fillfactor: an update finds room on the page of the row. A listener is alive while the server process of its connection is; a

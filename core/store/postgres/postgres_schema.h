@@ -25,6 +25,7 @@ Tables tables_for(std::string_view table);
 //   {now}      the time of the statement, as ShedLock stores times
 //   {version}  the column with the version
 //   {record}   the column with the record
+//   {schema}   the name of the schema of the tables, as a text
 std::string on_tables(std::string_view sql, const Tables& tables);
 
 // $1 the name → time in microseconds, version, record, channels; for a shared table also the end in microseconds, the holder, and
@@ -48,6 +49,12 @@ std::string held_sql(const Tables& tables);
 
 // Deletes rows that are of no use any more. Those of a shared table stay: ShedLock counts on the rows that it has made.
 std::string forget_sql(const Tables& tables);
+
+inline constexpr std::string_view would_be_temporary = "would be temporary, so that no other client sees them";
+inline constexpr std::string_view other_schema = "let search_path, or table=, begin with another schema than pg_temp";
+
+// Whether the tables that are missing would be made in a schema that other sessions do not see.
+std::string makes_temporary_sql(const Tables& tables);
 
 // Makes the tables where they are missing, and for a shared table the columns of rlock.
 std::string create_sql(const Tables& tables);

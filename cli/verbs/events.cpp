@@ -94,14 +94,14 @@ class FollowedLocks {
   // a hold may have been logged after the log was read, so the log is read again first.
   Result<std::vector<ShownEvent>> new_and_expired_events()
   {
+    auto held = holders();
+    if (!held) {
+      return held.error();
+    }
     std::vector<std::pair<LockName, Owner>> gone;
     for (auto& [name, log] : m_logs) {
       const auto owner = log.reader.holder();
-      const auto held = owner ? holds(name, *owner) : Result(true);
-      if (!held) {
-        return held.error();
-      }
-      if (!*held) {
+      if (owner && std::ranges::find((*held)[name], *owner, &Holder::owner) == (*held)[name].end()) {
         gone.emplace_back(name, *owner);
       }
     }
@@ -135,14 +135,24 @@ class FollowedLocks {
     std::string last;
   };
 
-  Result<bool> holds(const LockName& name, const Owner& owner)
+  // On the server, of the locks that have a holder by their event log.
+  Result<std::map<LockName, std::vector<Holder>>> holders()
   {
-    const auto state = m_opened.store->inspect(name, m_opened.limit());
-    if (!state) {
-      return state.error().code == ErrorCode::config ? Result(false) : Result<bool>(state.error());
+    std::vector<LockName> names;
+    for (auto& [name, log] : m_logs) {
+      if (log.reader.holder()) {
+        names.push_back(name);
+      }
     }
-    return std::any_of(state->holders.begin(), state->holders.end(),
-                       [&](const Holder& holder) { return holder.owner == owner; });
+    auto states = m_opened.store->listing()->states_of(names, m_opened.per_answer());
+    if (!states) {
+      return states.error();
+    }
+    std::map<LockName, std::vector<Holder>> all;
+    for (LockState& state : *states) {
+      all[state.name] = std::move(state.holders);
+    }
+    return all;
   }
 
   EventLog* m_event_log;  // of m_opened.store

@@ -134,23 +134,13 @@ Result<std::vector<LockState>> known_states(const OpenedStore& opened, const std
   if (!names) {
     return names.error();
   }
-  std::vector<LockState> states;
-  states.reserve(names->size());
-  for (const LockName& name : *names) {
-    auto state = opened.store->inspect(name, opened.limit());
-    if (!state && state.error().code != ErrorCode::config) {
-      return state.error();
-    }
-    if (state) {
-      states.push_back(*std::move(state));
-    }
-  }
-  const Result<Done> added = add_runs(opened, LogPart::all, states);
+  auto states = listing->states_of(*names, opened.per_answer());
+  const auto added = states ? add_runs(opened, LogPart::all, *states) : states.error();
   if (!added) {
     return added.error();
   }
   // ZooKeeper also finds a lock whose events were forgotten.
-  std::erase_if(states, [](const LockState& state) { return !state.held() && state.runs.empty() && !state.once; });
+  std::erase_if(*states, [](const LockState& state) { return !state.held() && state.runs.empty() && !state.once; });
   return states;
 }
 

@@ -95,6 +95,8 @@ class LockListing {
   // The state of each of these locks that is held, in the order of `names`. Unlike list(), the cost does not depend on what else
   // the server stores.
   virtual Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) = 0;
+  // The state of each of these locks, held or free, in the order of `names`. What is no lock is left out.
+  virtual Result<std::vector<LockState>> states_of(std::span<const LockName> names, const PerAnswer& limits) = 0;
   // The locks that the server knows and whose name matches the glob, sorted: those that are held, those whose events or runs it
   // keeps, and those of whose success it knows for `rlock once`.
   virtual Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) = 0;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rlock list` on a server with many keys that are no locks, beside `redis-cli --scan`, in turns; and of many held locks."""
+"""`rlock list` on a server with many keys that are no locks, beside `redis-cli --scan`, in turns; of many held locks; and
+`rlock list --all` of many free ones."""
 import os
 import re
 import shutil
@@ -10,11 +11,30 @@ from servers import Server
 
 HASHES, LOCKS = 150_000, 20
 HELD = 10_000
+FREE = 1000
 
 
 def measure(bench):
     held_locks(bench)
+    server = Server(os.path.join(bench.directory, "free"))
+    try:
+        free_locks(bench, "Redis", server.url)
+    finally:
+        server.stop()
     other_keys(bench)
+
+
+def free_locks(bench, name, url):
+    """Of which the server knows a run."""
+    run_each = 'for i in $(seq "$3"); do "$1" run -S "$2" -k "free$i" -- true || exit; done'
+    subprocess.run(["sh", "-c", run_each, "sh", bench.rlock, url, str(FREE)], check=True)
+    seconds = []
+    for _ in range(bench.rounds):
+        took, locks = timed([bench.rlock, "list", "-S", url, "--all"])
+        if len(set(re.findall(r"\bfree\d+\b", locks))) != FREE:
+            raise RuntimeError(f"rlock list --all shows: {locks[:200]}")
+        seconds.append(took)
+    bench.results.row(f"list --all of {FREE} free locks: {name}", "s", seconds)
 
 
 def held_locks(bench):

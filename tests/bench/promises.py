@@ -18,5 +18,7 @@ PROMISES = {
     "resident: holder and its guardian": (5, "MiB"),
     "list of 20 locks among 150000 hashes": (3, "x scan"),
     "scripts of that list": (200, ""),
+    "list --all of 1000 free locks: Redis": (0.2, "s"),
+    "list --all of 1000 free locks: PostgreSQL": (0.5, "s"),
     "program, stripped": (6, "MiB"),
 }

@@ -13,6 +13,7 @@ import time
 
 import databases
 import hand_over
+import large_server
 import requests_of_stores
 import start
 from peers import Etcd, Peer, answers, java
@@ -165,6 +166,7 @@ def times(bench, store):
     whole_process(bench, store.peers)
     at_once(bench, [peer for peer in store.peers if peer.most_waiting >= AT_ONCE])
     one_connection(bench, store)
+    large_server.free_locks(bench, store.name, store.url)
     crowds = [peer for peer in store.peers if peer.waiting]
     drains = [{peer.name: hand_over.drain(bench, peer, 3, WAITING) for peer in crowds} for _ in range(bench.rounds)]
     for peer in crowds:

@@ -50,9 +50,21 @@ TEST_CASE("contract: where a store lists locks, it tells which of some names are
       REQUIRE(states);
       return states->size();
     };
+    const auto holders = [&](std::span<const LockName> among) {
+      const auto states =
+          store.one().listing()->states_of(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+      REQUIRE(states);
+      std::vector<std::size_t> numbers;
+      for (const LockState& each : *states) {
+        numbers.push_back(each.holders.size());
+      }
+      return numbers;
+    };
     CHECK(held(names) == 0);
+    CHECK(holders(names) == std::vector<std::size_t>{0, 0});
     REQUIRE(store.granted(store.other(), Tested::spec(), Tested::owner()));
     CHECK(held(names) == 1);
+    CHECK(holders(names) == std::vector<std::size_t>{0, 1});
     CHECK(held(std::span(names).first(1)) == 0);
     CHECK(held({}) == 0);
   });

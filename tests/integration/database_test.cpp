@@ -218,3 +218,44 @@ TEST_CASE("databases: each message arrives once and in order, however fast they 
     sender.join();
   });
 }
+
+TEST_CASE("databases: states and logs that are read together are those that are read one by one")
+{
+  const BootClock clock;
+  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  const std::array<std::string_view, 4> names{"a", "it's \"b\"", "held", "none"};
+  for (const DatabaseRow& row : databases) {
+    if (!row.is_installed() || row.name.ends_with('3')) {
+      continue;
+    }
+    CAPTURE(row.name);
+    const auto server = row.start();
+    for (const std::string_view name : std::span(names).first(2)) {
+      CHECK(run_on(*server, {"run", "-k", std::string(name), "--", "true"}).code == 0);
+    }
+    Process holder = start_on(*server, {"run", "-k", "held", "--", "sleep", "60"});
+    wait_until([&] { return holds(*server, "held"); }, "the lock is held");
+    const auto backend = server->open_backend(clock);
+    for (const bool with_logs : {false, true}) {
+      const auto states = backend->read_each(names, with_logs, limit());
+      REQUIRE_MESSAGE(states, states.error().text);
+      CHECK(states->size() >= 3);
+      for (const auto& [name, known] : *states) {
+        CAPTURE(name);
+        const auto one = backend->read(name, limit());
+        REQUIRE(one);
+        CHECK(known.state.version == one->version);
+        CHECK(known.state.bytes == one->bytes);
+        CHECK(known.state.listeners == one->listeners);
+        CHECK(known.state.time_us > 0);
+        CHECK(known.log == (with_logs ? std::optional(*backend->events(name, limit())) : std::nullopt));
+      }
+    }
+    const Finished listed = run_on(*server, {"list", "--all", "--json"});
+    CHECK(count(listed.out, "\"outcome\":\"succeeded\"") == 2);
+    CHECK(count(listed.out, "\"held\":true") == 1);
+    CHECK(run_on(*server, {"history", "--json"}).code == 0);
+    holder.signal(SIGTERM);
+    holder.wait();
+  }
+}

@@ -43,6 +43,11 @@ class ForwardingBackend : public record::Backend {
   {
     return m_real->read(name, limit);
   }
+  Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
+                                          const CallLimits& limit) override
+  {
+    return m_real->read_each(names, with_logs, limit);
+  }
   Result<record::Commit> write_if(std::string_view name, const record::Version& version, const record::Change& change,
                                   const CallLimits& limit) override
   {

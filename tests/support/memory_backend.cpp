@@ -213,6 +213,18 @@ class MemoryBackend final : public Backend {
     return state;
   }
 
+  Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
+                                          const CallLimits& limit) override
+  {
+    record::StatesAndLogs states;
+    for (const std::string_view name : names) {
+      auto& known = states[std::string(name)];
+      known.state = *read(name, limit);
+      known.log = with_logs ? std::optional(*events(name, limit)) : std::nullopt;
+    }
+    return states;
+  }
+
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
                           const CallLimits&) override
   {

@@ -135,6 +135,16 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return states;
   }
 
+  Result<std::vector<LockState>> states_of(std::span<const LockName> names, const PerAnswer&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    std::vector<LockState> states;
+    for (const LockName& name : names) {
+      states.push_back(state_of(name, current(name)));
+    }
+    return states;
+  }
+
   Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) override
   {
     const auto states = list(pattern, limits);

@@ -6,6 +6,7 @@
 #include "lua/bytecode.h"
 #include "lua/scripts.h"
 #include "store/script/lock_keys.h"
+#include "store/script/script_store.h"
 #include "support/forwarding_backend.h"
 #include "support/memory_backend.h"
 #include "support/seeded_rng.h"
@@ -60,6 +61,25 @@ class LogFixture {
   std::string m_store = "record-host-" + std::to_string(++number);
   LockName m_lock = *LockName::parse("k");
   RecordHost m_host;
+};
+
+// Counts the reads of one lock, and of its log.
+class CountingBackend final : public ForwardingBackend {
+ public:
+  CountingBackend(std::unique_ptr<Backend> real, int& count) : ForwardingBackend(std::move(real)), m_count(count) {}
+  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
+  {
+    ++m_count;
+    return ForwardingBackend::read(name, limit);
+  }
+  Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
+  {
+    ++m_count;
+    return ForwardingBackend::events(name, limit);
+  }
+
+ private:
+  int& m_count;
 };
 
 // Others are always faster. It cannot be reached any more when it was read `reads` times.
@@ -301,4 +321,48 @@ TEST_CASE("record host: a commit without an answer cannot happen any more after 
     CHECK(std::holds_alternative<Conflict>(*delivered));
     CHECK(host.command(lock, look, limit)->integer == 0);
   }
+}
+
+TEST_CASE(
+    "record host: what is asked of many locks is read for many at once, and a change between two questions is seen")
+{
+  const BootClock clock;
+  const std::string store = "record-host-many";
+  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  const PerAnswer limits{.clock = clock, .timeout = 10s, .whole = limit()};
+  const auto opened = [&](int& count) {
+    auto backend = std::make_unique<CountingBackend>(memory_backend(store, clock), count);
+    return ScriptStore(std::make_unique<RecordHost>(std::move(backend), clock, std::make_unique<SystemRng>()), clock);
+  };
+  int own = 0;
+  int others = 0;
+  ScriptStore holder = opened(others);
+  ScriptStore asking = opened(own);
+  constexpr std::size_t locks = 70;
+  std::vector<LockName> names;
+  std::vector<EventLogQuery> queries;
+  for (std::size_t i = 0; i < locks; ++i) {
+    names.push_back(*LockName::parse("lock" + std::to_string(i)));
+    queries.push_back({.name = names.back(), .after = ""});
+    const LockRequest spec{.name = names.back(),
+                           .kind = i % 2 == 0 ? LockKind(Plain{}) : LockKind(Reader{}),
+                           .ttl = 60s,
+                           .who = {},
+                           .once = std::nullopt};
+    REQUIRE(holder.acquire(spec, Owner::of("owner:" + std::to_string(i)), {}, limit()));
+  }
+  const auto held = [&] {
+    const auto states = asking.states_of(names, limits);
+    REQUIRE(states);
+    REQUIRE(states->size() == locks);
+    return std::ranges::count_if(*states, [](const LockState& each) { return each.held(); });
+  };
+  CHECK(held() == locks);
+  CHECK(asking.list("*", limits)->size() == locks);
+  CHECK(asking.past_runs(names, LogPart::all, limits)->size() == locks);
+  CHECK(asking.read_logs(queries, limit())->size() == locks);
+  CHECK(own == 0);
+  const LockRequest first{.name = names[0], .kind = Plain{}, .ttl = 60s, .who = {}, .once = std::nullopt};
+  REQUIRE(holder.release(first, Owner::of("owner:0"), {}, limit()));
+  CHECK(held() == locks - 1);
 }

@@ -67,33 +67,51 @@ class EtcdBackend final : public Backend {
       return beaten.error();
     }
     Txn txn;
-    txn.success.emplace_back(Range{.key = layout().key(Kind::lock, name)});
-    txn.success.emplace_back(layout().all(Kind::listener, name));
+    ask_state(txn, name);
     const auto answer = connection().txn(txn, limit);
     if (!answer) {
       return answer.error();
     }
-    if (answer->answers.size() != 2) {
+    if (answer->answers.size() != answers_of_state) {
       return Error{ErrorCode::internal, connection().where() + " answered nonsense (is it etcd?)"};
     }
-    Snapshot state{.version = {}, .bytes = {}, .time_at = m_clock.now(), .listeners = {}};
-    state.time_us = wall_clock_ms() * 1000;
-    Revisions revisions{.modification = 0, .read = answer->header.revision};
-    for (const KeyValue& record : answer->answers[0].keys) {
-      revisions.modification = record.mod_revision;
-      state.bytes = record.value;
-    }
-    state.version = version_of(revisions);
     m_seen = Seen{.name = std::string(name), .leases = {}};
-    for (const KeyValue& key : answer->answers[1].keys) {
-      Listener listener = listener_in(key);
-      for (std::string& channel : listener.channels) {
-        m_seen.leases[channel] = listener.lease;
-        state.listeners.push_back(std::move(channel));
+    return state_in(*answer, 0, m_seen);
+  }
+
+  Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
+                                          const CallLimits& limit) override
+  {
+    if (const auto beaten = beat(limit); !beaten) {
+      return beaten.error();
+    }
+    const std::size_t answers_of_lock = answers_of_state + (with_logs ? 1 : 0);
+    record::StatesAndLogs states;
+    while (!names.empty()) {
+      const auto some = names.first(std::min(names.size(), most_operations / answers_of_lock));
+      names = names.subspan(some.size());
+      Txn txn;
+      for (const std::string_view name : some) {
+        ask_state(txn, name);
+        if (with_logs) {
+          txn.success.emplace_back(layout().all(Kind::event, name));
+        }
+      }
+      const auto answer = connection().txn(txn, limit);
+      if (!answer) {
+        return answer.error();
+      }
+      for (std::size_t i = 0; i < some.size() && (i + 1) * answers_of_lock <= answer->answers.size(); ++i) {
+        const std::size_t at = i * answers_of_lock;
+        Seen listeners;
+        auto& known = states[std::string(some[i])];
+        known.state = state_in(*answer, at, listeners);
+        if (with_logs) {
+          known.log = entries_in(answer->answers[at + answers_of_state]);
+        }
       }
     }
-    std::ranges::sort(state.listeners);
-    return state;
+    return states;
   }
 
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
@@ -141,11 +159,7 @@ class EtcdBackend final : public Backend {
     if (!answer) {
       return answer.error();
     }
-    std::vector<std::string> entries;
-    for (const KeyValue& each : answer->keys) {
-      record::set_fence_of_commit(entries.emplace_back(each.value), each.mod_revision);
-    }
-    return entries;
+    return entries_in(*answer);
   }
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
@@ -198,6 +212,42 @@ class EtcdBackend final : public Backend {
     std::string name;
     std::map<std::string, std::int64_t> leases;  // of a listener of each channel
   };
+
+  static constexpr std::size_t answers_of_state = 2;
+  void ask_state(Txn& txn, std::string_view name) const
+  {
+    txn.success.emplace_back(Range{.key = layout().key(Kind::lock, name)});
+    txn.success.emplace_back(layout().all(Kind::listener, name));
+  }
+  // From the answer number `at` on.
+  [[nodiscard]] Snapshot state_in(const TxnAnswer& answer, std::size_t at, Seen& seen) const
+  {
+    Snapshot state{.version = {}, .bytes = {}, .time_at = m_clock.now(), .listeners = {}};
+    state.time_us = wall_clock_ms() * 1000;
+    Revisions revisions{.modification = 0, .read = answer.header.revision};
+    for (const KeyValue& record : answer.answers[at].keys) {
+      revisions.modification = record.mod_revision;
+      state.bytes = record.value;
+    }
+    state.version = version_of(revisions);
+    for (const KeyValue& key : answer.answers[at + 1].keys) {
+      Listener listener = listener_in(key);
+      for (std::string& channel : listener.channels) {
+        seen.leases[channel] = listener.lease;
+        state.listeners.push_back(std::move(channel));
+      }
+    }
+    std::ranges::sort(state.listeners);
+    return state;
+  }
+  static std::vector<std::string> entries_in(const RangeAnswer& answer)
+  {
+    std::vector<std::string> entries;
+    for (const KeyValue& each : answer.keys) {
+      record::set_fence_of_commit(entries.emplace_back(each.value), each.mod_revision);
+    }
+    return entries;
+  }
 
   Connection& connection() { return m_shared->connection(); }
   [[nodiscard]] const Layout& layout() const { return m_shared->layout(); }

@@ -63,8 +63,7 @@ class MongoBackend final : public Backend {
     if (!is_utf8(name)) {
       return Error{ErrorCode::config, "the name of the lock " + printable(name) + " is no UTF-8, as MongoDB demands"};
     }
-    // A deposed primary answers no linearizable read. A server that is alone knows none.
-    const char* const concern = server->replica_set.empty() ? "local" : "linearizable";
+    const char* const concern = concern_of_read(*server);
     const auto answer = find_one(Document().add("_id", name), Document().add_small("events", 0), concern, limit);
     if (!answer) {
       return answer.error();
@@ -81,6 +80,43 @@ class MongoBackend final : public Backend {
     m_seen->name = name;
     m_seen->at = m_clock.now();
     return state;
+  }
+
+  // Left out are locks without a document, because the first batch of an answer may not have all.
+  Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
+                                          const CallLimits& limit) override
+  {
+    m_seen.reset();
+    const auto server = m_connection.hello(limit);
+    if (!server) {
+      return server.error();
+    }
+    std::vector<std::string> ids(names.begin(), names.end());
+    std::erase_if(ids, [](const std::string& name) { return !is_utf8(name); });
+    Document projection;
+    projection.add_small(with_logs ? "no_field" : "events", 0);
+    Document command =
+        find_command(Document().add("_id", Document().add("$in", ids)), projection, concern_of_read(*server), limit);
+    const auto answer = m_connection.ask(command.add_flag("singleBatch", true), limit);
+    if (!answer) {
+      return answer.error();
+    }
+    record::StatesAndLogs states;
+    for (const Fields& document : answer->batch()) {
+      record::StateAndLog known{.state = {.version = {}, .bytes = {}, .time_us = server->time_ms * 1000}};
+      if (!(is_shared() ? take_shared(document, known.state) : take_record(document, known.state))) {
+        continue;
+      }
+      [[maybe_unused]] const Seen listeners = seen_in(document, known.state);
+      if (with_logs) {
+        known.log.emplace();
+        for (auto& [id, entry] : events_in(document)) {
+          known.log->push_back(std::move(entry));
+        }
+      }
+      states.insert_or_assign(document.text("_id"), std::move(known));
+    }
+    return states;
   }
 
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
@@ -179,6 +215,12 @@ class MongoBackend final : public Backend {
   }
 
  private:
+  // A deposed primary answers no linearizable read. A server that is alone knows none.
+  static const char* concern_of_read(const ServerFacts& server)
+  {
+    return server.replica_set.empty() ? "local" : "linearizable";
+  }
+
   // False: the document has another version.
   Result<bool> is_seen(std::string_view name, const Version& version, const CallLimits& limit)
   {

@@ -63,9 +63,7 @@ class MysqlBackend final : public Backend {
           return m_connection.refuse_read_only();
         }
         state.time_us = number_of(*row[read_time]);
-        state.version = row[read_version].value_or("");
-        state.bytes = std::move(row[read_record]).value_or("");
-        if (const auto taken = m_tables.are_shared ? add_face(name, row, state) : Done{}; !taken) {
+        if (const auto taken = take_state(name, row, state); !taken) {
           return taken.error();
         }
       }
@@ -75,6 +73,53 @@ class MysqlBackend final : public Backend {
     }
     std::ranges::sort(state.listeners);
     return state;
+  }
+
+  // Left out are names that the table cannot have, or for which it has a lock of another name.
+  Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
+                                          const CallLimits& limit) override
+  {
+    std::vector<std::string_view> possible;
+    std::ranges::copy_if(names, std::back_inserter(possible),
+                         [&](std::string_view name) { return static_cast<bool>(check(name, limit)); });
+    record::StatesAndLogs states;
+    if (possible.empty()) {
+      return states;
+    }
+    auto answer = ask(read_each_sql(possible, with_logs, m_tables), limit);
+    if (!answer) {
+      return answer.error();
+    }
+    const Row& time = (*answer)[each_time].front();
+    if (!may_be_written(time[read_read_only].value_or(""))) {
+      return m_connection.refuse_read_only();
+    }
+    for (const std::string_view name : possible) {
+      auto& known = states[std::string(name)];
+      known.state.time_us = number_of(time[read_time].value_or(""));
+      known.log = with_logs ? std::optional<std::vector<std::string>>(std::in_place) : std::nullopt;
+    }
+    const auto each_row = [&](EachSet set, auto take) {
+      for (Row& row : (*answer)[set]) {
+        if (const auto known = states.find(row[0].value_or("")); known != states.end()) {
+          take(row, known);
+        }
+      }
+    };
+    each_row(each_listener, [](Row& row, auto known) {
+      known->second.state.listeners.push_back(std::move(row[1]).value_or(""));
+      std::ranges::sort(known->second.state.listeners);
+    });
+    if (with_logs) {
+      each_row(each_entry, [](Row& row, auto known) { known->second.log->push_back(std::move(row[1]).value_or("")); });
+    }
+    each_row(each_state, [&](Row& row, auto known) {
+      [[maybe_unused]] const auto taken = take_state(known->first, row, known->second.state);
+    });
+    if (m_tables.are_shared) {  // the row may be there by another name
+      std::erase_if(states, [](const auto& each) { return each.second.state.version.empty(); });
+    }
+    return states;
   }
 
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
@@ -190,6 +235,13 @@ class MysqlBackend final : public Backend {
     m_longest_name = longest_name_in(layout);
     m_is_layout_checked = true;
     return Done{};
+  }
+
+  Result<Done> take_state(std::string_view name, Row& row, Snapshot& state) const
+  {
+    state.version = row[read_version].value_or("");
+    state.bytes = std::move(row[read_record]).value_or("");
+    return m_tables.are_shared ? add_face(name, row, state) : Done{};
   }
 
   // Of a row of ShedLock. Its collation may find it by another name.

@@ -18,6 +18,17 @@ using record::Version;
 constexpr const char* shared_now = "utc_timestamp(3)";
 constexpr const char* shared_end = "timestampdiff(microsecond, '1970-01-01', lock_until)";
 
+constexpr const char* read_time_sql = "select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))";
+
+// Of the row r of {lock}, from read_version on.
+std::string state_columns(const Tables& tables)
+{
+  return tables.are_shared ? "coalesce(r.{version}, if(r.name is null, null, 0)), r.{record}, null, "
+                             "@@global.read_only, r.name, " +
+                                 std::string(shared_end) + ", r.locked_by"
+                           : "r.{version}, r.{record}, null, @@global.read_only";
+}
+
 // NULL for 0; at most the end of the year 9999, which is the last that DATETIME has.
 std::string time_literal(std::int64_t micros)
 {
@@ -136,15 +147,24 @@ std::string heard_by(std::string_view name, const Change& change)
 // which is one for all tables of the statement.
 std::string read_sql(std::string_view name, const Tables& tables)
 {
-  const std::string own = "r.{version}, r.{record}, null, @@global.read_only";
-  const std::string shared =
-      "coalesce(r.{version}, if(r.name is null, null, 0)), r.{record}, null, @@global.read_only, "
-      "r.name, " +
-      std::string(shared_end) + ", r.locked_by";
-  return "select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)), " + (tables.are_shared ? shared : own) +
+  return std::string(read_time_sql) + ", " + state_columns(tables) +
          " from (select 1 as one) one left join {lock} r on r.name = " + sql_text(name) +
          " union all select null, null, null, l.channel, null" + (tables.are_shared ? ", null, null, null" : "") +
          " from {listener} l where l.name = " + sql_text(name) + " and " + is_alive("l.listener");
+}
+
+// The time is that of a statement before: not after the states.
+std::string read_each_sql(std::span<const std::string_view> names, bool with_logs, const Tables& tables)
+{
+  std::string list;
+  for (const std::string_view name : names) {
+    list += (list.empty() ? "" : ", ") + sql_text(name);
+  }
+  const std::string is_wanted = "name in (" + list + ")";
+  return std::string(read_time_sql) + ", null, null, null, @@global.read_only;select r.name, " + state_columns(tables) +
+         " from {lock} r where r." + is_wanted + ";select l.name, l.channel from {listener} l where l." + is_wanted +
+         " and " + is_alive("l.listener") +
+         (with_logs ? ";select name, entry from {event} where " + is_wanted + " order by name, id" : "");
 }
 
 // rlock deletes no row of a shared table of locks. Each INSERT has the columns that have no default.

@@ -2,6 +2,8 @@
 // The statements on the tables of the locks, for Connection::ask. Pure functions. Private to store/mysql.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include "store/mysql/mysql_schema.h"
@@ -23,6 +25,11 @@ enum ReadColumn : std::size_t {
   read_holder
 };
 std::string read_sql(std::string_view name, const Tables& tables);
+
+// The same of several locks, in an answer each for: the time, with read_read_only; the states, with the name in place of the time;
+// the names and channels of the listeners; where `with_logs`, the names and entries of the event logs.
+enum EachSet : std::uint8_t { each_time, each_state, each_listener, each_entry };
+std::string read_each_sql(std::span<const std::string_view> names, bool with_logs, const Tables& tables);
 
 // Statements that change nothing and answer with no row, and of which one is refused where the user lacks a right.
 std::string try_rights_sql(const Tables& tables);

@@ -34,6 +34,7 @@ constexpr const char* durable_sql = R"(
 select case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', true) end from w)";
 
 constexpr const char* events_sql = "select entry from {event} where name = $1 order by id";
+constexpr const char* events_of_each_sql = "select name, entry from {event} where name = any($1) order by name, id";
 constexpr const char* with_events_sql = "select distinct name from {event} order by name";
 
 constexpr const char* erase_sql = R"(
@@ -161,7 +162,7 @@ class PostgresBackend final : public Backend {
     if (!rows) {
       return rows.error();
     }
-    const int columns = m_tables.are_shared ? read_end_type + 1 : read_channels + 1;
+    const int columns = columns_of_read();
     constexpr int columns_of_rights = 2;
     if (rows->count() != 1 || rows->columns() != columns + (asks_for_rights ? columns_of_rights : 0)) {
       m_connection.drop();
@@ -173,7 +174,35 @@ class PostgresBackend final : public Backend {
       }
       m_has_rights = true;
     }
-    return m_tables.are_shared ? shared_snapshot(*rows) : own_snapshot(*rows);
+    return snapshot(*rows, 0);
+  }
+
+  Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
+                                          const CallLimits& limit) override
+  {
+    const std::array parameters{Parameter{array_of(std::vector<std::string>(names.begin(), names.end()))}};
+    const auto rows = ask(read_each_sql(m_tables), parameters, limit);
+    const auto entries = rows && with_logs
+                             ? std::optional(ask(on_tables(events_of_each_sql, m_tables), parameters, limit))
+                             : std::nullopt;
+    if (!rows || (entries && !*entries)) {
+      return rows ? entries->error() : rows.error();
+    }
+    record::StatesAndLogs states;
+    const int name_column = columns_of_read();
+    for (int row = 0; row < rows->count() && rows->columns() == name_column + 1; ++row) {
+      if (auto state = snapshot(*rows, row)) {
+        auto& known = states[rows->text(row, name_column)];
+        known.state = *std::move(state);
+        known.log = with_logs ? std::optional<std::vector<std::string>>(std::in_place) : std::nullopt;
+      }
+    }
+    for (int row = 0; entries && row < (*entries)->count(); ++row) {
+      if (const auto known = states.find((*entries)->text(row, 0)); known != states.end()) {
+        known->second.log->push_back((*entries)->text(row, 1));
+      }
+    }
+    return states;
   }
 
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
@@ -254,37 +283,45 @@ class PostgresBackend final : public Backend {
  private:
   enum ReadColumn { read_time, read_version, read_record, read_channels, read_end, read_holder, read_end_type };
 
+  [[nodiscard]] int columns_of_read() const { return m_tables.are_shared ? read_end_type + 1 : read_channels + 1; }
+
   [[nodiscard]] Error lacks(const std::string& rights, const std::string& user) const
   {
     return {ErrorCode::refused, m_connection.where() + ": the user " + printable(user) + " lacks " + printable(rights) +
                                     " (run: " + printable(grant_sql(m_tables, user)) + ")"};
   }
 
-  static Snapshot own_snapshot(const Rows& rows)
+  [[nodiscard]] Result<Snapshot> snapshot(const Rows& rows, int row) const
   {
-    Snapshot state{.version = {}, .bytes = {}, .time_us = rows.number(0, read_time), .listeners = {}};
-    if (!rows.is_null(0, read_version)) {
-      state.version = std::to_string(rows.number(0, read_version));
-      state.bytes = rows.text(0, read_record);
+    return m_tables.are_shared ? shared_snapshot(rows, row) : own_snapshot(rows, row);
+  }
+
+  static Snapshot own_snapshot(const Rows& rows, int row)
+  {
+    Snapshot state{.version = {}, .bytes = {}, .time_us = rows.number(row, read_time), .listeners = {}};
+    if (!rows.is_null(row, read_version)) {
+      state.version = std::to_string(rows.number(row, read_version));
+      state.bytes = rows.text(row, read_record);
     }
-    state.listeners = lines_of(rows.text(0, read_channels));
+    state.listeners = lines_of(rows.text(row, read_channels));
     return state;
   }
 
   // The version of a shared row is also its face, because the other program changes that alone.
-  [[nodiscard]] Result<Snapshot> shared_snapshot(const Rows& rows) const
+  [[nodiscard]] Result<Snapshot> shared_snapshot(const Rows& rows, int row) const
   {
-    if (const std::string type = rows.text(0, read_end_type); !keeps_milliseconds(type)) {
+    if (const std::string type = rows.text(row, read_end_type); !keeps_milliseconds(type)) {
       return Error{ErrorCode::config, m_connection.where() + ": lock_until is a " + printable(type) +
                                           " (it must be a timestamp without time zone that keeps milliseconds)"};
     }
-    Snapshot state = own_snapshot(rows);
+    Snapshot state = own_snapshot(rows, row);
     if (!state.version.empty()) {
-      state.face = record::Face{.holder = rows.text(0, read_holder), .until_us = rows.number(0, read_end)};
+      state.face = record::Face{.holder = rows.text(row, read_holder), .until_us = rows.number(row, read_end)};
       state.version = SharedVersion{state.version, state.face->until_us, state.face->holder}.text();
     }
     return state;
   }
+
   void add_version(Statement& statement, const Version& version) const
   {
     if (!m_tables.are_shared) {

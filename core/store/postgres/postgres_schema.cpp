@@ -29,6 +29,26 @@ std::string schema_of(const Tables& tables)
   return dot == std::string::npos ? "quote_ident(current_schema())" : "'" + tables.lock.substr(0, dot) + "'";
 }
 
+// `name`: that of the lock, as SQL, in a row of `from`. statement_timestamp() is the time at which the server got the statement: not
+// before the sending, and not after the snapshot.
+std::string read_from(const Tables& tables, const std::string& more_columns, const std::string& from,
+                      const std::string& name)
+{
+  const std::string own = "r.version, r.record";
+  const std::string shared = "coalesce(r.rlock_version, case when r.name is not null then 0 end), r.rlock_record";
+  const std::string face =
+      ", (extract(epoch from r.lock_until at time zone 'UTC') * 1000000)::bigint, r.locked_by::text, "
+      "(select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = '{lock}'::regclass and "
+      "a.attname = 'lock_until')";
+  return on_tables("select (extract(epoch from statement_timestamp()) * 1000000)::bigint, " +
+                       (tables.are_shared ? shared : own) +
+                       ", (select string_agg(l.channel, E'\\n' order by l.channel collate \"C\") from {listener} l "
+                       "where l.name = " +
+                       name + " and {alive})" + (tables.are_shared ? face : "") + more_columns + " from " + from +
+                       " left join {lock} r on r.name = " + name,
+                   tables);
+}
+
 }  // namespace
 
 Tables tables_for(std::string_view table)
@@ -56,21 +76,14 @@ std::string on_tables(std::string_view sql, const Tables& tables)
   return record::with_words(sql, words);
 }
 
-// statement_timestamp() is the time at which the server got the statement: not before the sending, and not after the snapshot.
 std::string read_sql(const Tables& tables, const std::string& more_columns)
 {
-  const std::string own = "r.version, r.record";
-  const std::string shared = "coalesce(r.rlock_version, case when r.name is not null then 0 end), r.rlock_record";
-  const std::string face =
-      ", (extract(epoch from r.lock_until at time zone 'UTC') * 1000000)::bigint, r.locked_by::text, "
-      "(select format_type(a.atttypid, a.atttypmod) from pg_attribute a where a.attrelid = '{lock}'::regclass and "
-      "a.attname = 'lock_until')";
-  return on_tables(
-      "select (extract(epoch from statement_timestamp()) * 1000000)::bigint, " + (tables.are_shared ? shared : own) +
-          ", (select string_agg(l.channel, E'\\n' order by l.channel collate \"C\") from {listener} l "
-          "where l.name = $1 and {alive})" +
-          (tables.are_shared ? face : "") + more_columns + " from (select 1) one left join {lock} r on r.name = $1",
-      tables);
+  return read_from(tables, more_columns, "(select 1) one", "$1");
+}
+
+std::string read_each_sql(const Tables& tables)
+{
+  return read_from(tables, ", wanted.name", "unnest($1::text[]) wanted(name)", "wanted.name");
 }
 
 // A right on columns alone may be enough. rlock deletes no row of a shared table of locks.

@@ -32,6 +32,9 @@ std::string on_tables(std::string_view sql, const Tables& tables);
 // the type of the end.
 std::string read_sql(const Tables& tables, const std::string& more_columns = "");
 
+// $1 names, an array → the same for each of them, and its name as the last column.
+std::string read_each_sql(const Tables& tables);
+
 // Two more columns of the read: the rights that this user lacks, as "update on rlock_lock, delete on rlock_event", and its name.
 std::string rights_columns_sql(const Tables& tables);
 

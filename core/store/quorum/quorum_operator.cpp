@@ -172,6 +172,18 @@ Result<LockState> QuorumStore::inspect(const LockName& name, const CallLimits& l
   return merged(name, answers);
 }
 
+namespace {
+
+Result<std::vector<LockState>> only_held(Result<std::vector<LockState>> locks)
+{
+  if (locks) {
+    std::erase_if(*locks, [](const LockState& lock) { return !lock.held(); });
+  }
+  return locks;
+}
+
+}  // namespace
+
 // A lock that one server lists is free on the servers that answered and do not list it.
 template <typename Request>
 Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Request request)
@@ -201,7 +213,7 @@ Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Re
       }
     }
     auto lock = merged(name, states);
-    if (lock && lock->held()) {
+    if (lock) {
       locks.push_back(*std::move(lock));
     }
   }
@@ -210,16 +222,24 @@ Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Re
 
 Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const PerAnswer& limits)
 {
-  return merged_lists(limits, [glob = std::string(pattern)](LockListing& listing, const PerAnswer& within) {
+  return only_held(merged_lists(limits, [glob = std::string(pattern)](LockListing& listing, const PerAnswer& within) {
     return listing.list(glob, within);
-  });
+  }));
 }
 
 Result<std::vector<LockState>> QuorumStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
 {
+  return only_held(merged_lists(
+      limits, [all = std::vector(names.begin(), names.end())](LockListing& listing, const PerAnswer& within) {
+        return listing.list_held(all, within);
+      }));
+}
+
+Result<std::vector<LockState>> QuorumStore::states_of(std::span<const LockName> names, const PerAnswer& limits)
+{
   return merged_lists(limits,
                       [all = std::vector(names.begin(), names.end())](LockListing& listing, const PerAnswer& within) {
-                        return listing.list_held(all, within);
+                        return listing.states_of(all, within);
                       });
 }
 

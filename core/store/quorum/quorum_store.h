@@ -96,6 +96,7 @@ class QuorumStore final : public LockStore,
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
+  Result<std::vector<LockState>> states_of(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<LockHistory>> past_runs(std::span<const LockName> names, LogPart part,

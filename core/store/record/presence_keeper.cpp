@@ -191,7 +191,7 @@ Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, con
   }
   m_time_us = state.time_us;
   m_time_at = state.time_at;
-  std::vector<PresenceId> ids = presences_to_ask(*record, lock);
+  std::vector<PresenceId> ids = state.knows_gone ? std::vector<PresenceId>() : presences_to_ask(*record, lock);
   m_unkept_before = unkept_in(record->bindings);
   std::erase_if(ids, [this](const PresenceId& id) {  // what is proven lives
     return std::ranges::any_of(m_own, [&](const Own& own) {
@@ -207,6 +207,26 @@ Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, con
   }
   state.gone = *std::move(gone);
   return Done{};
+}
+
+void PresenceKeeper::ask_ahead(StatesAndLogs& states, const CallLimits& limit)
+{
+  std::vector<PresenceId> ids;
+  for (const auto& [name, known] : states) {
+    const auto lock = LockName::parse(name);
+    const auto record = decode(known.state.bytes);
+    if (lock && record) {
+      std::ranges::move(presences_to_ask(*record, *lock), std::back_inserter(ids));
+    }
+  }
+  auto gone = ids.empty() ? Result(std::vector<PresenceId>()) : m_presences.gone(ids, limit);
+  if (!gone) {
+    return;
+  }
+  for (auto& [name, known] : states) {
+    known.state.gone = *gone;
+    known.state.knows_gone = true;
+  }
 }
 
 bool PresenceKeeper::prepare(const Asked& asked, const LockName& lock, LockRecord& record, const Snapshot& state)

@@ -57,6 +57,8 @@ class PresenceKeeper {
   Result<Done> renew(const Asked& asked, const CallLimits& limit);
   // After the read: the time of the scripts, and which presences are gone.
   Result<Done> complete(const LockName& lock, Snapshot& state, const CallLimits& limit);
+  // Before that, for states that were read together: asks for all their presences at once. An error is told by complete().
+  void ask_ahead(StatesAndLogs& states, const CallLimits& limit);
   // Before the script: what is over ends, and what is not over lasts. True: this must be written, whatever the script does.
   bool prepare(const Asked& asked, const LockName& lock, LockRecord& record, const Snapshot& state);
   // Those of the holders that the last prepare() has ended, for Change::ended.

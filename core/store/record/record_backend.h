@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,9 +58,17 @@ struct Snapshot {
   std::optional<Face> face = std::nullopt;
   // Of the presences that the record names, those that are gone. The engine fills it in, by Presences::gone().
   std::vector<PresenceId> gone = {};
+  bool knows_gone = false;  // `gone` was asked for together with that of other locks
   // The line of the lock, after this state. The engine fills it in, by NativeLine::look(), where it needs it.
   std::optional<LineView> line = std::nullopt;
 };
+
+// A state, and the event log of not before that state where it was asked for, by the name of the lock.
+struct StateAndLog {
+  Snapshot state;
+  std::optional<std::vector<std::string>> log = std::nullopt;
+};
+using StatesAndLogs = std::map<std::string, StateAndLog, std::less<>>;
 
 // An entry of the event log of a lock. Ids rise by 1.
 struct LoggedEvent {
@@ -114,6 +123,13 @@ class Backend {
                                                         const CallLimits& limit) = 0;
   // The event log of the lock, the oldest entry first.
   virtual Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) = 0;
+
+  // What read() and, `with_logs`, events() say of several locks, in few requests whatever their number. Nothing is committed on such
+  // a state but what sends no message. A lock that is left out must be read by itself. The default leaves out all.
+  virtual Result<StatesAndLogs> read_each(std::span<const std::string_view>, bool /*with_logs*/, const CallLimits&)
+  {
+    return StatesAndLogs();
+  }
 
   enum class Which { held, with_events };
   // The names that match the glob, sorted: of the locks whose face shows a holder, or that have an event log.

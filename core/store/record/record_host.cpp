@@ -128,6 +128,40 @@ Snapshot RecordHost::remembered_state() const
   return state;
 }
 
+// An error is told by the reads that follow.
+void RecordHost::read_ahead(std::span<const std::string_view> locks, bool with_logs, const CallLimits& limit)
+{
+  m_ahead.clear();
+  if (locks.size() < 2) {
+    return;
+  }
+  auto states = m_backend->read_each(locks, with_logs, limit);
+  if (!states) {
+    return;
+  }
+  m_ahead = *std::move(states);
+  if (m_keeper) {
+    m_keeper->ask_ahead(m_ahead, limit);
+  }
+}
+
+Result<Snapshot> RecordHost::read(std::string_view lock, const CallLimits& limit)
+{
+  m_log_ahead.reset();
+  const auto ahead = m_ahead.find(lock);
+  if (ahead == m_ahead.end()) {
+    return m_backend->read(lock, limit);
+  }
+  StateAndLog known = std::move(m_ahead.extract(ahead).mapped());
+  m_log_ahead = std::move(known.log);
+  return std::move(known.state);
+}
+
+Result<std::vector<std::string>> RecordHost::events_of(std::string_view lock, const CallLimits& limit)
+{
+  return m_log_ahead ? Result(*std::exchange(m_log_ahead, std::nullopt)) : m_backend->events(lock, limit);
+}
+
 Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, const CallLimits& limit)
 {
   if (is_remembered) {
@@ -137,7 +171,7 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
     return looked ? Result(std::move(state)) : looked.error();
   }
   m_remembered.reset();
-  auto read = m_backend->read(work.lock.text(), limit);
+  auto read = this->read(work.lock.text(), limit);
   if (read && read->face) {
     auto bytes = with_face(read->bytes, *read->face, LockKeys(work.lock), read->time_us);
     if (!bytes) {
@@ -210,7 +244,7 @@ Result<Decision> RecordHost::decide(const Work& work, const Snapshot& state, con
   const bool is_answered = answer.has_value();
   KeySpace::Keys keys = std::move(start->record.keys);
   if (work.reads_log && !start->log.is_over) {
-    auto whole = m_backend->events(work.lock.text(), limit);
+    auto whole = events_of(work.lock.text(), limit);
     if (!whole) {
       return whole.error();
     }
@@ -487,6 +521,23 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
                  limit);
 }
 
+// A release sends messages, for which an adapter remembers who listened at its last read.
+std::vector<Result<Reply>> RecordHost::run_each(std::span<const ScriptCall> calls, const CallLimits& limit)
+{
+  const bool only_asks =
+      std::ranges::none_of(calls, [](const ScriptCall& call) { return call.script.name.ends_with("_release"); });
+  if (only_asks) {
+    std::vector<std::string_view> names;
+    for (const ScriptCall& call : calls) {
+      names.emplace_back(call.keys.front());
+    }
+    read_ahead(names, std::ranges::any_of(calls, &ScriptCall::reads_log), limit);
+  }
+  auto replies = ScriptHost::run_each(calls, limit);
+  m_ahead.clear();
+  return replies;
+}
+
 Result<Reply> RecordHost::command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit)
 {
   return execute({.lock = lock, .script = nullptr, .keys = {}, .words = Words(argv.begin(), argv.end())}, limit);
@@ -495,7 +546,7 @@ Result<Reply> RecordHost::command(const LockName& lock, std::span<const std::str
 // The store does not know when a log is over; the record does.
 Result<std::vector<std::string>> RecordHost::log_of(const LockName& lock, const CallLimits& limit)
 {
-  const auto state = m_backend->read(lock.text(), limit);
+  const auto state = read(lock.text(), limit);
   if (!state) {
     return state.error();
   }
@@ -504,15 +555,26 @@ Result<std::vector<std::string>> RecordHost::log_of(const LockName& lock, const 
     return record.error();
   }
   return log_in(*record, LockKeys(lock).events, state->time_us).is_over ? Result(std::vector<std::string>())
-                                                                        : m_backend->events(lock.text(), limit);
+                                                                        : events_of(lock.text(), limit);
 }
 
 std::vector<Result<std::vector<std::string>>> RecordHost::logs(std::span<const LockName> locks, const CallLimits& limit)
 {
+  constexpr std::size_t batch = 32;
   std::vector<Result<std::vector<std::string>>> all;
-  for (const LockName& lock : locks) {
-    all.push_back(log_of(lock, limit));
+  while (!locks.empty()) {
+    const auto some = locks.first(std::min(batch, locks.size()));
+    locks = locks.subspan(some.size());
+    std::vector<std::string_view> names;
+    for (const LockName& lock : some) {
+      names.emplace_back(lock.text());
+    }
+    read_ahead(names, true, limit);
+    for (const LockName& lock : some) {
+      all.push_back(log_of(lock, limit));
+    }
   }
+  m_ahead.clear();
   return all;
 }
 

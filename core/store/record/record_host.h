@@ -39,6 +39,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng);
 
   Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) override;
+  std::vector<Result<Reply>> run_each(std::span<const ScriptCall> calls, const CallLimits& limit) override;
   Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit) override;
   std::vector<Result<std::vector<std::string>>> logs(std::span<const LockName> locks, const CallLimits& limit) override;
   Result<std::unique_ptr<MessageSource>> subscribe(std::span<const LockChannel> channels,
@@ -83,6 +84,9 @@ class RecordHost final : public ScriptHost, public StoreChecks {
     std::chrono::microseconds took{0};  // from the read to the answer to the commit
   };
 
+  void read_ahead(std::span<const std::string_view> locks, bool with_logs, const CallLimits& limit);
+  Result<Snapshot> read(std::string_view lock, const CallLimits& limit);
+  Result<std::vector<std::string>> events_of(std::string_view lock, const CallLimits& limit);
   Result<Reply> execute(const Work& work, const CallLimits& limit);
   [[nodiscard]] bool remembers(std::string_view lock) const;
   [[nodiscard]] Snapshot remembered_state() const;
@@ -114,6 +118,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   std::vector<std::string> m_listeners;  // of the state on which a script runs
   std::vector<Message> m_messages;       // that the script has published
   std::optional<Remembered> m_remembered;
+  StatesAndLogs m_ahead;                                // each is used once
+  std::optional<std::vector<std::string>> m_log_ahead;  // of the state that was read last
   std::map<std::string, Version, std::less<>>
       m_unanswered;  // of each lock the version that the last commit was to replace
 };

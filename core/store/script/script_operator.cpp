@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include "lock/kept_runs.h"
 #include "lua/scripts.h"
 #include "store/script/lock_keys.h"
@@ -131,6 +132,19 @@ bool may_have_kept_runs(const LockHistory& history)
                              [](const PastRun& run) { return run.info && must_keep_runs(run.info->history); });
 }
 
+std::vector<std::string> texts_of(const Reply& array)
+{
+  std::vector<std::string> texts;
+  texts.reserve(array.elements.size());
+  for (const Reply& each : array.elements) {
+    texts.push_back(each.text);
+  }
+  return texts;
+}
+
+// Of the scripts of one round trip, which a server executes in a row.
+constexpr std::size_t batch = 32;
+
 std::string ms_text(Millis time) { return std::to_string(time.count()); }
 
 // The lock is of no kind that rlock knows, or has a name that it cannot have.
@@ -163,28 +177,55 @@ Result<ScriptStore::Inspected> ScriptStore::ask(const LockName& name, std::strin
   }
 }
 
-// Inspects in batches of one round trip each. After a reply about another kind than a plain lock, further requests follow.
-Result<Done> ScriptStore::ask_each(std::span<const LockName> names, const std::string& log_from,
-                                   const PerAnswer& limits, const TakeAnswer& take)
+// In one round trip, and in another one for the locks of another kind than the plain one.
+std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_batch(std::span<const LockName> names,
+                                                                   const std::string& log_from, const PerAnswer& limits)
 {
-  constexpr std::size_t batch = 32;  // a server executes them in a row
-  const Script& script = scripts_of(Plain{}).inspect;
-  while (!names.empty()) {
-    const auto some = names.first(std::min(batch, names.size()));
-    names = names.subspan(some.size());
+  std::vector<Result<Inspected>> answers(names.size(), Error{ErrorCode::internal, {}});
+  std::vector<LockKind> kinds(names.size(), Plain{});
+  std::vector<std::size_t> open(names.size());
+  std::iota(open.begin(), open.end(), std::size_t{0});
+  for (bool first = true; !open.empty(); first = false) {
     std::vector<ScriptCall> calls;
-    for (const LockName& name : some) {
-      calls.push_back(log_from.empty() ? call_of(script, name, Plain{}, Owner::of(""), {})
-                                       : call_of(script, name, Plain{}, Owner::of(""), {log_from}));
+    for (const std::size_t i : open) {
+      const Script& script = scripts_of(kinds[i]).inspect;
+      calls.push_back(log_from.empty() ? call_of(script, names[i], kinds[i], Owner::of(""), {})
+                                       : call_of(script, names[i], kinds[i], Owner::of(""), {log_from}));
       calls.back().reads_log = !log_from.empty();
     }
     auto replies = m_host->run_each(calls, limits.next());
+    std::vector<std::size_t> of_other_kind;
+    for (std::size_t at = 0; at < open.size(); ++at) {
+      const std::size_t i = open[at];
+      if (!replies[at]) {
+        answers[i] = replies[at].error();
+      } else if (is_known(*replies[at])) {
+        answers[i] = Inspected{kinds[i], *std::move(replies[at])};
+      } else {
+        const ScriptReply answer(*replies[at]);
+        const KindDescriptor* const other = answer.is("other") ? kind_in_key(answer.text(1)) : nullptr;
+        if (first && other != nullptr) {
+          kinds[i] = other->inspect_as;
+          of_other_kind.push_back(i);
+        } else {
+          answers[i] = answer.unexpected(calls[at].script, names[i]);
+        }
+      }
+    }
+    open = std::move(of_other_kind);
+  }
+  return answers;
+}
+
+Result<Done> ScriptStore::ask_each(std::span<const LockName> names, const std::string& log_from,
+                                   const PerAnswer& limits, const TakeAnswer& take)
+{
+  while (!names.empty()) {
+    const auto some = names.first(std::min(batch, names.size()));
+    names = names.subspan(some.size());
+    const auto answers = ask_batch(some, log_from, limits);
     for (std::size_t i = 0; i < some.size(); ++i) {
-      const bool is_plain = replies[i] && is_known(*replies[i]);
-      const auto taken = take(some[i], !replies[i] ? Result<Inspected>(replies[i].error())
-                                       : is_plain  ? Inspected{Plain{}, *std::move(replies[i])}
-                                                   : ask(some[i], log_from, limits.next()));
-      if (!taken) {
+      if (const auto taken = take(some[i], answers[i]); !taken) {
         return taken.error();
       }
     }
@@ -207,7 +248,12 @@ Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& l
   if (!answer) {
     return answer.error();
   }
-  LockState state = state_of(name, answer->kind, ScriptReply(answer->reply), spares_connections());
+  return state_in(name, *answer);
+}
+
+LockState ScriptStore::state_in(const LockName& name, const Inspected& answer) const
+{
+  LockState state = state_of(name, answer.kind, ScriptReply(answer.reply), spares_connections());
   state.is_of_shedlock = !state.proven && m_host->has_only_locks();
   return state;
 }
@@ -256,11 +302,24 @@ Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> 
     if (!answer) {
       return is_about_one_key(answer.error()) ? Result(Done{}) : answer.error();
     }
-    LockState state = state_of(name, answer->kind, ScriptReply(answer->reply), spares_connections());
+    LockState state = state_in(name, *answer);
     if (state.held() && (state.proven || m_host->has_only_locks())) {
       locks.push_back(std::move(state));
     }
     return Done{};
+  };
+  const auto asked = ask_each(names, "", limits, take);
+  return asked ? Result(std::move(locks)) : asked.error();
+}
+
+Result<std::vector<LockState>> ScriptStore::states_of(std::span<const LockName> names, const PerAnswer& limits)
+{
+  std::vector<LockState> locks;
+  const auto take = [&](const LockName& name, const Result<Inspected>& answer) -> Result<Done> {
+    if (answer) {
+      locks.push_back(state_in(name, *answer));
+    }
+    return answer || answer.error().code == ErrorCode::config ? Result(Done{}) : answer.error();
   };
   const auto asked = ask_each(names, "", limits, take);
   return asked ? Result(std::move(locks)) : asked.error();
@@ -272,23 +331,48 @@ Result<std::vector<LockHistory>> ScriptStore::past_runs(std::span<const LockName
 {
   const bool is_all = part == LogPart::all;
   std::vector<LockHistory> histories;
-  const auto take = [&](const LockName& name, const Result<Inspected>& answer) -> Result<Done> {
+  std::vector<bool> may_be_kept;
+  const auto take = [&](const LockName&, const Result<Inspected>& answer) -> Result<Done> {
     if (!answer && (names.size() == 1 || !is_about_one_key(answer.error()))) {
       return answer.error();
     }
-    LockHistory history = answer ? history_in(ScriptReply(answer->reply)) : LockHistory();
-    if (answer && is_all && may_have_kept_runs(history)) {
-      const auto chunks = kept_chunks(name, "0", limits.next());
-      if (!chunks && is_passing(chunks.error().code)) {
-        return chunks.error();
-      }
-      history = chunks ? merge_history(std::move(history), decode_runs(*chunks)) : std::move(history);
-    }
-    histories.push_back(std::move(history));
+    histories.push_back(answer ? history_in(ScriptReply(answer->reply)) : LockHistory());
+    may_be_kept.push_back(answer && is_all && may_have_kept_runs(histories.back()));
     return Done{};
   };
   const auto asked = ask_each(names, is_all ? "0" : "-32", limits, take);
-  return asked ? Result(std::move(histories)) : asked.error();
+  const auto added = asked ? add_kept_runs(names, may_be_kept, histories, limits) : asked;
+  return added ? Result(std::move(histories)) : added.error();
+}
+
+Result<Done> ScriptStore::add_kept_runs(std::span<const LockName> names, const std::vector<bool>& may_be_kept,
+                                        std::vector<LockHistory>& histories, const PerAnswer& limits)
+{
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < names.size() && m_host->can_keep_runs(); ++i) {
+    if (may_be_kept[i]) {
+      places.push_back(i);
+    }
+  }
+  for (auto some = std::span<const std::size_t>(places); !some.empty();
+       some = some.subspan(std::min(batch, some.size()))) {
+    const auto now = some.first(std::min(batch, some.size()));
+    std::vector<ScriptCall> calls;
+    for (const std::size_t place : now) {
+      calls.push_back({.script = scripts::runs, .keys = {LockKeys(names[place]).runs}, .args = {"read", "0"}});
+    }
+    const auto replies = m_host->run_each(calls, limits.next());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (!replies[i] && is_passing(replies[i].error().code)) {
+        return replies[i].error();
+      }
+      if (replies[i]) {
+        LockHistory& history = histories[now[i]];
+        history = merge_history(std::move(history), decode_runs(texts_of(*replies[i])));
+      }
+    }
+  }
+  return Done{};
 }
 
 Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, std::string_view from,
@@ -304,12 +388,7 @@ Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, 
   if (!reply) {
     return reply.error();
   }
-  std::vector<std::string> chunks;
-  chunks.reserve(reply->elements.size());
-  for (const Reply& each : reply->elements) {
-    chunks.push_back(each.text);
-  }
-  return chunks;
+  return texts_of(*reply);
 }
 
 Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const PerAnswer& limits)

@@ -74,6 +74,7 @@ class ScriptStore : public LockStore,
   Result<Done> erase(const LockName& name, const CallLimits& limit) override { return m_host->erase(name, limit); }
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
+  Result<std::vector<LockState>> states_of(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
   Result<std::vector<LockName>> find_known(std::string_view pattern, const PerAnswer& limits) override;
@@ -87,6 +88,8 @@ class ScriptStore : public LockStore,
  private:
   // The chunks of the list of kept runs from the index `from` on, the oldest first (lock/kept_runs.h).
   Result<std::vector<std::string>> kept_chunks(const LockName& name, std::string_view from, const CallLimits& limit);
+  Result<Done> add_kept_runs(std::span<const LockName> names, const std::vector<bool>& may_be_kept,
+                             std::vector<LockHistory>& histories, const PerAnswer& limits);
   Result<Done> compact_kept_runs(const LockName& name, Millis history, const CallLimits& limit);
   Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
                            const RenewOptions& options, const CallLimits& limit);
@@ -103,6 +106,9 @@ class ScriptStore : public LockStore,
     Reply reply;
   };
   Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
+  [[nodiscard]] LockState state_in(const LockName& name, const Inspected& answer) const;
+  std::vector<Result<Inspected>> ask_batch(std::span<const LockName> names, const std::string& log_from,
+                                           const PerAnswer& limits);
   // The same for several locks at once. Hands each answer to `take`, in the order of the names, and keeps none of them. Ends
   // with the first error that `take` returns.
   using TakeAnswer = std::function<Result<Done>(const LockName& name, const Result<Inspected>& answer)>;

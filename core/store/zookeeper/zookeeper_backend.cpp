@@ -107,28 +107,45 @@ class ZookeeperBackend final : public record::Backend {
     if (!answers) {
       return answers.error();
     }
-    const Answer& record = (*answers)[2];
-    const Answer& children = (*answers)[3];
     m_deletions = (*answers)[1].stat.version;
     m_presences.note_read();
-    note_listeners(name, children.children);
-    Snapshot state{.version = {}, .bytes = {}, .time_at = m_clock.now(), .listeners = {}};
-    state.time_us = wall_clock_ms() * 1000;
-    if (record.code == Code::no_node || children.code == Code::no_node) {
-      return state;  // or it was deleted between the two: a commit that creates it is refused if it is there again
+    return state_in(name, (*answers)[2], (*answers)[3]);
+  }
+
+  Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
+                                          const CallLimits& limit) override
+  {
+    std::vector<Operation> questions{sync(m_layout.locks()), exists(m_layout.deletions(), false)};
+    const std::size_t first = questions.size();
+    for (const std::string_view name : names) {
+      questions.push_back(get_data(m_layout.record(name), false));
+      questions.push_back(get_children(m_layout.record(name)));
     }
-    const auto data = record_data(record.data);
-    if (!data) {
-      return Error{ErrorCode::config, "the node " + printable(path) + " on " + m_client.where() +
-                                          " has no record of a lock that this rlock knows"};
+    const auto answers = ask_tree(questions, limit);
+    if (!answers) {
+      return answers.error();
     }
-    state.version = text_of({.record = record.stat.version, .deletions = m_deletions});
-    state.bytes = data->bytes;
-    for (const Listener& each : m_listeners) {
-      state.listeners.push_back(each.channel);
+    record::StatesAndLogs states;
+    if ((*answers)[1].code == Code::no_node) {
+      return states;
     }
-    std::ranges::sort(state.listeners);
-    return state;
+    m_deletions = (*answers)[1].stat.version;
+    m_presences.note_read();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (auto state = state_in(names[i], (*answers)[first + 2 * i], (*answers)[first + 2 * i + 1])) {
+        states[std::string(names[i])].state = *std::move(state);
+      }
+    }
+    auto logs = with_logs ? m_log.read_each(names, limit) : std::vector<std::vector<std::string>>();
+    if (!logs) {
+      return logs.error();
+    }
+    for (std::size_t i = 0; i < logs->size(); ++i) {
+      if (const auto known = states.find(names[i]); known != states.end()) {
+        known->second.log = std::move((*logs)[i]);
+      }
+    }
+    return states;
   }
 
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
@@ -187,7 +204,8 @@ class ZookeeperBackend final : public record::Backend {
 
   Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
   {
-    return m_log.read(name, limit);
+    auto logs = m_log.read_each({&name, 1}, limit);
+    return logs ? Result(std::move(logs->front())) : logs.error();
   }
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
@@ -276,6 +294,29 @@ class ZookeeperBackend final : public record::Backend {
     }
     m_knows_tree = true;
     return answers;
+  }
+
+  // Of the answers about the node of the record.
+  Result<Snapshot> state_in(std::string_view name, const Answer& record, const Answer& children)
+  {
+    note_listeners(name, children.children);
+    Snapshot state{.version = {}, .bytes = {}, .time_at = m_clock.now(), .listeners = {}};
+    state.time_us = wall_clock_ms() * 1000;
+    if (record.code == Code::no_node || children.code == Code::no_node) {
+      return state;  // or it was deleted between the two: a commit that creates it is refused if it is there again
+    }
+    const auto data = record_data(record.data);
+    if (!data) {
+      return Error{ErrorCode::config, "the node " + printable(m_layout.record(name)) + " on " + m_client.where() +
+                                          " has no record of a lock that this rlock knows"};
+    }
+    state.version = text_of({.record = record.stat.version, .deletions = m_deletions});
+    state.bytes = data->bytes;
+    for (const Listener& each : m_listeners) {
+      state.listeners.push_back(each.channel);
+    }
+    std::ranges::sort(state.listeners);
+    return state;
   }
 
   void note_listeners(std::string_view name, const std::vector<std::string>& children)

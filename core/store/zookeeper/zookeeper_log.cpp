@@ -9,10 +9,13 @@
 
 namespace rlock::zookeeper {
 
-Result<std::vector<std::string>> EventNodes::read(std::string_view name, const CallLimits& limit)
+Result<std::vector<std::vector<std::string>>> EventNodes::read_each(std::span<const std::string_view> names,
+                                                                    const CallLimits& limit)
 {
-  const std::string path = m_layout.events(name);
-  const std::array questions{sync(path), get_children(path)};
+  std::vector<Operation> questions{sync(m_layout.all_events())};
+  for (const std::string_view name : names) {
+    questions.push_back(get_children(m_layout.events(name)));
+  }
   auto found = m_client.ask(questions, limit);
   if (!found) {
     return found.error();
@@ -22,25 +25,31 @@ Result<std::vector<std::string>> EventNodes::read(std::string_view name, const C
       return error_of(each.code, m_client.where());
     }
   }
-  std::ranges::sort((*found)[1].children);
   std::vector<Operation> reads;
-  for (const std::string& child : (*found)[1].children) {
-    reads.push_back(get_data(std::string(path).append("/").append(child), false));
+  std::vector<std::size_t> lock_of_read;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto& children = (*found)[1 + i].children;
+    std::ranges::sort(children);
+    for (const std::string& child : children) {
+      reads.push_back(get_data(m_layout.events(names[i]) + "/" + child, false));
+      lock_of_read.push_back(i);
+    }
   }
-  std::vector<std::string> entries;
+  std::vector<std::vector<std::string>> logs(names.size());
   if (reads.empty()) {
-    return entries;
+    return logs;
   }
   auto answers = m_client.ask(reads, limit);
   if (!answers) {
     return answers.error();
   }
-  for (Answer& each : *answers) {
+  for (std::size_t i = 0; i < answers->size(); ++i) {
+    Answer& each = (*answers)[i];
     if (each.is_ok()) {  // else it was deleted meanwhile
-      record::set_fence_of_commit(entries.emplace_back(std::move(each.data)), each.stat.mzxid);
+      record::set_fence_of_commit(logs[lock_of_read[i]].emplace_back(std::move(each.data)), each.stat.mzxid);
     }
   }
-  return entries;
+  return logs;
 }
 
 Result<Done> EventNodes::add_to(std::vector<Operation>& parts, std::string_view name, const record::LogChange& log,

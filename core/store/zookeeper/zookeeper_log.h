@@ -2,6 +2,7 @@
 // The event log of a lock: a node for each entry. Private to store/zookeeper.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,9 @@ class EventNodes {
   {
   }
 
-  // Backend::events.
-  Result<std::vector<std::string>> read(std::string_view name, const CallLimits& limit);
+  // Backend::events of each lock.
+  Result<std::vector<std::vector<std::string>>> read_each(std::span<const std::string_view> names,
+                                                          const CallLimits& limit);
 
   // Adds the parts of a commit that change the log. `asks_first`: which entries are there. Without that, the parts take it that the log
   // has a directory and none of the entries that are written, and fail where this is wrong.

@@ -56,7 +56,6 @@ struct Parts {
   std::vector<Operation> operations;
   std::size_t events_at = 0;
   std::size_t needed_at = 0;
-  std::size_t line_at = 0;
 };
 
 // The first part that failed.
@@ -161,7 +160,6 @@ class ZookeeperBackend final : public record::Backend {
       if (!parts) {
         return parts.error();
       }
-      parts->line_at = parts->operations.size();
       if (const auto added = add_line(name, change, *parts, limit); !added) {
         return added.error();
       }
@@ -188,7 +186,7 @@ class ZookeeperBackend final : public record::Backend {
         knows_log = true;
         continue;
       }
-      return refused(*answer, failed, *parts);
+      return refused(*answer, failed, *parts, change);
     }
   }
 
@@ -422,15 +420,20 @@ class ZookeeperBackend final : public record::Backend {
     return Done{};
   }
 
-  Result<Commit> refused(const Answer& answer, std::size_t failed, const Parts& parts)
+  Result<Commit> refused(const Answer& answer, std::size_t failed, const Parts& parts, const Change& change)
   {
     const bool is_change =
         answer.code == Code::bad_version || answer.code == Code::no_node || answer.code == Code::node_exists;
     if (!is_change) {
       return error_of(answer.code, m_client.where());
     }
-    const bool is_presence = failed >= parts.needed_at && failed < parts.line_at;
-    return is_presence && answer.code == Code::no_node ? Commit{PresenceGone{}} : Commit{Conflict{}};
+    const bool is_presence = failed >= parts.needed_at && failed < parts.needed_at + change.needed.size();
+    if (is_presence && answer.code == Code::node_exists) {  // the answer to the commit that made it was lost
+      m_presences.note_made(change.needed[failed - parts.needed_at]);
+    } else if (is_presence && answer.code == Code::no_node) {
+      return Commit{PresenceGone{}};
+    }
+    return Commit{Conflict{}};
   }
 
   Result<std::vector<std::string>> held_of(const std::vector<std::string>& names, const CallLimits& limit)

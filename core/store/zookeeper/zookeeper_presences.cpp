@@ -61,13 +61,26 @@ std::shared_ptr<Client> NodePresences::client_for(Millis lease, Keeping keeping)
   return std::make_shared<Client>(m_client->spec(), lease, m_clock, std::make_unique<SystemRng>());
 }
 
+// Changes the node, or makes it where it is not known to be there: the answer to an earlier request that made it may be lost. nullopt:
+// the session has ended.
+Result<std::optional<Answer>> NodePresences::prove_node(const PresenceId& id, Own& own, const CallLimits& limit) const
+{
+  const Operation change = own.is_in_store ? set_data(m_layout.presence(id), {}, any_version) : creation(id);
+  auto proven = own.client->prove(change, limit);
+  if (!proven || !*proven || own.is_in_store || (*proven)->code != Code::node_exists) {
+    return proven;
+  }
+  own.is_in_store = true;
+  return prove_node(id, own, limit);
+}
+
 // Makes the node at once.
 Result<Presence> NodePresences::put(const PresenceId& id, Own own, const CallLimits& limit)
 {
   Client& client = *own.client;
   std::optional<Answer> answer;
   if (client.session_id() != 0) {
-    auto proven = client.prove(creation(id), limit);
+    auto proven = prove_node(id, own, limit);
     if (!proven) {
       return proven.error();
     }
@@ -80,7 +93,7 @@ Result<Presence> NodePresences::put(const PresenceId& id, Own own, const CallLim
     }
     answer = *std::move(made);
   }
-  if (!answer->is_ok()) {
+  if (!answer->is_ok() && answer->code != Code::node_exists) {
     return error_of(answer->code, client.where());
   }
   own.is_in_store = true;
@@ -119,19 +132,14 @@ Result<Proof> NodePresences::prove(const PresenceId& id, const CallLimits& limit
   if (client.session_number() != own.session || client.session_id() == 0) {
     return Proof{NoLonger{}};
   }
-  const Operation change = own.is_in_store ? set_data(m_layout.presence(id), {}, any_version) : creation(id);
   const std::int64_t session = client.session_id();
-  const auto proven = client.prove(change, limit);
+  const auto proven = prove_node(id, own, limit);
   if (!proven) {
     return proven.error();
   }
   if (!proven->has_value() || (*proven)->code == Code::no_node ||
       ((*proven)->is_ok() && (*proven)->stat.ephemeral_owner != session)) {
     return Proof{NoLonger{}};
-  }
-  if ((*proven)->code == Code::node_exists) {  // the answer to the commit that made it was lost
-    own.is_in_store = true;
-    return prove(id, limit);
   }
   if (!(*proven)->is_ok()) {
     return error_of((*proven)->code, client.where());

@@ -64,6 +64,7 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
   void keep(KeptLease& each);
   std::shared_ptr<Client> client_for(Millis lease, record::Keeping keeping);
   Result<record::Presence> put(const record::PresenceId& id, Own own, const CallLimits& limit);
+  Result<std::optional<Answer>> prove_node(const record::PresenceId& id, Own& own, const CallLimits& limit) const;
   [[nodiscard]] Operation creation(const record::PresenceId& id) const;
   [[nodiscard]] bool has_any_in(const Client& client) const;
 

@@ -108,6 +108,24 @@ Behavior loses_first_answer(std::atomic<int>& connections)
 
 }  // namespace
 
+TEST_CASE("zookeeper presences: one whose session has ended needs no keeper")
+{
+  const Store store;
+  const auto id = store.unkept(60s);
+  CHECK(store.lasts() == 2s);
+  store.await_gone(id);
+  SUBCASE("its proof finds out")
+  {
+    const auto proof = must(store.backend->presences()->prove(id, soon()));
+    CHECK(std::holds_alternative<record::NoLonger>(proof));
+  }
+  SUBCASE("a commit finds out") { CHECK(std::holds_alternative<record::PresenceGone>(store.commit(id))); }
+  CHECK_FALSE(store.lasts());
+  const auto next = store.unkept(1s);  // shorter than the session
+  CHECK_FALSE(store.lasts());
+  must(store.backend->presences()->remove(next, soon()));
+}
+
 TEST_CASE("zookeeper presences: the node of one is there when the answer to its creation was lost")
 {
   std::atomic<int> connections = 0;

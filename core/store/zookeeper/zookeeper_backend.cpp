@@ -431,6 +431,7 @@ class ZookeeperBackend final : public record::Backend {
     if (is_presence && answer.code == Code::node_exists) {  // the answer to the commit that made it was lost
       m_presences.note_made(change.needed[failed - parts.needed_at]);
     } else if (is_presence && answer.code == Code::no_node) {
+      m_presences.note_gone(change.needed[failed - parts.needed_at]);
       return Commit{PresenceGone{}};
     }
     return Commit{Conflict{}};

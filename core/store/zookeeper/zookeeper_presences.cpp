@@ -130,6 +130,7 @@ Result<Proof> NodePresences::prove(const PresenceId& id, const CallLimits& limit
   Own& own = found->second;
   Client& client = *own.client;
   if (client.session_number() != own.session || client.session_id() == 0) {
+    m_own.erase(found);
     return Proof{NoLonger{}};
   }
   const std::int64_t session = client.session_id();
@@ -139,6 +140,7 @@ Result<Proof> NodePresences::prove(const PresenceId& id, const CallLimits& limit
   }
   if (!proven->has_value() || (*proven)->code == Code::no_node ||
       ((*proven)->is_ok() && (*proven)->stat.ephemeral_owner != session)) {
+    m_own.erase(found);
     return Proof{NoLonger{}};
   }
   if (!(*proven)->is_ok()) {

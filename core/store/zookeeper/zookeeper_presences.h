@@ -38,6 +38,7 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
   // The part of a commit that needs the presence: makes the node, or checks that it is there.
   [[nodiscard]] Operation needed(const record::PresenceId& id) const;
   void note_made(const record::PresenceId& id);
+  void note_gone(const record::PresenceId& id) { m_own.erase(id); }
   // The parts of a commit that fail (Code::node_exists) where the presence exists by the tree of the leader. The server that was asked
   // may have another tree: 3.8.0 let sessions go on that two of three members had closed.
   [[nodiscard]] std::array<Operation, 2> absent(const record::PresenceId& id) const;
@@ -71,7 +72,7 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
   std::shared_ptr<Client> m_client;
   const Layout& m_layout;
   const Clock& m_clock;
-  std::map<record::PresenceId, Own> m_own;
+  std::map<record::PresenceId, Own> m_own;  // those that are not known to be gone
   std::uint64_t m_read_connection = 0;
 };
 

@@ -252,3 +252,27 @@ TEST_CASE("etcd: --ttl below the shortest lease is told by -v and by doctor")
   CHECK_FALSE(has(run_on(server, {"doctor"}).out, "warn     lease"));
   CHECK(server.lock_names() == std::vector<std::string>{"k"});  // nothing of the doctor
 }
+
+TEST_CASE("etcd: the record of a lock stays below --max-request-bytes, and what does not is an error that names it")
+{
+  const EtcdServer server({.args = {"--max-request-bytes=6000"}});
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    const Finished run =
+        run_rlock({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "true " + std::string(300, 'x')});
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+  }
+  const BootClock clock;
+  const auto backend = server.open_backend(clock);
+  const rlock::CallLimits limit{.deadline = clock.now() + 10s, .stop = rlock::StopToken::never()};
+  const auto state = backend->read("k", limit);
+  REQUIRE(state);
+  const std::string bytes(8000, 'x');
+  const auto refused =
+      backend->write_if("k", state->version, {.bytes = bytes, .face = {}, .log = {}, .messages = {}}, limit);
+  REQUIRE(refused);
+  const auto* const too_large = std::get_if<rlock::record::TooLarge>(&*refused);
+  REQUIRE(too_large != nullptr);
+  CHECK_MESSAGE(has(too_large->why.text, "raise --max-request-bytes"), too_large->why.text);
+  CHECK_MESSAGE(has(too_large->why.text, "a request of 8"), too_large->why.text);
+}

@@ -431,3 +431,21 @@ TEST_CASE("mariadb: the server's defaults for sessions change nothing of what rl
     (void)ask("set global " + setting.substr(0, setting.find(' ')) + " = default");
   }
 }
+
+TEST_CASE("mariadb: the record of a lock stays below max_allowed_packet, and what does not is an error that names it")
+{
+  const MariadbServer server({"max-allowed-packet=16384"});
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    const Finished run =
+        run_rlock({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "true " + std::string(300, 'x')});
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+  }
+  const BootClock clock;
+  mysql::Connection connection(spec_of(server.url()), clock);
+  const auto refused =
+      connection.ask("select '" + std::string(20'000, 'x') + "'", {clock.now() + 10s, StopToken::never()});
+  REQUIRE_FALSE(refused);
+  CHECK(connection.refusal() == mysql::Refusal::too_large);
+  CHECK_MESSAGE(has(refused.error().text, "20009 bytes, but of 16384 (raise max_allowed_packet"), refused.error().text);
+}

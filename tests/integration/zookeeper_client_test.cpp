@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of ZooKeeper on real servers.
 #include "support/hostile_server.h"
+#include "support/integration.h"
 #include "support/stepped_clock.h"
 #include "support/test.h"
 #include "support/wait_until.h"
@@ -210,4 +211,59 @@ TEST_CASE("zookeeper client: a server that says nothing, hangs up or says nonsen
                   answer.error().text);
     CHECK(clock.now() - start < 5s);
   }
+}
+
+TEST_CASE("zookeeper client: a request that is longer than the server takes is an error that names size and setting")
+{
+  const ZookeeperNodes servers({.longest_request = 4096});
+  const BootClock clock;
+  const auto client = servers.client(servers.url(), 10s, clock);
+  CHECK(asked(*client, create("/me", "", CreateMode::ephemeral, false)).is_ok());
+  const auto session = client->session_id();
+  bool is_connected = true;
+  SUBCASE("on a connection") {}
+  SUBCASE("with what connects") { is_connected = false; }
+  if (!is_connected) {
+    client->drop();
+  }
+  const auto refused = client->ask(set_data("/me", std::string(5000, 'x'), any_version), within(clock, 10s));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::config);
+  CHECK_MESSAGE(has(refused.error().text, "at a request of 50"), refused.error().text);
+  CHECK_MESSAGE(has(refused.error().text, "raise jute.maxbuffer"), refused.error().text);
+  CHECK(asked(*client, set_data("/me", std::string(3000, 'x'), any_version)).is_ok());
+  CHECK(client->session_id() == session);
+}
+
+TEST_CASE("zookeeper client: a server that hangs up once has not refused the request")
+{
+  std::atomic<int> connections = 0;
+  const HostileServer relay(
+      [&](const Peer& peer) {
+        const int number = connections++;
+        [[maybe_unused]] const auto request = peer.hear_some();
+        if (number > 0) {
+          peer.lasts(plenty);
+        }
+      },
+      Endpoint::Kind::tcp);
+  const auto endpoint = parse_zookeeper_url("zookeeper://127.0.0.1:" + std::to_string(relay.port()));
+  const BootClock clock;
+  rlock::zookeeper::Client client(connection_spec(*endpoint), 10s, clock, std::make_unique<rlock::SystemRng>());
+  const auto answer = client.ask(create("/a", std::string(5000, 'x'), CreateMode::ephemeral, false), within(clock, 1s));
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ErrorCode::unreachable);
+}
+
+TEST_CASE("zookeeper client: the record of a lock stays below what the server takes")
+{
+  const ZookeeperNodes servers({.longest_request = 4096});
+  const std::string url = servers.url("/app");
+  for (int i = 0; i < 15; ++i) {
+    CAPTURE(i);
+    const Finished run = run_rlock({"run", "-S", url, "-k", "k", "--", "sh", "-c", "true " + std::string(300, 'x')});
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+  }
+  const std::string history = run_rlock({"history", "-S", url, "k"}).out;
+  CHECK(std::ranges::count(history, '\n') >= 15);
 }

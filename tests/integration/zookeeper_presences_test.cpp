@@ -47,8 +47,8 @@ struct Store {
     const auto state = must(backend->read("k", soon()));
     const record::LogChange none;
     return must(backend->write_if(
-        "k", state.version,
-        {.bytes = "bytes", .face = {}, .log = none, .messages = {}, .needed = std::span(&id, 1)}, soon()));
+        "k", state.version, {.bytes = "bytes", .face = {}, .log = none, .messages = {}, .needed = std::span(&id, 1)},
+        soon()));
   }
   record::PresenceId unkept(Millis lease) const
   {

@@ -118,11 +118,13 @@ void ZookeeperNodes::write_configuration(int node) const
 void ZookeeperNodes::start(int node)
 {
   Node& own = m_nodes[static_cast<std::size_t>(node - 1)];
-  own.process = std::make_unique<Process>(
-      Words{java, "-Xms32m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no",
-            "-cp", std::string(jar) + ":" + jar_for_tls, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-            (own.dir / "zoo.cfg").string()},
-      ProcessOptions{.cwd = own.dir, .new_session = true});
+  Words words{java, "-Xms32m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no"};
+  if (m_options.longest_request > 0) {
+    words.push_back("-Djute.maxbuffer=" + std::to_string(m_options.longest_request));
+  }
+  words.insert(words.end(), {"-cp", std::string(jar) + ":" + jar_for_tls,
+                             "org.apache.zookeeper.server.quorum.QuorumPeerMain", (own.dir / "zoo.cfg").string()});
+  own.process = std::make_unique<Process>(words, ProcessOptions{.cwd = own.dir, .new_session = true});
 }
 
 void ZookeeperNodes::start_ended()

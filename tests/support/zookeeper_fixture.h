@@ -23,6 +23,7 @@ struct ZookeeperOptions {
   Millis tick{200};
   Millis longest_session{120'000};
   std::optional<Certificate> certificate = std::nullopt;  // the members speak TLS with clients
+  std::size_t longest_request = 0;                        // jute.maxbuffer; 0: that of ZooKeeper
   // The port by which node `from` reaches the port `to_port` of node `to`; nodes count from 1. Such as that of a relay. Empty: `to_port`.
   std::function<std::uint16_t(int from, int to, std::uint16_t to_port)> peer_port = {};
 };

@@ -23,6 +23,7 @@ TEST_CASE("mysql errors: what passes is not final")
       {"offline mode", 3032, ErrorCode::server_not_ready},
       {"max_statement_time (MariaDB)", 1969, ErrorCode::server_not_ready},
       {"max_execution_time (MySQL)", 3024, ErrorCode::server_not_ready},
+      {"but a packet that is longer than max_allowed_packet is", 1153, ErrorCode::config},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);

@@ -82,6 +82,26 @@ class CountingBackend final : public ForwardingBackend {
   int& m_count;
 };
 
+// A store that takes records of at most `longest` bytes.
+class SmallBackend final : public ForwardingBackend {
+ public:
+  SmallBackend(std::unique_ptr<Backend> real, std::size_t longest)
+      : ForwardingBackend(std::move(real)), m_longest(longest)
+  {
+  }
+  Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
+                          const CallLimits& limit) override
+  {
+    ++commits;
+    return change.bytes.size() > m_longest ? Commit{TooLarge{{ErrorCode::config, "too large"}}}
+                                           : ForwardingBackend::write_if(name, version, change, limit);
+  }
+  int commits = 0;
+
+ private:
+  const std::size_t m_longest;
+};
+
 // Others are always faster. It cannot be reached any more when it was read `reads` times.
 class CrowdedBackend final : public Backend {
  public:
@@ -365,4 +385,35 @@ TEST_CASE(
   const LockRequest first{.name = names[0], .kind = Plain{}, .ttl = 60s, .who = {}, .once = std::nullopt};
   REQUIRE(holder.release(first, Owner::of("owner:0"), {}, limit()));
   CHECK(held() == locks - 1);
+}
+
+TEST_CASE(
+    "record host: a record that is too large for its store keeps a shorter log, and is refused when that is not enough")
+{
+  const BootClock clock;
+  const CallLimits limit{.deadline = clock.now() + 10s, .stop = StopToken::never()};
+  const LockName lock = *LockName::parse("k");
+  const LockKeys keys(lock);
+  auto owned = std::make_unique<SmallBackend>(memory_backend("record-host-small", clock), 2000);
+  SmallBackend& small = *owned;
+  RecordHost host(std::move(owned), clock, std::make_unique<SystemRng>());
+  constexpr std::size_t entries = 40;
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::string entry = std::to_string(i) + std::string(250, 'e');
+    const auto appended = host.command(lock, std::array<std::string_view, 3>{"RPUSH", keys.events, entry}, limit);
+    REQUIRE_MESSAGE(appended, appended.error().text);
+  }
+  const auto logs = host.logs(std::array{lock}, limit);
+  REQUIRE(logs.front());
+  CHECK(logs.front()->size() == entries);
+  CHECK(logs.front()->back().starts_with("39"));
+
+  const int before = small.commits;
+  const std::string value(2000, 'v');
+  const auto refused = host.command(lock, std::array<std::string_view, 3>{"SET", "k", value}, limit);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::config);
+  CHECK(refused.error().text == "too large");
+  CHECK(small.commits - before < 6);
+  CHECK(host.command(lock, std::array<std::string_view, 3>{"SET", "k", "v"}, limit));
 }

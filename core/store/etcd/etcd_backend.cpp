@@ -139,6 +139,11 @@ class EtcdBackend final : public Backend {
     if (!answer->succeeded) {
       return Commit{Conflict{}};
     }
+      if (connection().is_too_large()) {
+        Error why = answer.error();
+        why.text += ": a request of " + std::to_string(encode(txn).size()) + " bytes";
+        return Commit{record::TooLarge{std::move(why)}};
+      }
     m_presences.committed(change.needed, answer->header.revision);
     if (!tell_rest(name, change.messages.subspan(told), limit)) {
       connection().drop();  // the change has happened; a waiter without its message reads the record later

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::string_view no_leader = "etcdserver: no leader";
 constexpr std::string_view no_lease = "etcdserver: requested lease not found";
+constexpr std::string_view too_large = "request is too large";
+constexpr std::string_view too_large_message =
+    "received message larger than max";  // says the library before etcd sees it
+constexpr std::string_view too_large_advice =
+    " (raise --max-request-bytes of etcd; there are too many waiters, or a value is too long)";
 
 bool has_text(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -31,8 +36,8 @@ constexpr auto statuses = std::to_array<StatusRow>({
     {GrpcCode::invalid_argument, "authentication failed", ErrorCode::refused},
     {GrpcCode::invalid_argument, "user name", ErrorCode::refused, " (give a user and a password)"},
     {GrpcCode::invalid_argument, "auth store is old", ErrorCode::unreachable},
-    {GrpcCode::invalid_argument, "request is too large", ErrorCode::config,
-     " (too many waiters, or a value that is too long)"},
+    {GrpcCode::invalid_argument, too_large, ErrorCode::config, too_large_advice},
+    {GrpcCode::resource_exhausted, too_large_message, ErrorCode::config, too_large_advice},
     {GrpcCode::resource_exhausted, "space exceeded", ErrorCode::server_not_ready,
      " (compact and defragment it, then: etcdctl alarm disarm)"},
     {GrpcCode::resource_exhausted, "", ErrorCode::server_not_ready},
@@ -84,6 +89,11 @@ Error Connection::refused(const GrpcStatus& status)
   }
   const Error error{.code = row->means, .text = text + std::string(row->advice), .was_there = true};
   return row->means == ErrorCode::unreachable ? lost(error) : error;
+}
+
+bool Connection::is_too_large() const
+{
+  return has_text(m_refusal.text, too_large) || has_text(m_refusal.text, too_large_message);
 }
 
 Error Connection::nonsense() { return lost({ErrorCode::internal, where() + " answered nonsense (is it etcd?)"}); }

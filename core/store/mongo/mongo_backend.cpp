@@ -129,7 +129,11 @@ class MongoBackend final : public Backend {
     }
     if (!done || !*done) {
       m_seen.reset();
-      return done ? Result<Commit>(Conflict{}) : done.error();
+      const bool is_too_large =
+          !done && std::ranges::find(too_large, m_connection.server_error().code) != too_large.end();
+      return done           ? Commit{Conflict{}}
+             : is_too_large ? Commit{record::TooLarge{done.error()}}
+                            : Result<Commit>(done.error());
     }
     if (m_seen && !is_shared() && record::must_clean(*m_rng, change)) {
       clean(limit);

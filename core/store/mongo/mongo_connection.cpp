@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char* no_password = "no password supplied (give one by --password-file, RLOCK_PASSWORD or the URL)";
 
+constexpr std::string_view too_large_advice =
+    " (16 MB is the limit of MongoDB: there are too many waiters, or a value is too long)";
+
 // What the code of an error means to a lock client (MongoDB's error_codes.yml).
 struct CodeRow {
   std::int64_t code;
@@ -49,6 +52,9 @@ constexpr auto codes = std::to_array<CodeRow>({
     {13436, ErrorCode::server_not_ready, true, ""},                // NotPrimaryOrSecondary
     {73, ErrorCode::config, false, ""},                            // InvalidNamespace
     {166, ErrorCode::config, false, " (use another collection)"},  // CommandNotSupportedOnView
+    {too_large[0], ErrorCode::config, false, too_large_advice},
+    {too_large[1], ErrorCode::config, false, too_large_advice},
+    {too_large[2], ErrorCode::config, false, too_large_advice},
 });
 
 ServerFacts facts_of(const Fields& hello)

@@ -129,7 +129,11 @@ class MysqlBackend final : public Backend {
     const auto answer = m_connection.ask(commit_sql(name, version, next, change, m_tables), limit);
     if (!answer) {
       m_connection.drop();
-      return m_connection.refusal() == Refusal::conflict ? Result<Commit>(Conflict{}) : answer.error();
+      switch (m_connection.refusal()) {
+        case Refusal::conflict: return Commit{Conflict{}};
+        case Refusal::too_large: return Commit{record::TooLarge{answer.error()}};
+        default: return answer.error();
+      }
     }
     if (answer->front().front()[0] != "1") {
       return Commit{Conflict{}};

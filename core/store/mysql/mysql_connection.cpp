@@ -77,7 +77,7 @@ constexpr const char* session_sql =
     "set session transaction isolation level read committed;"
     "/*M!100500 begin not atomic declare continue handler for 1193 begin end;"
     "execute immediate 'set session wsrep_sync_wait = 1'; end*//*!50700 do 0*/;"
-    "select @@global.read_only";
+    "select @@global.read_only, @@session.max_allowed_packet";
 
 // libmariadb waits within read(2) in the handshake of TLS, where no signal ends the wait: its time to connect bounds that.
 unsigned seconds_until(Instant deadline, Instant now)
@@ -232,6 +232,8 @@ Result<Done> Connection::check_session(const CallLimits& limit)
   if (answer->empty() || answer->back().empty() || !may_be_written(answer->back()[0][0].value_or(""))) {
     return refuse_read_only();
   }
+  const std::string most = answer->back()[0][1].value_or("");
+  std::from_chars(most.data(), most.data() + most.size(), m_most_bytes);
   return Done{};
 }
 
@@ -384,6 +386,13 @@ Result<Answer> Connection::ask(std::string_view sql, const CallLimits& limit)
     if (const auto connected = connect(limit); !connected) {
       return connected.error();
     }
+  }
+  if (m_most_bytes > 0 &&
+      sql.size() >= m_most_bytes) {  // the server would end the connection, maybe before it can say why
+    m_refusal = Refusal::too_large;
+    return Error{ErrorCode::config, m_spec.url + " takes no packet of " + std::to_string(sql.size()) +
+                                        " bytes, but of " + std::to_string(m_most_bytes) +
+                                        std::string(too_large_advice)};
   }
   send(sql);
   auto answer = receive(limit);

@@ -23,7 +23,7 @@ using Answer = std::vector<Rows>;  // of the statements that have rows, in their
 // What the server refused, where the adapter tells cases apart.
 //   conflict: a deadlock or a lock that was not free in time    killed: by KILL QUERY
 //   not_killed: a KILL of a connection that is gone, or that is another user's
-enum class Refusal { none, no_such_table, no_such_column, conflict, killed, not_killed, other };
+enum class Refusal { none, no_such_table, no_such_column, conflict, killed, not_killed, too_large, other };
 
 // Of @@global.read_only. MariaDB 12 has four texts in place of 0 and 1; the others are ON, NO_LOCK and NO_LOCK_NO_ADMIN.
 inline bool may_be_written(std::string_view read_only) { return read_only == "0" || read_only == "OFF"; }
@@ -95,6 +95,7 @@ class Connection {
   int m_failure = 0;  // of the step
   MYSQL_RES* m_rows = nullptr;
   std::string m_sql;
+  std::size_t m_most_bytes = 0;  // of a packet: max_allowed_packet of the session; 0: not known
   Answer m_answer;
 };
 

@@ -19,7 +19,11 @@ struct NumberRow {
 inline constexpr std::string_view needs_rights = " (rlock acl prints the GRANT that rlock needs)";
 inline constexpr std::string_view unwritable_name =
     " (the table cannot write the name of the lock; convert it to utf8mb4)";
+inline constexpr std::string_view too_large_advice =
+    " (raise max_allowed_packet; there are too many waiters, or a value is too long)";
 inline constexpr auto numbers = std::to_array<NumberRow>({
+    {1153, ErrorCode::config, Refusal::too_large, too_large_advice},
+    {2020, ErrorCode::config, Refusal::too_large, too_large_advice},
     {1146, ErrorCode::config, Refusal::no_such_table, ""},
     {1205, ErrorCode::server_not_ready, Refusal::conflict, ""},
     {1213, ErrorCode::server_not_ready, Refusal::conflict, ""},

@@ -105,7 +105,11 @@ struct Conflict {};  // the record has another version: nothing was changed, no 
 // The record has this version, but a needed presence is gone: nothing was changed, no message sent. A store that cannot tell which
 // of the two it was answers Conflict, after which the engine asks for its presences again.
 struct PresenceGone {};
-using Commit = std::variant<Committed, Conflict, PresenceGone>;
+// The store takes no change of this size, at each try: nothing was changed, no message sent. `why` names the size and the setting.
+struct TooLarge {
+  Error why;
+};
+using Commit = std::variant<Committed, Conflict, PresenceGone, TooLarge>;
 
 // Not thread-safe; may be handed from one thread to another between calls.
 class Backend {

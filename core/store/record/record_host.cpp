@@ -338,7 +338,7 @@ Result<Done> RecordHost::note_change(const Work& work, const Snapshot& state, co
     if (beside_of(after) != no_line) {
       LockLine::note_fences(state, after, decision);
     }
-    shorten_log(after, names.events);
+    shorten_log(after, names.events, m_logged);
     decision.face = face_of(after.keys, names);
     if (beside_of(after) != no_line && decision.face.holder.empty()) {
       decision.face.holder = "?";  // maybe a native client
@@ -375,8 +375,8 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
                                   const CallLimits& limit)
 {
   if (decision.bytes.size() > longest_record) {
-    return Error{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
-                                                  " would have more than 1 MiB (too many waiters)"};
+    return Commit{TooLarge{{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
+                                                             " would have more than 1 MiB (too many waiters)"}}};
   }
   auto committed =
       m_backend->write_if(work.lock.text(), state.version,
@@ -394,6 +394,14 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
     m_unanswered.insert_or_assign(work.lock.text(), state.version);
   }
   return committed;
+}
+
+// Scripts work with each part of the log that is there. All of it stands beside the record.
+bool RecordHost::can_shorten_log()
+{
+  const bool can = m_logged > 1;
+  m_logged = can ? m_logged / 2 : m_logged;
+  return can;
 }
 
 Result<RecordHost::Attempt> RecordHost::finish(const Work& work, const Snapshot& state, std::int64_t order,
@@ -456,6 +464,9 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
       m_keeper->remove_unbound(limit);
     }
     return finish(work, *state, done->order, *decision, limit);
+  }
+  if (const auto* refused = std::get_if<TooLarge>(&*committed)) {
+    return can_shorten_log() ? try_once(work, false, limit) : refused->why;
   }
   if (m_keeper && std::holds_alternative<PresenceGone>(*committed)) {
     m_keeper->lost(decision->needed);

@@ -101,6 +101,7 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   std::optional<Value> release_to_none(const Work& work, const Snapshot& state, const Started& start);
   [[nodiscard]] bool may_still_change(std::string_view lock, const Version& version) const;
   Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
+  bool can_shorten_log();
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<bool> is_still_true(const Work& work, const Snapshot& state, const CallLimits& limit);
   Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
@@ -120,6 +121,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   std::optional<Remembered> m_remembered;
   StatesAndLogs m_ahead;                                // each is used once
   std::optional<std::vector<std::string>> m_log_ahead;  // of the state that was read last
+  std::size_t m_logged =
+      entries_in_record;  // the entries of the event log that the records keep; fewer where they are too large
   std::map<std::string, Version, std::less<>>
       m_unanswered;  // of each lock the version that the last commit was to replace
 };

@@ -55,12 +55,12 @@ LogChange change_of(const RecordedLog& before, const KeySpace::Keys& keys, const
   return change;
 }
 
-void shorten_log(LockRecord& record, const std::string& log_key)
+void shorten_log(LockRecord& record, const std::string& log_key, std::size_t most)
 {
   const auto key = record.keys.find(log_key);
   List* const list = key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
-  if (list != nullptr && list->size() > entries_in_record) {
-    const auto dropped = static_cast<std::ptrdiff_t>(list->size() - entries_in_record);
+  if (list != nullptr && list->size() > most) {
+    const auto dropped = static_cast<std::ptrdiff_t>(list->size() - most);
     list->erase(list->begin(), list->begin() + dropped);
     record.log_base += dropped;
   }

@@ -34,7 +34,7 @@ RecordedLog log_in(const LockRecord& record, const std::string& log_key, std::in
 // have come.
 LogChange change_of(const RecordedLog& before, const KeySpace::Keys& after, const std::string& log_key);
 
-// Leaves the last entries of the log in the record.
-void shorten_log(LockRecord& record, const std::string& log_key);
+// Leaves the last entries of the log in the record: `most` of them, at least 1.
+void shorten_log(LockRecord& record, const std::string& log_key, std::size_t most = entries_in_record);
 
 }  // namespace rlock::record

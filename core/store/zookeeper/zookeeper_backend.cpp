@@ -168,7 +168,8 @@ class ZookeeperBackend final : public record::Backend {
       const auto answer = has_stand(change) ? m_presences.ask_as(change.line->stand->presence, commit, limit)
                                             : m_client.ask(commit, limit);
       if (!answer) {
-        return answer.error();
+        const bool is_too_long = answer.error().code == ErrorCode::config;
+        return is_too_long ? Commit{record::TooLarge{answer.error()}} : Result<Commit>(answer.error());
       }
       if (answer->is_ok()) {
         for (const record::PresenceId& id : change.needed) {

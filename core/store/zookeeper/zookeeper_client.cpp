@@ -26,6 +26,27 @@ Error more_telling(const std::optional<Error>& before, const Error& error)
   return is_kept ? *before : error;
 }
 
+// No server takes only requests that are shorter than this: less than any record.
+constexpr std::size_t smallest_limit = 512;
+constexpr int tries_of_long_request = 2;  // after the first one
+constexpr const char* too_long_advice = " (raise jute.maxbuffer; there are too many waiters, or a value is too long)";
+
+std::size_t longest_of(std::span<const Operation> operations)
+{
+  constexpr std::size_t size_of_head = 8;
+  std::size_t longest = 0;
+  for (const Operation& each : operations) {
+    longest = std::max(longest, each.body.size() + size_of_head);
+  }
+  return longest;
+}
+
+// The server ended the connection instead of an answer, or nobody knows why there was none.
+bool has_hung_up(const Result<std::vector<Answer>>& answered)
+{
+  return !answered && answered.error().code == ErrorCode::unreachable && !answered.error().late;
+}
+
 // The answer to an earlier request, for which no caller waited.
 bool is_old(const Received& received, std::int32_t next) { return received.number > 0 && received.number < next; }
 
@@ -309,17 +330,46 @@ bool Client::is_connected()
   return true;
 }
 
+Result<std::vector<Answer>> Client::ask_connected(std::span<const Operation> operations, const CallLimits& limit)
+{
+  auto sent = m_link->stream.send(frames_of(operations), limit);
+  auto answered = sent ? answers(*m_link, operations, limit) : Result<std::vector<Answer>>(sent.error());
+  if (!answered) {
+    drop();
+  }
+  return answered;
+}
+
+// After a connection that ended without an answer. That is all that a server says of a request which is longer than it takes. So the
+// request follows a short one on a new connection: where only the short one is answered, again and again, it is too long.
+Result<std::vector<Answer>> Client::ask_behind_short(std::span<const Operation> operations, std::size_t size,
+                                                     const CallLimits& limit)
+{
+  const Operation look = exists("/", false);
+  std::string member;
+  for (int tries = 0; tries < tries_of_long_request; ++tries) {
+    give_up_old_session();
+    if (const auto is_there = ask_members(std::span(&look, 1), limit); !is_there) {
+      return is_there.error();
+    }
+    member = where();
+    auto answered = ask_connected(operations, limit);
+    if (!has_hung_up(answered)) {
+      return answered;
+    }
+  }
+  return Error{ErrorCode::config, member + " hangs up at a request of " + std::to_string(size) +
+                                      " bytes: it is longer than jute.maxbuffer of the server" + too_long_advice};
+}
+
 Result<std::vector<Answer>> Client::ask(std::span<const Operation> operations, const CallLimits& limit)
 {
   if (limit.stop.requested()) {
     return interrupted();
   }
-  const bool is_too_long =
-      std::ranges::any_of(operations, [](const Operation& each) { return each.body.size() + 8 > longest_request; });
-  if (is_too_long) {
-    return Error{
-        ErrorCode::server_not_ready,
-        m_spec.url + " takes no request of more than 1 MiB (the lock has too many waiters, or too long values)"};
+  const std::size_t size = longest_of(operations);
+  if (size > longest_request) {
+    return Error{ErrorCode::config, m_spec.url + " takes no request of more than 1 MiB" + too_long_advice};
   }
   Result<std::vector<Answer>> answered = std::vector<Answer>();
   if (!is_connected()) {
@@ -328,14 +378,11 @@ Result<std::vector<Answer>> Client::ask(std::span<const Operation> operations, c
     answered = ask_members(operations, limit);
     const bool has_expired = !answered && had_session && m_session.id == 0;
     answered = has_expired ? ask_members(operations, limit) : std::move(answered);
-  } else if (const auto sent = m_link->stream.send(frames_of(operations), limit); !sent) {
-    drop();
-    return sent.error();
   } else {
-    answered = answers(*m_link, operations, limit);
-    if (!answered) {
-      drop();
-    }
+    answered = ask_connected(operations, limit);
+  }
+  if (size >= smallest_limit && has_hung_up(answered)) {
+    answered = ask_behind_short(operations, size, limit);
   }
   if (answered && needs_new_password(m_spec, *answered)) {  // what was refused has not happened
     drop();

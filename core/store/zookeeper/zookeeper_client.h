@@ -36,7 +36,7 @@ class Client {
   // Sends the operations in one write, behind what connects where there is no connection, and returns their answers in the same
   // order. Where the old session has expired, a new one begins: session_number() changes, and its ephemeral nodes are gone.
   //   unreachable       no member answered by the deadline: the operations may have happened
-  //   server_not_ready  a request is too long
+  //   config            a request is too long: the server hangs up at each try
   //   refused           a certificate, or the authentication
   Result<std::vector<Answer>> ask(std::span<const Operation> operations, const CallLimits& limit);
   Result<Answer> ask(const Operation& operation, const CallLimits& limit);
@@ -98,6 +98,9 @@ class Client {
   Result<std::vector<Answer>> attach_and_ask(const Endpoint& member, std::span<const Operation> operations,
                                              const CallLimits& limit);
   Result<std::vector<Answer>> ask_members(std::span<const Operation> operations, const CallLimits& limit);
+  Result<std::vector<Answer>> ask_connected(std::span<const Operation> operations, const CallLimits& limit);
+  Result<std::vector<Answer>> ask_behind_short(std::span<const Operation> operations, std::size_t size,
+                                               const CallLimits& limit);
   std::vector<Endpoint> members_in_random_order();
   std::string frames_of(std::span<const Operation> operations);
   bool keep_event(const Received& received);

@@ -279,6 +279,10 @@ TEST_CASE("etcd format: list, status and force-unlock know a native holder, also
   line.await_contenders(1);
   const std::string owner = line.contenders().front().substr(2);
   CHECK(has(line.rlock({"status", "k"}).out, owner));
+  const Finished forgotten = line.rlock({"run", "-n", "-k", "k", "--", "true"});
+  CHECK(forgotten.code == 78);
+  CHECK_MESSAGE(has(forgotten.err, "(try --format etcd)"), forgotten.err);
+  CHECK(line.rlock({"run", "-n", "-k", "another", "--", "true"}).code == 0);
   CHECK(line.rlock_run({"-n"}, {"true"}).code == 75);
   Process waiter = line.start_rlock_run({}, {"true"});
   line.await_contenders(2);

@@ -7,6 +7,7 @@
 #include "store/zookeeper/zookeeper_backend.h"
 #include "store/zookeeper/zookeeper_native_line.h"
 #include "support/forwarding_backend.h"
+#include "support/integration.h"
 #include "support/test.h"
 #include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
@@ -83,6 +84,17 @@ class Line {
   const ZookeeperNodes m_nodes;
   const std::unique_ptr<zookeeper::Client> m_native = m_nodes.client(m_nodes.url(), 60s, the_clock);
 };
+
+// Of a caller that has forgotten --format.
+LockRequest plainly(LockKind kind = Plain{})
+{
+  return {.name = *LockName::parse("k"),
+          .kind = kind,
+          .ttl = 30s,
+          .who = {.lease = 30s, .automatic = true},
+          .once = {},
+          .beside = NativeFormat::none};
+}
 
 const LockRequest request{.name = *LockName::parse("k"),
                           .kind = Plain{},
@@ -167,4 +179,31 @@ TEST_CASE("zookeeper line: those who listen are told when a contender is gone, a
   REQUIRE(message);
   CHECK(message->channel == own);
   CHECK(message->text == "look 0");
+}
+
+TEST_CASE("zookeeper line: a caller without the format is refused where native clients stand")
+{
+  struct Row {
+    const char* mark;
+    const char* advice;
+  };
+  const Line line;
+  ScriptStore store(
+      std::make_unique<record::RecordHost>(backend_on(line.nodes()), the_clock, std::make_unique<SystemRng>()),
+      the_clock);
+  for (const Row& row : {Row{"-lock-", "(try --format curator)"}, Row{"__lock__", "(try --format kazoo)"},
+                         Row{"-__READ__", "(try --format curator with --shared or --exclusive)"}}) {
+    CAPTURE(std::string(row.mark));
+    line.come(row.mark);
+    for (const LockKind& kind : {LockKind(Plain{}), LockKind(Reader{})}) {
+      const auto refused = store.acquire(plainly(kind), Owner::of("a"), {.queues = true}, soon());
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::config);
+      CHECK_MESSAGE(has(refused.error().text, row.advice), refused.error().text);
+    }
+    CHECK(line.length() == 1);
+    line.go();
+  }
+  line.come("-other-");  // is no contender
+  CHECK(std::holds_alternative<Granted>(must(store.acquire(plainly(), Owner::of("b"), {.queues = true}, soon()))));
 }

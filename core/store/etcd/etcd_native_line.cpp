@@ -96,6 +96,14 @@ Result<LineView> EtcdNativeLine::look(const LockName& lock, const LookFor& what,
   return view;
 }
 
+Range EtcdNativeLine::first_of(std::string_view lock)
+{
+  Range first = all_of(lock);
+  first.limit = 1;
+  first.keys_only = true;
+  return first;
+}
+
 bool EtcdNativeLine::tell_when_gone(const LockName& lock, const std::string& contender, std::int64_t since,
                                     const News& news, const CallLimits& limit)
 {

@@ -24,6 +24,8 @@ class EtcdNativeLine final : public record::NativeLine {
   bool tell_when_gone(const LockName& lock, const std::string& contender, std::int64_t since, const News& news,
                       const CallLimits& limit) override;
 
+  // The first key in the line.
+  static Range first_of(std::string_view lock);
   // Adds the change to the transaction.
   static void change(std::string_view lock, const record::LineChange& change, Txn& txn);
 

@@ -112,15 +112,19 @@ Result<Done> LockLine::look(const Work& work, Snapshot& state, const CallLimits&
     return Done{};
   }
   const bool is_shown = work.line_use == LineUse::shows;
-  const auto record = decode(is_shown || may_be_beside(state.bytes) ? state.bytes : std::string());
+  const bool looks = is_shown || (work.line_use == LineUse::takes && state.has_line);
+  const auto record = decode(looks || may_be_beside(state.bytes) ? state.bytes : std::string());
   if (!record) {
     return record.error();
   }
   choose_line(work, *record);
   const bool is_beside = may_be_beside(state.bytes) || work.beside != no_line;
   if (work.line_use == LineUse::none || !is_beside) {
-    const bool may_be_native = is_shown && !record->keys.contains(work.lock.text());
-    return may_be_native ? look_for_native(work, state, limit) : Result(Done{});
+    const bool may_be_native = looks && !record->keys.contains(work.lock.text());
+    if (!may_be_native) {
+      return Done{};
+    }
+    return is_shown ? look_for_native(work, state, limit) : check_no_native(work, state, limit);
   }
   if (const auto checked = m_line->check_name(work.lock); !checked) {
     return checked;
@@ -159,6 +163,22 @@ Result<Done> LockLine::look_for_native(const Work& work, Snapshot& state, const 
     }
   }
   return Done{};
+}
+
+// Of a caller that has left out the format, and would run beside native clients.
+Result<Done> LockLine::check_no_native(const Work& work, const Snapshot& state, const CallLimits& limit)
+{
+  Snapshot shown = state;
+  if (const auto looked = look_for_native(work, shown, limit); !looked) {
+    return looked;
+  }
+  if (!shown.line || !shown.line->first || !shown.line->first->is_lock) {
+    return Done{};
+  }
+  const std::string format(name_of(m_line->format().clients));
+  return Error{ErrorCode::config, "a client of the format " + format + " has the lock " + printable(work.lock.text()) +
+                                      ": " + printable(shown.line->first->name) + " (try --format " + format +
+                                      (m_line->has_readers() ? " with --shared or --exclusive)" : ")")};
 }
 
 // Whether the lock may be taken as the caller asks.

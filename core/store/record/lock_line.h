@@ -72,6 +72,7 @@ class LockLine {
   static std::vector<Value> with_native_waiters(const std::vector<Value>& rows, const Started& start);
   void choose_line(const Work& work, const LockRecord& record);
   Result<Done> look_for_native(const Work& work, Snapshot& state, const CallLimits& limit);
+  Result<Done> check_no_native(const Work& work, const Snapshot& state, const CallLimits& limit);
   bool end(const Work& work, const Snapshot& state, LockRecord& record) const;
   std::optional<Contender> show(const Work& work, const Snapshot& state, LockRecord& record) const;
   std::optional<Contender> show_shared(const Work& work, const Snapshot& state, LockRecord& record) const;

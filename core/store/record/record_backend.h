@@ -61,6 +61,9 @@ struct Snapshot {
   bool knows_gone = false;  // `gone` was asked for together with that of other locks
   // The line of the lock, after this state. The engine fills it in, by NativeLine::look(), where it needs it.
   std::optional<LineView> line = std::nullopt;
+  // Whether something may stand in the line of the lock: a caller that does not know of it looks first. False where native_lines() is
+  // empty.
+  bool has_line = false;
 };
 
 // A state, and the event log of not before that state where it was asked for, by the name of the lock.

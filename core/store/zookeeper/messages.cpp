@@ -42,8 +42,8 @@ Stat read_stat(JuteReader& reader)
   reader.small();  // cversion
   reader.small();  // aversion
   stat.ephemeral_owner = reader.number();
-  reader.small();   // dataLength
-  reader.small();   // numChildren
+  reader.small();  // dataLength
+  stat.children = reader.small();
   reader.number();  // pzxid
   return stat;
 }

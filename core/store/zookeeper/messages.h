@@ -50,6 +50,7 @@ struct Stat {
   std::int64_t mzxid = 0;
   std::int32_t version = 0;
   std::int64_t ephemeral_owner = 0;  // the id of a session; 0: the node is not ephemeral
+  std::int32_t children = 0;
 };
 
 // ConnectRequest.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +67,11 @@ std::size_t failed_part(const Answer& answer)
   return static_cast<std::size_t>(found - answer.parts.begin());
 }
 
+std::span<const Answer> first(const std::vector<Answer>& answers, std::size_t most)
+{
+  return std::span(answers).first(std::min(most, answers.size()));
+}
+
 class ZookeeperBackend final : public record::Backend {
  public:
   ZookeeperBackend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng)
@@ -96,19 +103,25 @@ class ZookeeperBackend final : public record::Backend {
   Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
   {
     const std::string path = m_layout.record(name);
+    const std::string line = line_path(m_client.spec().chroot, name);
     const std::array questions{sync(path), exists(m_layout.deletions(), false), get_data(path, false),
-                               get_children(path)};
-    auto answers = ask_tree(questions, limit);
+                               get_children(path), exists(is_path(line) ? line : path, false)};
+    constexpr std::size_t own = 4;  // those about rlock's own nodes
+    auto answers = ask_tree(questions, limit, own);
     if (answers && (*answers)[1].code == Code::no_node) {  // an operator has deleted all nodes
       m_knows_tree = false;
-      answers = ask_tree(questions, limit);
+      answers = ask_tree(questions, limit, own);
     }
     if (!answers) {
       return answers.error();
     }
     m_deletions = (*answers)[1].stat.version;
     m_presences.note_read();
-    return state_in(name, (*answers)[2], (*answers)[3]);
+    auto state = state_in(name, (*answers)[2], (*answers)[3]);
+    if (state) {
+      state->has_line = is_path(line) && (*answers)[own].stat.children > 0;
+    }
+    return state;
   }
 
   Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
@@ -272,12 +285,13 @@ class ZookeeperBackend final : public record::Backend {
     return Done{};
   }
 
-  // Asks; if a node is missing, makes the directories and asks again.
-  Result<std::vector<Answer>> ask_tree(std::span<const Operation> questions, const CallLimits& limit)
+  // Asks; if a node is missing, makes the directories and asks again. The first `own` questions count.
+  Result<std::vector<Answer>> ask_tree(std::span<const Operation> questions, const CallLimits& limit,
+                                       std::size_t own = std::numeric_limits<std::size_t>::max())
   {
     auto answers = m_client.ask(questions, limit);
     if (answers && !m_knows_tree &&
-        std::ranges::any_of(*answers, [](const Answer& each) { return each.code == Code::no_node; })) {
+        std::ranges::any_of(first(*answers, own), [](const Answer& each) { return each.code == Code::no_node; })) {
       if (const auto made = make_tree(limit); !made) {
         return made.error();
       }
@@ -286,7 +300,7 @@ class ZookeeperBackend final : public record::Backend {
     if (!answers) {
       return answers;
     }
-    for (const Answer& each : *answers) {
+    for (const Answer& each : first(*answers, own)) {
       if (!each.is_ok() && each.code != Code::no_node) {
         return error_of(each.code, m_client.where());
       }

@@ -31,6 +31,9 @@ void check_messages(std::string_view bytes)
     }
     promise(size <= bytes.size() && txn->answers.size() <= bytes.size(), what);
   }
+  if (const auto range = decode_range(bytes)) {
+    promise(size_of(range->keys) <= bytes.size(), "a range has no more than its bytes");
+  }
   if (const auto watch = decode_watch(bytes)) {
     promise(watch->cancel_reason.size() <= bytes.size() && watch->events.size() <= bytes.size(), what);
   }
@@ -45,25 +48,23 @@ void check_messages(std::string_view bytes)
   }
 }
 
-// Nothing but a renewal and a key under one leader proves a lease.
-void check_proof(std::string_view kept_bytes, std::string_view read_bytes, std::int64_t create_revision)
+// Nothing but a renewal and a commit under one leader proves a lease.
+void check_proof(std::string_view kept_bytes, std::string_view committed_bytes, std::int64_t create_revision)
 {
   const auto kept = decode_lease(kept_bytes);
-  const auto read = decode_range(read_bytes);
-  if (!kept || !read) {
+  const auto committed = decode_txn(committed_bytes);
+  if (!kept || !committed) {
     return;
   }
-  promise(size_of(read->keys) <= read_bytes.size(), "a range has no more than its bytes");
-  const auto proof = proof_of(*kept, *read, create_revision, Instant{});
+  const auto proof = proof_of(*kept, *committed, create_revision, Instant{});
   const auto* const lease = proof ? std::get_if<LeaseTerm>(&*proof) : nullptr;
   if (lease == nullptr) {
     return;
   }
   promise(lease->from == Instant{} && lease->length > Millis{0}, "a lease counts from the request, and lasts");
-  promise(kept->header.member == read->header.member && kept->header.raft_term == read->header.raft_term,
+  promise(kept->header.member == committed->header.member && kept->header.raft_term == committed->header.raft_term,
           "no lease is proven by two leaders");
-  promise(create_revision == 0 || (!read->keys.empty() && read->keys.front().create_revision == create_revision),
-          "no lease is proven without its key");
+  promise(committed->succeeded, "no lease is proven without its key");
 }
 
 void check_names(std::string_view text)

@@ -87,7 +87,7 @@ TEST_CASE("etcd proof: a deposed leader's keep-alive proves nothing, although it
   gone_at(*other, id);
 }
 
-// The deliberate mistake: without the read after the keep-alive a client believes in its lease when another one has got the lock.
+// The deliberate mistake: without the commit after the keep-alive a client believes in its lease when another one has got the lock.
 TEST_CASE("etcd proof: by the usual rule, the answer to a keep-alive, two clients would hold the lock")
 {
   EtcdServer server({.nodes = 3, .relays_peers = true});

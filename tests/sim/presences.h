@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The presences of one simulated client, as an adapter makes them: a session, and a node that comes with the first commit that needs
-// it. A proof is a keep-alive, and after it a read that a majority answers, on the same connection and under the same leader.
+// it. A proof is a keep-alive, and after it a commit of a majority, on the same connection and under the same leader.
 #pragma once
 
 #include "sim/records.h"

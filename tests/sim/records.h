@@ -30,7 +30,8 @@ enum class RecordMistake {
   loses_messages,       // a commit delivers no message
   // with sessions
   keep_alive_is_proof,      // an answer to a keep-alive counts as a renewal
-  any_leader_proves,        // the leader may have changed between the keep-alive and the read that proves it
+  any_leader_proves,        // the leader may have changed between the keep-alive and the commit that proves it
+  stale_read_proves,        // what follows the keep-alive is a read, which a deposed leader answers with its old state
   presences_before_record,  // which presences there are was asked before the record was read
   presence_after_grant,     // a commit does not need the presence of its owner, which is put after it
 };

@@ -14,13 +14,15 @@ etcd::LeaseAnswer kept(std::uint64_t member, std::uint64_t term, std::int64_t tt
   return {.header = {.member = member, .raft_term = term}, .id = 7, .ttl = ttl};
 }
 
-etcd::RangeAnswer read(std::uint64_t member, std::uint64_t term, std::int64_t create_revision)
+etcd::TxnAnswer committed(std::uint64_t member, std::uint64_t term)
 {
-  etcd::RangeAnswer answer{.header = {.member = member, .raft_term = term}, .keys = {}};
-  if (create_revision != 0) {
-    answer.keys.push_back({.key = "k", .create_revision = create_revision, .value = {}});
-  }
-  return answer;
+  return {.header = {.member = member, .raft_term = term}, .succeeded = true, .answers = {}};
+}
+
+// The key has another create revision than the one that was compared.
+etcd::TxnAnswer other_key(std::uint64_t member, std::uint64_t term)
+{
+  return {.header = {.member = member, .raft_term = term}, .succeeded = false, .answers = {}};
 }
 
 std::string show(const std::optional<record::Proof>& proof)
@@ -38,33 +40,50 @@ std::string show(const std::optional<record::Proof>& proof)
 
 }  // namespace
 
-TEST_CASE("etcd presences: what the answers to a keep-alive and to the read after it prove")
+TEST_CASE("etcd presences: what the answers to a keep-alive and to the commit after it prove")
 {
   struct Row {
     const char* why;
     etcd::LeaseAnswer kept;
-    etcd::RangeAnswer read;
+    etcd::TxnAnswer committed;
     std::int64_t create_revision;
     const char* expect;
   };
   const Row rows[] = {
-      {"one leader, and the key is there", kept(1, 4, 6), read(1, 4, 9), 9, "6000"},
-      {"a new term: the leader that renewed may have been deposed", kept(1, 4, 6), read(1, 5, 9), 9, "unproven"},
-      {"another member", kept(1, 4, 6), read(2, 4, 9), 9, "unproven"},
-      {"the lease is over, says a member alone", kept(1, 4, 0), read(1, 4, 9), 9, "unproven"},
-      {"the key is gone", kept(1, 4, 6), read(1, 4, 0), 9, "gone"},
-      {"the key is gone, in a new term too", kept(1, 4, 0), read(1, 5, 0), 9, "gone"},
-      {"another key with the name", kept(1, 4, 6), read(1, 4, 10), 9, "gone"},
-      {"no commit has put the key yet", kept(1, 4, 6), read(1, 4, 0), 0, "6000"},
-      {"no key yet, and the lease is over", kept(1, 4, 0), read(1, 4, 0), 0, "gone"},
-      {"no key yet, and the lease is over, but a new term", kept(1, 4, 0), read(1, 5, 0), 0, "unproven"},
-      {"no key yet as far as is known, and the lease is over, but there is a key", kept(1, 4, 0), read(1, 4, 9), 0,
+      {"one leader, and the key is there", kept(1, 4, 6), committed(1, 4), 9, "6000"},
+      {"a new term: the leader that renewed may have been deposed", kept(1, 4, 6), committed(1, 5), 9, "unproven"},
+      {"another member", kept(1, 4, 6), committed(2, 4), 9, "unproven"},
+      {"the lease is over, says a member alone", kept(1, 4, 0), committed(1, 4), 9, "unproven"},
+      {"the key is gone, or another one", kept(1, 4, 6), other_key(1, 4), 9, "gone"},
+      {"the key is gone, in a new term too", kept(1, 4, 0), other_key(1, 5), 9, "gone"},
+      {"no commit has put the key yet", kept(1, 4, 6), committed(1, 4), 0, "6000"},
+      {"no key yet, and the lease is over", kept(1, 4, 0), committed(1, 4), 0, "gone"},
+      {"no key yet, and the lease is over, but a new term", kept(1, 4, 0), committed(1, 5), 0, "unproven"},
+      {"no key yet as far as is known, and the lease is over, but there is a key", kept(1, 4, 0), other_key(1, 4), 0,
        "unproven"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
-    CHECK(show(etcd::proof_of(row.kept, row.read, row.create_revision, sent_at)) == row.expect);
+    CHECK(show(etcd::proof_of(row.kept, row.committed, row.create_revision, sent_at)) == row.expect);
   }
+}
+
+TEST_CASE("etcd presences: a proof is a commit, also when the space of etcd is used up")
+{
+  const etcd::Txn txn = etcd::commit_of_proof("k", 9);
+  REQUIRE(txn.compare.size() == 1);
+  CHECK(txn.compare.front().key == "k");
+  CHECK(txn.compare.front().revision == 9);
+  bool is_read = true;
+  for (const auto* branch : {&txn.success, &txn.failure}) {
+    for (const etcd::Operation& each : *branch) {
+      is_read = is_read && std::holds_alternative<etcd::Range>(each);
+      CHECK_FALSE(std::holds_alternative<etcd::Put>(each));  // needs room
+      const auto* const deletion = std::get_if<etcd::Delete>(&each);
+      CHECK((deletion == nullptr || deletion->key != "k"));
+    }
+  }
+  CHECK_FALSE(is_read);  // etcd serves a transaction of reads alone without a commit
 }
 
 TEST_CASE("etcd presences: a lease has whole seconds, and a name that tells its number")

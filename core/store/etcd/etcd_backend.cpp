@@ -79,6 +79,7 @@ class EtcdBackend final : public Backend {
     if (answer->answers.size() != txn.success.size()) {
       return Error{ErrorCode::internal, connection().where() + " answered nonsense (is it etcd?)"};
     }
+    m_presences.record_was_read_at(answer->header.revision);
     m_seen = Seen{.name = std::string(name), .leases = {}};
     Snapshot state = state_in(*answer, 0, m_seen);
     state.has_line = !sees_line || !answer->answers.back().keys.empty();
@@ -107,6 +108,7 @@ class EtcdBackend final : public Backend {
       if (!answer) {
         return answer.error();
       }
+      m_presences.record_was_read_at(answer->header.revision);
       for (std::size_t i = 0; i < some.size() && (i + 1) * answers_of_lock <= answer->answers.size(); ++i) {
         const std::size_t at = i * answers_of_lock;
         Seen listeners;

@@ -16,7 +16,7 @@ using record::PresenceId;
 using record::Proof;
 
 constexpr std::size_t most_reads = 100;  // in one transaction; etcd permits 128 operations
-constexpr int most_proofs = 3;           // tries of one prove(); each but the last met a new leader
+constexpr int most_proofs = 3;  // tries of one prove(); each but the last met a new leader, or learned of the key
 
 }  // namespace
 
@@ -57,15 +57,25 @@ Result<Presence> EtcdPresences::make(Millis lease, record::Keeping, const CallLi
   return Presence{.id = std::move(id), .lease = {.from = sent_at, .length = std::chrono::seconds(granted->ttl)}};
 }
 
-std::optional<Proof> proof_of(const LeaseAnswer& kept, const RangeAnswer& read, std::int64_t create_revision,
+Txn commit_of_proof(const std::string& key, std::int64_t create_revision)
+{
+  Txn txn;
+  txn.compare.push_back(
+      {.target = Compare::Target::create, .result = Compare::Result::equal, .key = key, .revision = create_revision});
+  txn.success.emplace_back(Delete{.key = key + '\0'});  // no client puts such a key
+  txn.failure.emplace_back(Range{.key = key, .keys_only = true});
+  return txn;
+}
+
+std::optional<Proof> proof_of(const LeaseAnswer& kept, const TxnAnswer& committed, std::int64_t create_revision,
                               Instant sent_at)
 {
-  const bool is_there = !read.keys.empty() && read.keys.front().create_revision == create_revision;
-  if (create_revision != 0 && !is_there) {
-    return Proof(NoLonger{});
+  if (!committed.succeeded) {
+    return create_revision != 0 ? std::optional(Proof(NoLonger{})) : std::nullopt;
   }
-  const bool is_one_leader = kept.header.member == read.header.member && kept.header.raft_term == read.header.raft_term;
-  if (create_revision == 0 && read.keys.empty() && kept.ttl <= 0 && is_one_leader) {
+  const bool is_one_leader =
+      kept.header.member == committed.header.member && kept.header.raft_term == committed.header.raft_term;
+  if (create_revision == 0 && kept.ttl <= 0 && is_one_leader) {
     return Proof(NoLonger{});  // no commit can put the key any more, so nothing depends on this lease
   }
   if (kept.ttl <= 0 || !is_one_leader) {
@@ -75,7 +85,7 @@ std::optional<Proof> proof_of(const LeaseAnswer& kept, const RangeAnswer& read, 
 }
 
 // nullopt: not proven.
-Result<std::optional<Proof>> EtcdPresences::try_to_prove(const PresenceId& id, const Own& own, const CallLimits& limit)
+Result<std::optional<Proof>> EtcdPresences::try_to_prove(const PresenceId& id, Own& own, const CallLimits& limit)
 {
   const Instant sent_at = m_clock.now();
   const auto kept = m_connection.keep_alive(own.lease, limit);
@@ -83,14 +93,19 @@ Result<std::optional<Proof>> EtcdPresences::try_to_prove(const PresenceId& id, c
     return kept.error();
   }
   const auto connection = m_connection.generation();
-  const auto read = m_connection.range({.key = m_layout.key(Kind::presence, id)}, limit);
-  if (!read) {
-    return read.error();
+  const auto committed =
+      m_connection.txn(commit_of_proof(m_layout.key(Kind::presence, id), own.create_revision), limit);
+  if (!committed) {
+    return committed.error();
   }
   if (connection != m_connection.generation()) {
     return std::optional<Proof>();
   }
-  return proof_of(*kept, *read, own.create_revision, sent_at);
+  const auto proof = proof_of(*kept, *committed, own.create_revision, sent_at);
+  if (own.create_revision == 0 && !committed->answers.empty() && !committed->answers.front().keys.empty()) {
+    own.create_revision = committed->answers.front().keys.front().create_revision;  // the answer to its Put was lost
+  }
+  return proof;
 }
 
 Result<Proof> EtcdPresences::prove(const PresenceId& id, const CallLimits& limit)
@@ -98,9 +113,6 @@ Result<Proof> EtcdPresences::prove(const PresenceId& id, const CallLimits& limit
   const auto own = m_own.find(id);
   if (own == m_own.end()) {
     return Error{ErrorCode::internal, "this process did not make the presence " + id};
-  }
-  if (const auto known = find_out(id, own->second, limit); !known) {
-    return known.error();
   }
   for (int tries = 0; tries < most_proofs; ++tries) {
     const auto proof = try_to_prove(id, own->second, limit);
@@ -142,6 +154,9 @@ Result<std::vector<PresenceId>> EtcdPresences::gone(std::span<const PresenceId> 
     const auto answer = m_connection.txn(txn, limit);
     if (!answer) {
       return answer.error();
+    }
+    if (answer->header.revision < m_read_at) {
+      return Error{ErrorCode::unreachable, m_connection.where() + " answered with an old state"};
     }
     for (std::size_t i = 0; i < part.size() && i < answer->answers.size(); ++i) {
       if (answer->answers[i].keys.empty()) {

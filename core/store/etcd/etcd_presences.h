@@ -36,6 +36,9 @@ class EtcdPresences final : public record::Presences {
   {
   }
 
+  // A record was read in this revision: an answer of gone() from an earlier one is an error.
+  void record_was_read_at(std::int64_t revision) { m_read_at = revision; }
+
   // Grants the lease. The key comes with the first commit that needs the presence.
   Result<record::Presence> make(Millis lease, record::Keeping keeping, const CallLimits& limit) override;
   Result<record::Proof> prove(const record::PresenceId& id, const CallLimits& limit) override;
@@ -60,8 +63,7 @@ class EtcdPresences final : public record::Presences {
     bool is_sent = false;              // a transaction with the key may have happened
   };
   Result<Done> find_out(const record::PresenceId& id, Own& own, const CallLimits& limit);
-  Result<std::optional<record::Proof>> try_to_prove(const record::PresenceId& id, const Own& own,
-                                                    const CallLimits& limit);
+  Result<std::optional<record::Proof>> try_to_prove(const record::PresenceId& id, Own& own, const CallLimits& limit);
 
   Listeners& m_shared;
   Connection& m_connection;
@@ -70,13 +72,22 @@ class EtcdPresences final : public record::Presences {
   Rng& m_rng;
   std::map<record::PresenceId, Own> m_own;
   Millis m_longest{0};
+  std::int64_t m_read_at = 0;
 };
 
+// The transaction of a proof. It succeeds if the key of the presence has this create revision; 0: if there is no key. Else its answer
+// has the key.
+//
+// It changes nothing, but etcd commits it as a write, because it has a Delete. A read would prove less: until 3.4.42, 3.5.28 and 3.6.9
+// a leader that was stopped and deposed could answer a linearizable read with its old state (etcd-io/etcd #20418). A Put would be
+// refused when the space of etcd is used up; a Delete is not.
+Txn commit_of_proof(const std::string& key, std::int64_t create_revision);
+
 // The proof, as a pure function. nullopt: nothing is proven, because another leader may have come between the two answers.
-//   kept   the answer to the keep-alive, which was sent first, at `sent_at`
-//   read   the answer to a linearizable Range of the presence's key, sent after it on the same connection
+//   kept       the answer to the keep-alive, which was sent first, at `sent_at`
+//   committed  the answer to commit_of_proof, sent after it on the same connection
 //   create_revision  of the key, as this client knows it; 0: no transaction has put the key yet
-std::optional<record::Proof> proof_of(const LeaseAnswer& kept, const RangeAnswer& read, std::int64_t create_revision,
+std::optional<record::Proof> proof_of(const LeaseAnswer& kept, const TxnAnswer& committed, std::int64_t create_revision,
                                       Instant sent_at);
 
 }  // namespace rlock::etcd

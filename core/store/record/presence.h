@@ -78,8 +78,8 @@ class Presences {
   //
   // Sources: facts measured with ZooKeeper 3.8 and etcd 3.4 (a follower that was cut off answered pings for 4.4 s after the session
   // had ended; a leader that was stopped answered a keep-alive 2.6 s after it). ZooKeeper: attach the session on a new connection,
-  // then commit a setData of the own node with the expected version. etcd: keep-alive, then on the same connection a linearizable
-  // Range of the own key: TTL > 0, the create revision of this presence, the same member and raft term in both headers.
+  // then commit a setData of the own node with the expected version. etcd: keep-alive, then on the same connection a commit that
+  // compares the create revision of the own key: TTL > 0, the same member and raft term in both headers.
   virtual Result<Proof> prove(const PresenceId& id, const CallLimits& limit) = 0;
 
   // Which of these presences, of any client, are gone, in a state that is not earlier than the record that the last read of this

@@ -16,7 +16,9 @@ etcd::MemberFacts member(const std::string& version)
 
 etcd::CheckedFacts three()
 {
-  return {.named = {member("3.5.16"), member("3.5.16"), member("3.5.16")}, .voters = 3, .uses_tls = true};
+  return {.named = {member("3.6.9"), member("3.6.9"), member("3.6.9")},
+          .voters = 3,
+          .uses_tls = true};
 }
 
 Finding finding(const etcd::CheckedFacts& facts, std::string_view check)
@@ -32,18 +34,22 @@ Finding finding(const etcd::CheckedFacts& facts, std::string_view check)
 
 }  // namespace
 
-TEST_CASE("etcd checks: which versions may end a lease that was renewed")
+TEST_CASE("etcd checks: which versions may end a lease that was renewed, or answer with an old state")
 {
   struct Row {
     const char* version;
     VersionIs expect;
   };
-  const Row rows[] = {
-      {"2.3.8", VersionIs::too_old},       {"3.3.27", VersionIs::too_old}, {"3.4.23", VersionIs::loses_leases},
-      {"3.4.30", VersionIs::loses_leases}, {"3.4.31", VersionIs::good},    {"3.5.0", VersionIs::loses_leases},
-      {"3.5.12", VersionIs::loses_leases}, {"3.5.13", VersionIs::good},    {"3.5.16", VersionIs::good},
-      {"3.6.0-rc.1", VersionIs::good},     {"4.0.0", VersionIs::good},     {"", VersionIs::unknown},
-      {"3.x", VersionIs::unknown}};
+  const Row rows[] = {{"2.3.8", VersionIs::too_old},       {"3.3.27", VersionIs::too_old},
+                      {"3.4.23", VersionIs::loses_leases}, {"3.4.30", VersionIs::loses_leases},
+                      {"3.4.31", VersionIs::shows_past},   {"3.5.0", VersionIs::loses_leases},
+                      {"3.5.12", VersionIs::loses_leases}, {"3.5.13", VersionIs::shows_past},
+                      {"3.5.27", VersionIs::shows_past},   {"3.5.28", VersionIs::good},
+                      {"3.4.41", VersionIs::shows_past},   {"3.4.42", VersionIs::good},
+                      {"3.6.8", VersionIs::shows_past},    {"3.6.9", VersionIs::good},
+                      {"3.7.0", VersionIs::good},          {"3.6.0-rc.1", VersionIs::shows_past},
+                      {"4.0.0", VersionIs::good},          {"", VersionIs::unknown},
+                      {"3.x", VersionIs::unknown}};
   for (const Row& row : rows) {
     CAPTURE(row.version);
     CHECK(etcd::judge_version(row.version) == row.expect);
@@ -66,6 +72,12 @@ TEST_CASE("etcd checks: what is wrong is said with the advice")
     facts.named[1] = member("3.4.23");
     CHECK(finding(facts, "version").status == CheckStatus::fail);
     CHECK(has(finding(facts, "version").found, "etcd 3.4.23 may end a lease that was renewed"));
+  }
+  SUBCASE("a version that may answer a read with an old state")
+  {
+    facts.named[1] = member("3.5.16");
+    CHECK(finding(facts, "version").status == CheckStatus::fail);
+    CHECK(has(finding(facts, "version").found, "etcd 3.5.16 may answer with an old state"));
   }
   SUBCASE("a member that is silent")
   {

@@ -12,7 +12,7 @@ ServerFacts three_members()
 {
   ServerFacts facts;
   for (const char* mode : {"leader", "follower", "follower"}) {
-    facts.members.push_back({.where = "zookeeper://zk:2181", .version = "3.8.0", .mode = mode, .answers = true});
+    facts.members.push_back({.where = "zookeeper://zk:2181", .version = "3.9.4", .mode = mode, .answers = true});
   }
   facts.session = facts.asked_for = 30s;
   facts.uses_tls = true;
@@ -62,6 +62,22 @@ TEST_CASE("zookeeper checks: what is not fit is named")
   facts = three_members();
   facts.uses_tls = false;
   CHECK(status_of(facts, "encryption") == "warn");
+}
+
+TEST_CASE("zookeeper checks: versions that may lose commits fail, those whose members may differ warn")
+{
+  const std::pair<const char*, const char*> rows[] = {
+      {"3.4.14", "fail"}, {"3.5.10", "fail"}, {"3.7.2", "fail"}, {"3.8.0", "fail"}, {"3.8.3", "fail"},
+      {"3.8.4", "warn"},  {"3.8.6", "warn"},  {"3.9.0", "fail"}, {"3.9.1", "fail"}, {"3.9.2", "warn"},
+      {"3.9.3", "fail"},  {"3.9.4", "ok"},    {"3.10.0", "ok"},  {"4.0.0", "ok"},   {"unknown", "ok"}};
+  for (const auto& [version, expect] : rows) {
+    CAPTURE(std::string(version));
+    ServerFacts facts = three_members();
+    facts.members[1].version = version;
+    CHECK(status_of(facts, "version") == expect);
+    facts.members[0].version = "3.9.2";  // the worst one is named
+    CHECK(status_of(facts, "version") == (std::string(expect) == "fail" ? "fail" : "warn"));
+  }
 }
 
 TEST_CASE("zookeeper checks: the answer to srvr is read")

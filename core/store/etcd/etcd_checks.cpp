@@ -16,9 +16,15 @@ using record::fail;
 using record::ok;
 using record::warn;
 
-// The first good patch of the versions 3.MINOR. Those before it revoke leases that were renewed.
+// The patches of 3.MINOR from which on leases are kept, and from which on no answer shows the past.
+struct GoodPatches {
+  int minor;
+  int keeps_leases;
+  int shows_present;
+};
 constexpr int oldest_minor = 4;
-constexpr std::array<std::pair<int, int>, 2> first_good_patch{{{4, 31}, {5, 13}}};
+constexpr std::array<GoodPatches, 3> good_patches{{{4, 31, 42}, {5, 13, 28}, {6, 0, 9}}};
+constexpr const char* good_versions = "run etcd 3.6.9 or later, 3.5.28 or 3.4.42";
 
 Finding members(const CheckedFacts& facts)
 {
@@ -66,11 +72,12 @@ Finding version(const CheckedFacts& facts)
     const std::string found = "etcd " + printable(each.status->version);
     switch (judge_version(each.status->version)) {
       case VersionIs::good: break;
-      case VersionIs::too_old: return fail("version", found + " is too old", "run etcd 3.5.13 or later");
+      case VersionIs::too_old: return fail("version", found + " is too old", good_versions);
       case VersionIs::loses_leases:
-        return fail("version", found + " may end a lease that was renewed: two jobs may run",
-                    "run etcd 3.5.13 or later, or 3.4.31");
-      case VersionIs::unknown: return warn("version", found + " is unknown to rlock", "run etcd 3.5.13 or later");
+        return fail("version", found + " may end a lease that was renewed: two jobs may run", good_versions);
+      case VersionIs::shows_past:
+        return fail("version", found + " may answer with an old state after a pause of a member", good_versions);
+      case VersionIs::unknown: return warn("version", found + " is unknown to rlock", good_versions);
     }
     all += all.find(found) == std::string::npos ? (all.empty() ? "" : ", ") + found : "";
   }
@@ -110,9 +117,11 @@ VersionIs judge_version(std::string_view version)
   if (numbers[0] != 3 || numbers[1] < oldest_minor) {
     return numbers[0] <= 3 ? VersionIs::too_old : VersionIs::good;
   }
-  const bool loses = std::ranges::any_of(
-      first_good_patch, [&](const auto& each) { return numbers[1] == each.first && numbers[2] < each.second; });
-  return loses ? VersionIs::loses_leases : VersionIs::good;
+  const auto* const patches = std::ranges::find(good_patches, numbers[1], &GoodPatches::minor);
+  if (patches == good_patches.end() || numbers[2] >= patches->shows_present) {
+    return VersionIs::good;
+  }
+  return numbers[2] < patches->keeps_leases ? VersionIs::loses_leases : VersionIs::shows_past;
 }
 
 std::vector<Finding> findings_of(const CheckedFacts& facts)

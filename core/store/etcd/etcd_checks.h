@@ -30,9 +30,12 @@ struct CheckedFacts {
 // A pure function.
 std::vector<Finding> findings_of(const CheckedFacts& facts);
 
-// Whether a server of this version may end a lease that was renewed, which no client can notice in time (etcd before 3.4.31 and
-// 3.5.13), or is older than rlock supports.
-enum class VersionIs { good, too_old, loses_leases, unknown };
+// What is known of servers of this version:
+//   loses_leases  may end a lease that was renewed, which no client can notice in time (before 3.4.31 and 3.5.13)
+//   shows_past    may answer a linearizable read with an old state after a pause (etcd-io/etcd #20418), some also a keep-alive of a lease
+//                 that has just ended (#20590): before 3.4.42, 3.5.28 and 3.6.9
+//   too_old       older than rlock supports
+enum class VersionIs { good, too_old, loses_leases, shows_past, unknown };
 VersionIs judge_version(std::string_view version);
 
 // StoreChecks::check_server. Errors: no member answers.

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 #include <utility>
 #include "base/duration.h"
 #include "base/text.h"
@@ -30,19 +32,61 @@ std::string line_after(std::string_view text, std::string_view head)
   return printable(text.substr(0, text.find_first_of(",-\n\r ")));
 }
 
-bool is_too_old(const std::string& version)
+// What is wrong with the versions before one. The first row that fits counts.
+struct VersionRow {
+  std::array<int, 3> from;
+  std::array<int, 3> before;
+  CheckStatus status;
+  std::string_view why;
+};
+constexpr std::string_view loses_commits = "may lose commits, and so locks, after a change of the leader";
+constexpr auto bad_versions = std::to_array<VersionRow>({
+    {{0, 0, 0}, {3, 5, 0}, CheckStatus::fail, "is too old"},
+    {{0, 0, 0}, {3, 8, 4}, CheckStatus::fail, loses_commits},  // ZOOKEEPER-4785
+    {{3, 9, 0}, {3, 9, 2}, CheckStatus::fail, loses_commits},
+    {{3, 9, 3}, {3, 9, 4}, CheckStatus::fail, loses_commits},  // ZOOKEEPER-4925
+    {{0, 0, 0}, {3, 9, 3}, CheckStatus::warn, "may leave members with different trees (ZOOKEEPER-4712)"},
+});
+constexpr const char* good_version = "run ZooKeeper 3.9.4 or later";
+
+// "3.8.0"; nullopt: something else.
+std::optional<std::array<int, 3>> numbers_in(std::string_view version)
 {
-  return version.starts_with("3.") && version.size() > 3 && version[2] < '5' && version[3] == '.';
+  std::array<int, 3> numbers{};
+  for (int& number : numbers) {
+    const auto [stop, error] = std::from_chars(version.data(), version.data() + version.size(), number);
+    if (error != std::errc{}) {
+      return std::nullopt;
+    }
+    version.remove_prefix(static_cast<std::size_t>(stop - version.data()));
+    version.remove_prefix(version.empty() ? 0 : 1);
+  }
+  return numbers;
+}
+
+const VersionRow* flaw_of(const std::string& version)
+{
+  const auto numbers = numbers_in(version);
+  const auto* const row = std::ranges::find_if(
+      bad_versions, [&](const VersionRow& each) { return numbers && *numbers >= each.from && *numbers < each.before; });
+  return row == bad_versions.end() ? nullptr : row;
 }
 
 Finding version(const ServerFacts& facts)
 {
   std::string found;
+  std::optional<Finding> worst;
   for (const MemberFacts& member : facts.members) {
-    if (is_too_old(member.version)) {
-      return fail("version", member.where + " runs ZooKeeper " + member.version, "run ZooKeeper 3.5 or later");
+    const VersionRow* const flaw = flaw_of(member.version);
+    if (flaw != nullptr && (!worst || flaw->status > worst->status)) {
+      worst = Finding{"version", flaw->status,
+                      member.where + " runs ZooKeeper " + member.version + ", which " + std::string(flaw->why),
+                      good_version};
     }
     found = member.version.empty() ? found : member.version;
+  }
+  if (worst) {
+    return *worst;
   }
   return found.empty() ? Finding{"version", CheckStatus::unknown, "the members do not tell",
                                  "allow srvr in 4lw.commands.whitelist"}

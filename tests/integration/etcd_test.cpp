@@ -191,6 +191,7 @@ TEST_CASE("etcd doctor: it takes a lock on trial, keeps nothing of it, and judge
   CHECK(has(text.out, "ok       lock          a trial lock was taken"));
   CHECK(has(text.out, "1 of 1 in the URL answer"));
   CHECK(has(text.out, "version       etcd 3."));
+  CHECK_MESSAGE(has(text.out, "ok       clock         at most "), text.out);
   CHECK(server.lock_names().empty());
 }
 

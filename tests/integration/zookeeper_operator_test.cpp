@@ -120,6 +120,7 @@ TEST_CASE("zookeeper doctor: it takes a lock on trial, keeps nothing of it, and 
   CHECK_MESSAGE(has(text.out, "ok       lock          a trial lock was taken"), text.out);
   CHECK_MESSAGE(has(text.out, " version       "), text.out);  // of some versions it warns
   CHECK_MESSAGE(has(text.out, "ZooKeeper 3."), text.out);
+  CHECK_MESSAGE(has(text.out, "ok       clock         at most "), text.out);
   CHECK_MESSAGE(has(text.out, "warn     members       one server"), text.out);
   CHECK_MESSAGE(has(text.out, "ok       sessions"), text.out);
   CHECK(run_at(server.url(), {"list"}).out.empty());

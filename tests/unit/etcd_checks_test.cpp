@@ -18,6 +18,7 @@ etcd::CheckedFacts three()
 {
   return {.named = {member("3.6.9"), member("3.6.9"), member("3.6.9")},
           .voters = 3,
+          .clock = record::ClockDifference{.ahead_ms = 200, .unsure_ms = 501},
           .uses_tls = true};
 }
 
@@ -54,6 +55,15 @@ TEST_CASE("etcd checks: which versions may end a lease that was renewed, or answ
     CAPTURE(row.version);
     CHECK(etcd::judge_version(row.version) == row.expect);
   }
+}
+
+TEST_CASE("etcd checks: the time in an answer of HTTP")
+{
+  CHECK(etcd::date_in("HTTP/1.1 200 OK\r\nDate: Sat, 28 Nov 2026 18:45:58 GMT\r\nContent-Length: 2\r\n\r\n{}") ==
+        1'795'891'558);
+  CHECK_FALSE(etcd::date_in("HTTP/1.1 200 OK\r\n\r\n{}"));
+  CHECK_FALSE(etcd::date_in("HTTP/1.1 200 OK\r\nDate: soon\r\n\r\n"));
+  CHECK_FALSE(etcd::date_in("\r\nDate: "));
 }
 
 TEST_CASE("etcd checks: a good cluster has no finding to act on")
@@ -101,6 +111,14 @@ TEST_CASE("etcd checks: what is wrong is said with the advice")
   {
     facts.named[0].status->errors = {"memberID:1 alarm:NOSPACE "};
     CHECK(finding(facts, "space").status == CheckStatus::fail);
+  }
+  SUBCASE("a clock that differs")
+  {
+    facts.clock->ahead_ms = 3'600'000;
+    CHECK(finding(facts, "clock").status == CheckStatus::warn);
+    CHECK(has(finding(facts, "clock").advice, "rlock once"));
+    facts.clock.reset();
+    CHECK(finding(facts, "clock").status == CheckStatus::unknown);
   }
   SUBCASE("no TLS")
   {

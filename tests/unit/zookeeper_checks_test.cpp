@@ -5,6 +5,7 @@
 
 using namespace rlock::test;
 using namespace rlock::zookeeper;
+using rlock::record::ClockDifference;
 
 namespace {
 
@@ -16,6 +17,7 @@ ServerFacts three_members()
   }
   facts.session = facts.asked_for = 30s;
   facts.uses_tls = true;
+  facts.clock = ClockDifference{.ahead_ms = 3, .unsure_ms = 2};
   return facts;
 }
 
@@ -34,7 +36,7 @@ std::string status_of(const ServerFacts& facts, std::string_view check)
 
 TEST_CASE("zookeeper checks: an ensemble of three is fit")
 {
-  for (const char* check : {"version", "members", "sessions", "messages", "encryption"}) {
+  for (const char* check : {"version", "members", "sessions", "messages", "encryption", "clock"}) {
     CAPTURE(std::string(check));
     CHECK(status_of(three_members(), check) == "ok");
   }
@@ -62,6 +64,11 @@ TEST_CASE("zookeeper checks: what is not fit is named")
   facts = three_members();
   facts.uses_tls = false;
   CHECK(status_of(facts, "encryption") == "warn");
+  facts = three_members();
+  facts.clock->ahead_ms = -3'600'000;
+  CHECK(status_of(facts, "clock") == "warn");
+  facts.clock.reset();
+  CHECK(status_of(facts, "clock") == "unknown");
 }
 
 TEST_CASE("zookeeper checks: versions that may lose commits fail, those whose members may differ warn")

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/etcd/etcd_checks.h"
 
+#include <poll.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ctime>
 #include "base/text.h"
+#include "base/wait.h"
+#include "net/byte_stream.h"
 #include "net/url_parts.h"
 #include "store/etcd/etcd_connection.h"
 #include "store/record/server_findings.h"
@@ -24,6 +28,7 @@ struct GoodPatches {
 };
 constexpr int oldest_minor = 4;
 constexpr std::array<GoodPatches, 3> good_patches{{{4, 31, 42}, {5, 13, 28}, {6, 0, 9}}};
+constexpr std::size_t longest_answer = 16384;
 constexpr const char* good_versions = "run etcd 3.6.9 or later, 3.5.28 or 3.4.42";
 
 Finding members(const CheckedFacts& facts)
@@ -95,6 +100,29 @@ Finding alarms(const CheckedFacts& facts)
   return ok("space", "no alarm");
 }
 
+Finding clock_of_members(const CheckedFacts& facts) { return record::clients_clock_finding(facts.clock); }
+
+// A member answers HTTP/1.1 on the port for clients as well, with the time of its clock in whole seconds.
+std::optional<record::ClockDifference> clock_of(const Endpoint& member, const Clock& clock, const CallLimits& limit)
+{
+  const std::int64_t before = wall_clock_ms();
+  auto stream = ByteStream::open(member, clock, limit);
+  if (!stream ||
+      !stream->send("GET /version HTTP/1.1\r\nHost: " + member.host + "\r\nConnection: close\r\n\r\n", limit)) {
+    return std::nullopt;
+  }
+  std::string answer;
+  while (answer.size() < longest_answer && wait_for(stream->fd(), POLLIN, clock, limit) == Waited::ready &&
+         stream->read_into([&](std::string_view bytes) { answer += bytes; })) {
+  }
+  const auto date = date_in(answer);
+  const std::int64_t after = wall_clock_ms();
+  constexpr std::int64_t half_second = 500;
+  return date ? std::optional(record::ClockDifference{.ahead_ms = *date * 1000 + half_second - (before + after) / 2,
+                                                      .unsure_ms = half_second + (after - before + 1) / 2})
+              : std::nullopt;
+}
+
 Finding encryption(const CheckedFacts& facts)
 {
   return record::encryption_finding(facts.uses_tls, facts.is_this_host, "set up TLS at the members, and use etcds://");
@@ -124,10 +152,23 @@ VersionIs judge_version(std::string_view version)
   return numbers[2] < patches->keeps_leases ? VersionIs::loses_leases : VersionIs::shows_past;
 }
 
+std::optional<std::int64_t> date_in(std::string_view answer)
+{
+  constexpr std::string_view head = "\r\nDate: ";
+  const auto at = answer.find(head);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string text(answer.substr(at + head.size(), answer.substr(at + head.size()).find('\r')));
+  std::tm date{};
+  const char* const end = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date);
+  return end != nullptr && *end == '\0' ? std::optional<std::int64_t>(::timegm(&date)) : std::nullopt;
+}
+
 std::vector<Finding> findings_of(const CheckedFacts& facts)
 {
   std::vector<Finding> findings;
-  for (const auto rule : {version, members, leader, alarms, encryption}) {
+  for (const auto rule : {version, members, leader, alarms, encryption, clock_of_members}) {
     findings.push_back(rule(facts));
   }
   return findings;
@@ -157,6 +198,7 @@ Result<std::vector<Finding>> check_server(const ConnectionSpec& spec, const Cloc
       continue;
     }
     found.status = *status;
+    facts.clock = facts.clock ? facts.clock : clock_of(member, clock, share);
     if (const auto all = facts.voters ? Result(std::vector<Member>()) : connection.members(share);
         all && !all->empty()) {
       facts.voters = static_cast<std::size_t>(std::ranges::count(*all, false, &Member::is_learner));

@@ -11,6 +11,7 @@
 #include "lock/abilities.h"
 #include "store/etcd/etcd_messages.h"
 #include "store/etcd/etcd_url.h"
+#include "store/record/server_findings.h"
 
 namespace rlock::etcd {
 
@@ -21,11 +22,15 @@ struct MemberFacts {
 };
 
 struct CheckedFacts {
-  std::vector<MemberFacts> named;                    // the members that the URL names
-  std::optional<std::size_t> voters = std::nullopt;  // of the cluster; nullopt: no member told it
+  std::vector<MemberFacts> named;                               // the members that the URL names
+  std::optional<std::size_t> voters = std::nullopt;             // of the cluster; nullopt: no member told it
+  std::optional<record::ClockDifference> clock = std::nullopt;  // of a member; nullopt: none told it
   bool uses_tls = false;
   bool is_this_host = false;
 };
+
+// The time in the head Date of an answer of HTTP, in seconds since 1970; nullopt: it has none.
+std::optional<std::int64_t> date_in(std::string_view answer);
 
 // A pure function.
 std::vector<Finding> findings_of(const CheckedFacts& facts);

@@ -42,4 +42,11 @@ Finding clock_finding(std::int64_t ahead_ms, std::int64_t unsure_ms, std::string
               std::move(advice));
 }
 
+Finding clients_clock_finding(const std::optional<ClockDifference>& difference)
+{
+  const char* const advice = "have NTP keep all hosts: for rlock once --for, the clocks of its callers decide";
+  return difference ? clock_finding(difference->ahead_ms, difference->unsure_ms, advice)
+                    : Finding{"clock", CheckStatus::unknown, "the members do not tell theirs", advice};
+}
+
 }  // namespace rlock::record

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include "lock/abilities.h"
@@ -16,8 +17,14 @@ Finding fail(std::string_view check, std::string found, std::string advice);
 
 Finding encryption_finding(bool uses_tls, bool is_this_host, std::string advice);
 
-// Only the server's clock decides about leases. A difference makes the times that people read wrong. In ms: how far the server's
-// clock is ahead of this host's, and how long the question took.
+// How far the server's clock is ahead of this host's, and how far that may be wrong, because the question took time.
+struct ClockDifference {
+  std::int64_t ahead_ms;
+  std::int64_t unsure_ms;
+};
+// Of a store where only the server's clock decides about leases. A difference makes the times that people read wrong.
 Finding clock_finding(std::int64_t ahead_ms, std::int64_t unsure_ms, std::string advice);
+// Of a store that has no clock for locks: the clocks of clients decide when a success of `rlock once` is over. nullopt: unknown.
+Finding clients_clock_finding(const std::optional<ClockDifference>& difference);
 
 }  // namespace rlock::record

@@ -36,7 +36,7 @@ Stat read_stat(JuteReader& reader)
   Stat stat;
   stat.czxid = reader.number();
   stat.mzxid = reader.number();
-  reader.number();  // ctime
+  stat.created_ms = reader.number();
   reader.number();  // mtime
   stat.version = reader.small();
   reader.small();  // cversion

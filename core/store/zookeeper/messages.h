@@ -48,6 +48,7 @@ struct Session {
 struct Stat {
   std::int64_t czxid = 0;
   std::int64_t mzxid = 0;
+  std::int64_t created_ms = 0;  // by the clock of the leader, since 1970
   std::int32_t version = 0;
   std::int64_t ephemeral_owner = 0;  // the id of a session; 0: the node is not ephemeral
   std::int32_t children = 0;

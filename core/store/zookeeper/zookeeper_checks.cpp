@@ -142,6 +142,35 @@ Finding lines(const ServerFacts& facts)
               "let all clients of a lock have one format");
 }
 
+Finding clock(const ServerFacts& facts) { return record::clients_clock_finding(facts.clock); }
+
+// The leader writes the time of its clock into a node that is made.
+std::optional<record::ClockDifference> clock_in_node(Client& client, const std::string& path, const CallLimits& limit)
+{
+  const std::int64_t before = wall_clock_ms();
+  const auto made = client.ask(create(path, {}, CreateMode::ephemeral, !client.spec().user.empty()), limit);
+  const std::int64_t after = wall_clock_ms();
+  if (!made || !made->is_ok()) {
+    return std::nullopt;
+  }
+  const auto seen = client.ask(exists(path, false), limit);
+  [[maybe_unused]] const auto removed = client.ask(remove(path, any_version), limit);  // else it ends with the session
+  return seen && seen->is_ok()
+             ? std::optional(record::ClockDifference{.ahead_ms = seen->stat.created_ms - (before + after) / 2,
+                                                     .unsure_ms = (after - before + 1) / 2})
+             : std::nullopt;
+}
+
+// Before the first lock there is no directory of presences.
+std::optional<record::ClockDifference> clock_of_leader(Client& client, const CallLimits& limit)
+{
+  SystemRng rng;
+  const std::string name = random_uuid(rng);
+  const std::string& chroot = client.spec().chroot;
+  const auto difference = clock_in_node(client, Layout(chroot).presence(name), limit);
+  return difference ? difference : clock_in_node(client, chroot + "/" + name, limit);
+}
+
 bool has_several_formats(const std::vector<std::string>& nodes)
 {
   const std::array<record::LineFormat, 3> formats{NativeFormat::curator, NativeFormat::kazoo,
@@ -206,7 +235,7 @@ void read_srvr(std::string_view text, MemberFacts& facts)
 std::vector<Finding> findings_of(const ServerFacts& facts)
 {
   std::vector<Finding> findings;
-  for (const auto rule : {version, members, session, wake_up, encryption}) {
+  for (const auto rule : {version, members, session, wake_up, encryption, clock}) {
     findings.push_back(rule(facts));
   }
   if (!facts.mixed_lines.empty()) {
@@ -231,6 +260,7 @@ Result<std::vector<Finding>> check_server(Client& client, const Clock& clock, co
     return mixed.error();
   }
   facts.mixed_lines = *std::move(mixed);
+  facts.clock = clock_of_leader(client, limit);
   auto unasked = static_cast<std::int64_t>(spec.members.size());
   for (const Endpoint& member : spec.members) {
     const Instant now = clock.now();

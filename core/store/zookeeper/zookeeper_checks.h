@@ -2,12 +2,14 @@
 // What `rlock doctor` asks the members of a ZooKeeper ensemble, what the answers mean for locks, and the rights that a user needs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "lock/abilities.h"
+#include "store/record/server_findings.h"
 #include "store/zookeeper/zookeeper_client.h"
 
 namespace rlock::zookeeper {
@@ -25,6 +27,7 @@ struct ServerFacts {
   Millis asked_for{0};
   bool uses_tls = false;
   bool is_this_host = false;
+  std::optional<record::ClockDifference> clock = std::nullopt;  // of the leader; nullopt: it did not tell
   std::vector<std::string> mixed_lines = {};  // locks in whose lines clients stand that do not exclude each other
 };
 

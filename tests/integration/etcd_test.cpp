@@ -120,6 +120,19 @@ TEST_CASE("etcd: a stopped node of three costs no lock")
   server.signal_node(leader, SIGCONT);
 }
 
+TEST_CASE("etcd: a run that begins when the leader loses the other members is served by them")
+{
+  EtcdServer server({.nodes = 3, .relays_peers = true});
+  CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  server.cut_off(server.leader());
+  std::vector<Process> runs;
+  for (int i = 0; i < 8; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    runs.push_back(start_on(server, {"run", "-n", "--server-timeout", "9s", "-k", key, "--", "true"}));
+  }
+  expect_ends(runs);
+}
+
 TEST_CASE("etcd: what cannot be is refused before a request, with the reason")
 {
   const auto refused = [](Words options) {

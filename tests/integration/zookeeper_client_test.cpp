@@ -152,6 +152,17 @@ TEST_CASE("zookeeper client: a proof attaches the session on a new connection an
   CHECK(client->term().from == last.from);
 }
 
+TEST_CASE("zookeeper client: while a leader is elected the members are asked again")
+{
+  ZookeeperNodes servers({.nodes = 3});
+  const BootClock clock;
+  servers.kill(servers.leader());
+  for (int i = 0; i < 5; ++i) {
+    const auto client = servers.client(servers.url(), 10s, clock);
+    CHECK(asked(*client, sync("/")).is_ok());
+  }
+}
+
 TEST_CASE("zookeeper client: a member that is dead or hangs is passed over")
 {
   ZookeeperNodes servers({.nodes = 3});

@@ -186,6 +186,55 @@ class PauseClock final : public Clock {
   mutable Instant m_now{};
 };
 
+// The members of a store, of which the first reads go to those that do not serve.
+class EnsembleBackend final : public ForwardingBackend {
+ public:
+  enum class Member { hangs, elects, is_down };
+
+  EnsembleBackend(const PauseClock& clock, std::size_t members, std::vector<Member> asked)
+      : ForwardingBackend(memory_backend("ensemble", clock)),
+        m_clock(clock),
+        m_members(members),
+        m_asked(std::move(asked))
+  {
+  }
+  [[nodiscard]] std::size_t members() const override { return m_members; }
+  Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
+  {
+    if (m_next == m_asked.size()) {
+      return ForwardingBackend::read(name, limit);
+    }
+    switch (m_asked[m_next++]) {
+      case Member::hangs:
+        m_clock.sleep_until(limit.deadline, limit.stop);
+        return Error{.code = ErrorCode::unreachable, .text = "no answer", .late = true};
+      case Member::elects: return Error{.code = ErrorCode::unreachable, .text = "no leader", .was_there = true};
+      case Member::is_down: break;
+    }
+    return Error{ErrorCode::unreachable, "connection refused"};
+  }
+
+ private:
+  const PauseClock& m_clock;
+  std::size_t m_members;
+  std::vector<Member> m_asked;
+  std::size_t m_next = 0;
+};
+
+// How long a request took that had 6 s; nullopt: it failed.
+std::optional<Millis> time_on_ensemble(std::size_t members, std::vector<EnsembleBackend::Member> asked)
+{
+  const PauseClock clock;
+  RecordHost host(std::make_unique<EnsembleBackend>(clock, members, std::move(asked)), clock,
+                  std::make_unique<SeededRng>(1));
+  const std::array<std::string_view, 2> argv{"GET", "k"};
+  const Instant begun = clock.now();
+  const auto reply = host.command(*LockName::parse("k"), argv, {.deadline = begun + 6s, .stop = StopToken::never()});
+  const auto took = std::chrono::duration_cast<Millis>(clock.now() - begun);
+  CHECK(took <= 6s);
+  return reply ? std::optional(took) : std::nullopt;
+}
+
 // Of a request that has 30 ms on a clock that moves on by 1 ms each time it is read.
 Error error_of_crowded(int reads)
 {
@@ -210,6 +259,28 @@ TEST_CASE("record host: the log has more entries than the record, in their order
   REQUIRE(log.size() == 60);
   CHECK(log.front() == "1");
   CHECK(log.back() == "60");
+}
+
+TEST_CASE("record host: a member that does not answer leaves time for the others")
+{
+  using enum EnsembleBackend::Member;
+  CHECK(time_on_ensemble(3, {}) == 0ms);
+  CHECK(time_on_ensemble(3, {hangs}) == 2s);
+  CHECK(time_on_ensemble(3, {hangs, hangs}) == 4s);
+  CHECK_FALSE(time_on_ensemble(3, {hangs, hangs, hangs}));
+  CHECK_FALSE(time_on_ensemble(1, {hangs}));
+}
+
+TEST_CASE("record host: members that elect a leader are asked again, and one that is down is not")
+{
+  using enum EnsembleBackend::Member;
+  const auto elected = time_on_ensemble(3, std::vector(20, elects));
+  REQUIRE(elected);
+  CHECK(*elected > 1s);
+  CHECK(time_on_ensemble(3, {hangs, elects, elects}));
+  CHECK_FALSE(time_on_ensemble(3, std::vector(100, elects)));
+  CHECK_FALSE(time_on_ensemble(3, {is_down}));
+  CHECK_FALSE(time_on_ensemble(1, {elects}));
 }
 
 TEST_CASE("record host: entries that a script cuts off at the end and writes again are there once")

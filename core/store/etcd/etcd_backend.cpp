@@ -218,6 +218,7 @@ class EtcdBackend final : public Backend {
   record::Presences* presences() override { return &m_presences; }
   std::vector<record::NativeLine*> native_lines() override { return {&m_line}; }
   void drop_connection() override { connection().drop(); }
+  [[nodiscard]] std::size_t members() const override { return m_shared->connection().spec().members.size(); }
 
  private:
   // What the last read saw beside its record.

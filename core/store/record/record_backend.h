@@ -167,6 +167,8 @@ class Backend {
   virtual std::vector<NativeLine*> native_lines() { return {}; }
   // Presences stay.
   virtual void drop_connection() = 0;
+  // Of which each serves every request, and the next one is asked after one that has not answered. 1: there is no other one to ask.
+  [[nodiscard]] virtual std::size_t members() const { return 1; }
 };
 
 }  // namespace rlock::record

@@ -15,6 +15,9 @@ namespace {
 // A remembered state that is older is read again.
 constexpr std::chrono::seconds remembered_for{10};
 
+// Before members are asked again that have no leader, or that have closed the connection.
+constexpr Millis pause_without_leader{100};
+
 // The clock of a host may run faster than that of the store by this part.
 constexpr int clock_drift_divisor = 500;
 
@@ -474,6 +477,28 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
   return again;
 }
 
+// Asks what may be asked again. A member that does not answer in its share of the time is left for the next one. Where a member was
+// there and ended the connection, or knows no leader, a leader is probably being elected, and the same is asked again.
+template <typename Ask>
+auto RecordHost::ask_members(const CallLimits& limit, Ask ask) -> decltype(ask(limit))
+{
+  for (auto untried = static_cast<std::int64_t>(m_backend->members());;) {
+    const Instant begun = m_clock.now();
+    const Instant share = begun + (limit.deadline - begun) / untried;
+    auto answer = ask(CallLimits{.deadline = share, .stop = limit.stop});
+    if (answer || answer.error().code != ErrorCode::unreachable || m_backend->members() == 1) {
+      return answer;
+    }
+    const Instant now = m_clock.now();
+    if (now >= share && untried > 1) {
+      --untried;
+    } else if (!answer.error().was_there || now + pause_without_leader >= limit.deadline ||
+               m_clock.sleep_until(now + pause_without_leader, limit.stop) != Wake::due) {
+      return answer;
+    }
+  }
+}
+
 Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
 {
   if (m_keeper) {
@@ -485,7 +510,8 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
   const Instant first = m_clock.now();
   for (int conflicts = 0;;) {
     const Instant begun = m_clock.now();
-    auto attempt = try_once(work, is_remembered, limit);
+    auto attempt = ask_members(
+        limit, [&](const CallLimits& share) { return try_once(work, std::exchange(is_remembered, false), share); });
     if (attempt && attempt->reply) {
       return *std::move(attempt->reply);
     }
@@ -493,7 +519,6 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
     if (!attempt) {
       return after_conflicts(conflicts, attempt.error());
     }
-    is_remembered = false;
     attempt->took = std::chrono::duration_cast<std::chrono::microseconds>(m_clock.now() - begun);
     if (const auto paused = pause_after_conflict(++conflicts, first, *attempt, limit); !paused) {
       return paused.error().code == ErrorCode::interrupted ? paused.error() : busy_record(work.lock.text());
@@ -557,7 +582,7 @@ Result<Reply> RecordHost::command(const LockName& lock, std::span<const std::str
 // The store does not know when a log is over; the record does.
 Result<std::vector<std::string>> RecordHost::log_of(const LockName& lock, const CallLimits& limit)
 {
-  const auto state = read(lock.text(), limit);
+  const auto state = ask_members(limit, [&](const CallLimits& share) { return read(lock.text(), share); });
   if (!state) {
     return state.error();
   }
@@ -565,8 +590,9 @@ Result<std::vector<std::string>> RecordHost::log_of(const LockName& lock, const 
   if (!record) {
     return record.error();
   }
-  return log_in(*record, LockKeys(lock).events, state->time_us).is_over ? Result(std::vector<std::string>())
-                                                                        : events_of(lock.text(), limit);
+  return log_in(*record, LockKeys(lock).events, state->time_us).is_over
+             ? Result(std::vector<std::string>())
+             : ask_members(limit, [&](const CallLimits& share) { return events_of(lock.text(), share); });
 }
 
 std::vector<Result<std::vector<std::string>>> RecordHost::logs(std::span<const LockName> locks, const CallLimits& limit)
@@ -600,12 +626,15 @@ Result<std::unique_ptr<MessageSource>> RecordHost::subscribe(std::span<const Loc
 
 Result<std::vector<std::string>> RecordHost::find_locks(std::string_view glob, const PerAnswer& limits)
 {
-  return m_backend->list(glob, Backend::Which::held, limits.next());
+  return ask_members(limits.next(),
+                     [&](const CallLimits& share) { return m_backend->list(glob, Backend::Which::held, share); });
 }
 
 Result<std::vector<std::string>> RecordHost::find_logs(std::string_view glob, const PerAnswer& limits)
 {
-  return m_backend->list(glob, Backend::Which::with_events, limits.next());
+  return ask_members(limits.next(), [&](const CallLimits& share) {
+    return m_backend->list(glob, Backend::Which::with_events, share);
+  });
 }
 
 Result<Done> RecordHost::await_replicas(const LockRequest& request, const CallLimits& limit)

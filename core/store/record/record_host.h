@@ -88,6 +88,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<Snapshot> read(std::string_view lock, const CallLimits& limit);
   Result<std::vector<std::string>> events_of(std::string_view lock, const CallLimits& limit);
   Result<Reply> execute(const Work& work, const CallLimits& limit);
+  template <typename Ask>
+  auto ask_members(const CallLimits& limit, Ask ask) -> decltype(ask(limit));
   [[nodiscard]] bool remembers(std::string_view lock) const;
   [[nodiscard]] Snapshot remembered_state() const;
   Result<Snapshot> state_of(const Work& work, bool is_remembered, const CallLimits& limit);

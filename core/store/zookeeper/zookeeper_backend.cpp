@@ -257,6 +257,7 @@ class ZookeeperBackend final : public record::Backend {
     return lines;
   }
   void drop_connection() override { m_client.drop(); }
+  [[nodiscard]] std::size_t members() const override { return m_client.spec().members.size(); }
 
  private:
   struct Listener {

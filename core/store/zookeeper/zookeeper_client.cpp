@@ -16,6 +16,9 @@ namespace {
 
 constexpr Millis longest_timeout{std::numeric_limits<std::int32_t>::max()};  // that a request can have
 
+// Before all members are asked again.
+constexpr Millis pause_without_leader{100};
+
 // A frame with its length before it.
 std::string framed(std::string_view frame) { return JuteWriter().text(frame).bytes(); }
 
@@ -226,15 +229,11 @@ Result<Client::Link> Client::open_link(const Endpoint& member, const CallLimits&
   return link;
 }
 
-// Attaches the session, or begins one, on a new connection to the member, and sends the operations in the same write. Replaces the
+// Attaches the session, or begins one, on a new connection to a member, and sends the operations in the same write. Replaces the
 // connection.
-Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, std::span<const Operation> operations,
+Result<std::vector<Answer>> Client::attach_and_ask(Link link, std::span<const Operation> operations,
                                                    const CallLimits& limit)
 {
-  auto link = open_link(member, limit);
-  if (!link) {
-    return link.error();
-  }
   std::vector<Operation> all;
   if (!m_spec.user.empty()) {
     all.push_back(digest_auth(m_spec.user, m_spec.password));
@@ -244,21 +243,21 @@ Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, std::
   const bool is_new = m_session.id == 0;
   const std::string request = framed(
       connect_request(m_session, m_last_zxid, static_cast<std::int32_t>(std::min(m_timeout, longest_timeout).count())));
-  if (const auto sent = link->stream.send(request + frames_of(all), limit); !sent) {
+  if (const auto sent = link.stream.send(request + frames_of(all), limit); !sent) {
     return sent.error();
   }
-  const auto frame = awaited_frame(*link, limit);
+  const auto frame = awaited_frame(link, limit);
   if (!frame) {
     return frame.error();
   }
   const auto answer = connected(*frame);
   if (!answer ||
       (answer->timeout_ms > 0 && (answer->session.id == 0 || (!is_new && answer->session.id != m_session.id)))) {
-    return nonsense(*link);
+    return nonsense(link);
   }
   if (answer->timeout_ms == 0) {
     forget_session();
-    return Error{ErrorCode::unreachable, link->stream.where() + " says that the session has expired"};
+    return Error{ErrorCode::unreachable, link.stream.where() + " says that the session has expired"};
   }
   if (is_new) {
     m_session = answer->session;
@@ -267,7 +266,7 @@ Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, std::
   }
   m_events.clear();
   ++m_connection_number;
-  m_link = *std::move(link);
+  m_link = std::move(link);
   auto answered = answers(*m_link, all, limit);
   if (!answered) {
     m_link.reset();
@@ -293,23 +292,36 @@ std::vector<Endpoint> Client::members_in_random_order()
   return members;
 }
 
-// Each member that is tried gets its share of the time that is left.
+// Each member that is tried gets its share of the time that is left. All are tried again where one took the connection and closed it: a
+// member does that while a leader is elected.
 Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> operations, const CallLimits& limit)
 {
-  std::optional<Error> why;
-  const std::vector<Endpoint> members = members_in_random_order();
-  auto untried = static_cast<std::int64_t>(members.size());
-  for (const Endpoint& member : members) {
-    const Instant now = m_clock->now();
-    const CallLimits share{.deadline = now + (limit.deadline - now) / untried--, .stop = limit.stop};
-    const bool had_session = m_session.id != 0;
-    auto answered = attach_and_ask(member, operations, share);
-    if (answered || answered.error().code == ErrorCode::interrupted || (had_session && m_session.id == 0)) {
-      return answered;
+  for (;;) {
+    std::optional<Error> why;
+    bool is_electing = false;
+    const std::vector<Endpoint> members = members_in_random_order();
+    auto untried = static_cast<std::int64_t>(members.size());
+    for (const Endpoint& member : members) {
+      const Instant now = m_clock->now();
+      const CallLimits share{.deadline = now + (limit.deadline - now) / untried--, .stop = limit.stop};
+      const bool had_session = m_session.id != 0;
+      auto link = open_link(member, share);
+      const bool is_there = static_cast<bool>(link);
+      auto answered =
+          link ? attach_and_ask(*std::move(link), operations, share) : Result<std::vector<Answer>>(link.error());
+      if (answered || answered.error().code == ErrorCode::interrupted || (had_session && m_session.id == 0)) {
+        return answered;
+      }
+      const Error& error = answered.error();
+      is_electing = is_electing || (is_there && error.code == ErrorCode::unreachable && !error.late);
+      why = more_telling(why, error);
     }
-    why = more_telling(why, answered.error());
+    const Instant again = m_clock->now() + pause_without_leader;
+    if (members.size() == 1 || !is_electing || again >= limit.deadline ||
+        m_clock->sleep_until(again, limit.stop) != Wake::due) {
+      return *why;
+    }
   }
-  return *why;
 }
 
 bool Client::is_connected()

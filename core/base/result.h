@@ -39,6 +39,7 @@ struct Error {
   bool was_there = false;  // unreachable: the server has answered on this connection before
   bool answered = false;   // unreachable: the server has answered a part of this request
   bool late = false;       // unreachable: no answer came before the deadline
+  bool no_room = false;    // nothing happened: the server has no room to write it, until an operator makes some
 };
 
 struct Done {};  // success without a value

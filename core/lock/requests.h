@@ -189,6 +189,8 @@ using ReentryResult = std::variant<Granted, AlreadyDone, NotHeld>;
 struct Released {
   bool passed_on = false;  // the server handed the lock over to a waiter
   bool earlier = false;    // an earlier request released it
+  // Why the server has no room for how the run ended, of which its history does not tell then; empty: it does.
+  std::string untold = {};
 };
 struct StillHeld {
   std::int64_t count;  // holds that are left

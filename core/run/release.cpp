@@ -82,6 +82,18 @@ std::optional<Release> release_lost(const RunContext& context, LockSession& sess
   return *std::move(released);
 }
 
+void tell_untold(const RunContext& context, const LockSession& session, const Release& release, bool records_success)
+{
+  const auto* const released = std::get_if<Released>(&release);
+  if (released == nullptr || released->untold.empty()) {
+    return;
+  }
+  const std::string key = session.name().text();
+  context.log.notice("released " + printable(key) + ", but the server cannot note how the job ended" +
+                         (records_success ? ", which runs again" : "") + ": " + released->untold,
+                     {.event = "release_untold", .key = key});
+}
+
 // nullopt: unknown; the ttl frees the lock.
 std::optional<Release> release_one(const RunRequest& request, const RunContext& context, LockSession& session,
                                    const ReleaseAllOptions& options)
@@ -104,6 +116,7 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
                                                     : answer;
   }
   if (released) {
+    tell_untold(context, session, *released, records_success);
     return *std::move(released);
   }
   context.log.notice("cannot release " + printable(session.name().text()) + ": " + released.error().text +

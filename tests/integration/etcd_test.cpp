@@ -133,6 +133,30 @@ TEST_CASE("etcd: a run that begins when the leader loses the other members is se
   expect_ends(runs);
 }
 
+TEST_CASE("etcd: a job goes on while the space of etcd is used up, and its release frees the lock")
+{
+  const EtcdServer server({.args = {"--quota-backend-bytes=16777216"}});
+  const auto go = home_dir() / "go";
+  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sh", "-c", until_exists(go)});
+  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  const BootClock clock;
+  const auto soon = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  etcd::Connection connection(server.spec(server.url()), clock, std::make_unique<SystemRng>());
+  etcd::Txn fill;
+  fill.success.emplace_back(etcd::Put{.key = "fill", .value = std::string(1'000'000, 'x')});
+  wait_until([&] { return !connection.txn(fill, soon()); }, "etcd takes no more");
+  CHECK(has(connection.refusal().text, "space exceeded"));
+  clock.sleep_until(clock.now() + 4s, StopToken::never());  // longer than the lease, so the job depends on renewals
+  CHECK(holder.running());
+  std::ofstream(go).flush();
+  const Instant ended = clock.now();
+  CHECK_MESSAGE(holder.wait() == success, holder.err());
+  CHECK(clock.now() - ended < 2s);
+  CHECK(has(holder.err(), "released k, but the server cannot note how the job ended: "));
+  CHECK(has(run_on(server, {"status", "k"}).out, "k: free"));
+  CHECK(has(server.etcdctl({"lease", "list"}), "found 0 leases"));
+}
+
 TEST_CASE("etcd: what cannot be is refused before a request, with the reason")
 {
   const auto refused = [](Words options) {

@@ -29,6 +29,7 @@ struct StatusRow {
   std::string_view text;  // a part of the status's text
   ErrorCode means;
   std::string_view advice = {};
+  bool no_room = false;
 };
 constexpr auto statuses = std::to_array<StatusRow>({
     {GrpcCode::permission_denied, "", ErrorCode::refused, " (rlock acl prints the role that rlock needs)"},
@@ -36,10 +37,10 @@ constexpr auto statuses = std::to_array<StatusRow>({
     {GrpcCode::invalid_argument, "authentication failed", ErrorCode::refused},
     {GrpcCode::invalid_argument, "user name", ErrorCode::refused, " (give a user and a password)"},
     {GrpcCode::invalid_argument, "auth store is old", ErrorCode::unreachable},
-    {GrpcCode::invalid_argument, too_large, ErrorCode::config, too_large_advice},
-    {GrpcCode::resource_exhausted, too_large_message, ErrorCode::config, too_large_advice},
+    {GrpcCode::invalid_argument, too_large, ErrorCode::config, too_large_advice, true},
+    {GrpcCode::resource_exhausted, too_large_message, ErrorCode::config, too_large_advice, true},
     {GrpcCode::resource_exhausted, "space exceeded", ErrorCode::server_not_ready,
-     " (compact and defragment it, then: etcdctl alarm disarm)"},
+     " (compact and defragment it, then: etcdctl alarm disarm)", true},
     {GrpcCode::resource_exhausted, "", ErrorCode::server_not_ready},
     {GrpcCode::unimplemented, "", ErrorCode::server_not_ready, " (run etcd 3.4 or later)"},
     {GrpcCode::unavailable, "", ErrorCode::unreachable},
@@ -87,7 +88,8 @@ Error Connection::refused(const GrpcStatus& status)
   if (row == statuses.end()) {
     return {ErrorCode::internal, text + " (status " + std::to_string(static_cast<int>(status.code)) + ")"};
   }
-  const Error error{.code = row->means, .text = text + std::string(row->advice), .was_there = true};
+  const Error error{
+      .code = row->means, .text = text + std::string(row->advice), .was_there = true, .no_room = row->no_room};
   return row->means == ErrorCode::unreachable ? lost(error) : error;
 }
 

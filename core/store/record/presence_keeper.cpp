@@ -436,15 +436,25 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_owner(const Asked& asked, con
   return Bound{};
 }
 
-void PresenceKeeper::remove_unbound(const CallLimits& limit)
+bool PresenceKeeper::remove_unbound(const CallLimits& limit)
 {
+  bool all_removed = true;
   for (const PresenceId& id : std::exchange(m_unbound, {})) {
-    [[maybe_unused]] const auto removed = m_presences.remove(id, limit);  // else it ends with its lease
+    all_removed = m_presences.remove(id, limit) && all_removed;
   }
+  return all_removed;
 }
 
-void PresenceKeeper::settle(const CallLimits& limit)
+bool PresenceKeeper::end_without_commit(const CallLimits& limit)
 {
+  const bool ends_any = !m_leaving.empty() || !m_unbound.empty();
+  const bool all_unbound = remove_unbound(limit);
+  return settle(limit) && all_unbound && ends_any;
+}
+
+bool PresenceKeeper::settle(const CallLimits& limit)
+{
+  bool all_removed = true;
   if (m_revoked) {
     auto& [what, revocation] = *m_revoked;
     Revocation& known = m_revocations[what];
@@ -457,13 +467,14 @@ void PresenceKeeper::settle(const CallLimits& limit)
   for (auto own = m_own.begin(); own != m_own.end();) {
     std::erase_if(own->users, [this](const auto& user) { return m_leaving.contains(user.first); });
     if (own->users.empty()) {
-      [[maybe_unused]] const auto removed = m_presences.remove(own->presence.id, limit);  // else it ends with its lease
+      all_removed = m_presences.remove(own->presence.id, limit) && all_removed;
       own = m_own.erase(own);
     } else {
       ++own;
     }
   }
   m_leaving.clear();
+  return all_removed;
 }
 
 }  // namespace rlock::record

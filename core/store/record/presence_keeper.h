@@ -72,10 +72,14 @@ class PresenceKeeper {
   // After the script: binds the owner in the new record, and makes or proves its presence for that.
   Result<Bound> bind(const Asked& asked, const LockName& lock, const std::string& answer, LockRecord& after,
                      const CallLimits& limit);
-  // After the commit: removes the presences that this client no longer needs.
-  void settle(const CallLimits& limit);
+  // After the commit: removes the presences that this client no longer needs. False: some end with their lease.
+  bool settle(const CallLimits& limit);
   // After a commit that changed the record: removes the unkept presences that it no longer names. Their clients may have ended.
-  void remove_unbound(const CallLimits& limit);
+  // False: some end with their lease.
+  bool remove_unbound(const CallLimits& limit);
+  // Instead of the commit of a release, which the store has refused: both. What the owner held is over with its presences. False: it
+  // may not be over, because a presence was not removed, or is that of another process.
+  bool end_without_commit(const CallLimits& limit);
   // After a commit that found these presences gone.
   void lost(const std::vector<PresenceId>& ids);
 

@@ -378,8 +378,10 @@ Result<Commit> RecordHost::commit(const Work& work, const Snapshot& state, const
                                   const CallLimits& limit)
 {
   if (decision.bytes.size() > longest_record) {
-    return Commit{TooLarge{{ErrorCode::server_not_ready, "the record of the lock " + printable(work.lock.text()) +
-                                                             " would have more than 1 MiB (too many waiters)"}}};
+    return Commit{TooLarge{{.code = ErrorCode::server_not_ready,
+                            .text = "the record of the lock " + printable(work.lock.text()) +
+                                    " would have more than 1 MiB (too many waiters)",
+                            .no_room = true}}};
   }
   auto committed =
       m_backend->write_if(work.lock.text(), state.version,
@@ -420,6 +422,22 @@ Result<RecordHost::Attempt> RecordHost::finish(const Work& work, const Snapshot&
   return *answered ? Attempt{.reply = reply_of(decision.answer)} : Attempt{};
 }
 
+// A release whose commit the store refuses, because it has no room: the hold ends with its presence, and the store does not hear of
+// the run. The hand-over has not happened.
+std::optional<RecordHost::Attempt> RecordHost::release_without_commit(const Work& work, const Error& why,
+                                                                      const Decision& decision, const CallLimits& limit)
+{
+  const bool is_over = is_answer(decision.answer, "released") || is_answer(decision.answer, "left");
+  if (!m_keeper || work.asked.verb != Asked::Verb::release || !is_over || !why.no_room ||
+      !m_keeper->end_without_commit(limit)) {
+    return std::nullopt;
+  }
+  m_remembered.reset();
+  const Value answer =
+      Value::array({decision.answer.elements.front(), Value::of(0), Value::of(0), Value::of(why.text)});
+  return Attempt{.reply = reply_of(answer)};
+}
+
 // A holder whose presence was asked for after the record may have released the lock in between, and another one may hold it now.
 Result<bool> RecordHost::is_still_true(const Work& work, const Snapshot& state, const CallLimits& limit)
 {
@@ -458,7 +476,8 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
   }
   auto committed = commit(work, *state, *decision, limit);
   if (!committed) {
-    return committed.error();
+    const auto released = release_without_commit(work, committed.error(), *decision, limit);
+    return released ? Result(*released) : committed.error();
   }
   if (auto* done = std::get_if<Committed>(&*committed)) {
     m_remembered->state.version = std::move(done->version);

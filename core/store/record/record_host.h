@@ -107,6 +107,8 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
   Result<bool> is_still_true(const Work& work, const Snapshot& state, const CallLimits& limit);
   Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
+  std::optional<Attempt> release_without_commit(const Work& work, const Error& why, const Decision& decision,
+                                                const CallLimits& limit);
   Result<Attempt> finish(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
                          const CallLimits& limit);
   Result<Done> pause_after_conflict(int conflicts, Instant begun, const Attempt& attempt, const CallLimits& limit);

@@ -100,7 +100,8 @@ Result<Release> release_of(const Result<Reply>& reply, const LockRequest& spec)
   }
   const ScriptReply answer(*reply);
   if (answer.is("released")) {
-    return Release{Released{.passed_on = answer.integer(1) > 0, .earlier = answer.integer(2) > 0}};
+    return Release{
+        Released{.passed_on = answer.integer(1) > 0, .earlier = answer.integer(2) > 0, .untold = answer.text(3)}};
   }
   if (answer.is("still_held")) {
     return Release{StillHeld{answer.integer(1)}};

@@ -381,7 +381,9 @@ Result<std::vector<Answer>> Client::ask(std::span<const Operation> operations, c
   }
   const std::size_t size = longest_of(operations);
   if (size > longest_request) {
-    return Error{ErrorCode::config, m_spec.url + " takes no request of more than 1 MiB" + too_long_advice};
+    return Error{.code = ErrorCode::config,
+                 .text = m_spec.url + " takes no request of more than 1 MiB" + too_long_advice,
+                 .no_room = true};
   }
   Result<std::vector<Answer>> answered = std::vector<Answer>();
   if (!is_connected()) {

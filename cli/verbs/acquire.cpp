@@ -95,6 +95,13 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
   return lines + password_file_lines(lock.server, environment);
 }
 
+// `>|`, because with `set -C` a shell may refuse to write to what exists. The byte tells the keeper that the shell has the pipe.
+std::string pipe_line(const PipeForScript& pipe)
+{
+  const std::string descriptor = std::to_string(pipe.descriptor);
+  return "exec " + descriptor + ">|" + pipe.path + " || exit; printf . >&" + descriptor + "\n";
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 3> acquire_examples{
@@ -118,10 +125,12 @@ constexpr OptionRow<RawTake> acquire_shard_row =
                {"--export,--json", ": only they print which lock was taken (try --export)"});
 
 constexpr std::array print_rows{
-    OptionRow<RawAcquire>{{.names = "--export",
-                           .help = "print export lines for eval: the variables that a job finds in its environment",
-                           .excludes = {"--json", " (try --export alone)"}},
-                          set<&RawAcquire::exports>},
+    OptionRow<RawAcquire>{
+        {.names = "--export",
+         .help = "print lines for eval: the variables that a job finds in its environment; with --pid also "
+                 "a line that opens a pipe of the keeper, by which it knows and stops what the script starts",
+         .excludes = {"--json", " (try --export alone)"}},
+        set<&RawAcquire::exports>},
     OptionRow<RawAcquire>{{.names = "--json", .help = "print one JSON object"}, set<&RawAcquire::json>},
 };
 
@@ -133,13 +142,16 @@ Result<Done> read_fixed_lease(const Given& given, RawAcquire& raw)
   return read_value(given, raw.request.ttl);
 }
 
+constexpr const char* try_export = ": only then the keeper knows what the script has started (try --export)";
 constexpr Others keeper_tells{"--pid", ": only a keeper tells of a loss (try --pid $$, or leave it out)"};
 constexpr std::array keeper_rows{
     OptionRow<RawAcquire>{
         {.names = "--pid",
          .value = "PID",
-         .help = "start a keeper, a process that renews the lock until PID ends, and then releases it; "
-                 "rlock release ends the keeper earlier. In a shell script, PID is $$",
+         .help =
+             "start a keeper, a process that renews the lock until PID ends, and then releases it; "
+             "rlock release ends the keeper earlier. In a shell script, PID is $$. Without --export only PID itself is "
+             "watched, and what it has started may outlive the lock",
          .range = Numbers{1, INT_MAX, "$$"},
          .excludes = {"--lease", ": a lease has no keeper (try --pid $$ alone)"}},
         set<&RawAcquire::pid>},
@@ -153,10 +165,28 @@ constexpr std::array keeper_rows{
     OptionRow<RawAcquire>{
         {.names = "--signal",
          .value = "SIG",
-         .help = "with --pid: signal for the process PID alone, when the lock is lost or about to expire; no "
-                 "KILL follows (TERM)",
+         .help = "with --pid: signal when the lock is lost or about to expire. With --export for the script and what "
+                 "it has "
+                 "started, and KILL follows; without for the process PID alone, and no KILL follows (TERM)",
          .needs = keeper_tells},
         [](const Given& given, RawAcquire& raw) { return read_signal(given, raw.lost_signal); }},
+    OptionRow<RawAcquire>{
+        {.names = "--kill-after",
+         .value = "DUR",
+         .help = {"with --export: time from that signal to KILL; 0: KILL at once", default_kill_after},
+         .range = Durations{Millis{0}, longest_duration, "5s"},
+         .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
+         .needs = {"--export", try_export}},
+        set<&RawAcquire::kill_after>},
+    OptionRow<RawAcquire>{
+        {.names = "--leftovers",
+         .value = "stop|wait|leave",
+         .help =
+             "with --export: what the keeper does with processes that the script leaves behind, before it releases the "
+             "lock: stop them, wait for them, or leave them alone (stop)",
+         .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
+         .needs = {"--export", try_export}},
+        choose_field<&RawAcquire::leftovers, Leftovers::stop, Leftovers::wait, Leftovers::leave>},
     OptionRow<RawAcquire>{{.names = "--on-lost",
                            .value = "stop|warn",
                            .help = "with --pid: warn sends no signal; rlock check tells of the loss (stop)",
@@ -178,13 +208,14 @@ constexpr std::array keeper_rows{
 };
 
 std::string shown_grant(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock,
-                        const Granted& grant, const Environment& environment)
+                        const Granted& grant, const std::optional<PipeForScript>& pipe, const Environment& environment)
 {
   if (raw.json) {
     return lease_json(lock.name, lock.hold, grant.fence, grant.lease.length, lock.shard);
   }
   if (raw.exports) {
-    return export_lines({.held = {lock}, .server = request.server.for_job()}, grant.fence, environment);
+    return export_lines({.held = {lock}, .server = request.server.for_job()}, grant.fence, environment) +
+           (pipe ? pipe_line(*pipe) : "");
   }
   return lock.hold.token() + "\n";
 }
@@ -212,10 +243,11 @@ Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbosity());
-  return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, const Granted& grant) {
-    print(shown_grant(raw, *request, lock, grant, call.environment));
-    return finish_output();
-  });
+  return acquire(*request, {clock, rng, call.signals, log},
+                 [&](const HeldLock& lock, const Granted& grant, const std::optional<PipeForScript>& pipe) {
+                   print(shown_grant(raw, *request, lock, grant, pipe, call.environment));
+                   return finish_output();
+                 });
 }
 
 Result<RunEnd> execute(const RawAcquire& raw, const Call& call)
@@ -257,7 +289,12 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
   }
   AcquireRequest request{raw.request, *name, std::nullopt};
   if (raw.pid) {
-    request.watched = {.pid = *raw.pid, .lost_signal = raw.lost_signal, .on_lost = raw.on_lost};
+    request.watched = {.pid = *raw.pid,
+                       .lost_signal = raw.lost_signal,
+                       .on_lost = raw.on_lost,
+                       .has_pipe = raw.exports,
+                       .kill_after = raw.kill_after,
+                       .leftovers = raw.leftovers};
   }
   Result<Done> done = finish_request(raw.take, environment, request);
   done = done ? assign(resolve_shards(raw.take.shards, *name), request.shards) : done;

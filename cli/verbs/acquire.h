@@ -22,6 +22,8 @@ struct RawAcquire {
   std::optional<int> pid;
   int lost_signal = SIGTERM;
   OnLost on_lost = OnLost::stop;
+  Millis kill_after = default_kill_after;
+  Leftovers leftovers = Leftovers::stop;
   bool is_lease = false;
   bool exports = false;
   bool json = false;
@@ -37,5 +39,8 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
 // its key unless it is nested in it. RLOCK_SERVER is left out where the environment's has the same servers and a password,
 // because the exported URL has none. `unset NAME` for a variable that would come before RLOCK_PASSWORD_FILE.
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment);
+
+// The line after them by which the shell opens the pipe of its keeper, so that the keeper knows what the shell starts.
+std::string pipe_line(const PipeForScript& pipe);
 
 }  // namespace rlock::cli

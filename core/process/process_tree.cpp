@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
@@ -20,9 +21,7 @@
 #include "process/signals.h"
 
 namespace rlock {
-namespace {
 
-// False: it may not be signalled. For a group: none of its processes may be.
 bool send_signal(pid_t target, int signal) { return ::kill(target, signal) == 0 || errno != EPERM; }
 
 bool send_and_wake(pid_t target, int signal)
@@ -32,6 +31,8 @@ bool send_and_wake(pid_t target, int signal)
   return allowed;
 }
 
+namespace {
+
 // Wakes the target after a signal that asks to end, as timeout(1) does, so that a stopped process ends too.
 bool send_as_user(pid_t target, int signal)
 {
@@ -40,8 +41,11 @@ bool send_as_user(pid_t target, int signal)
 
 bool may_be_signalled(const ProcessInfo& process) { return process.is_zombie() || send_signal(process.pid, 0); }
 
-// Processes of rlock adopt orphans, so a child of theirs in a session of its own is a daemon of a nested job.
+}  // namespace
+
 bool adopts_orphans(pid_t pid) { return std::ranges::find(own_names, command_name(pid)) != own_names.end(); }
+
+namespace {
 
 bool is_nested_daemon(const ProcessInfo& process, const ProcessFamily& family)
 {
@@ -60,6 +64,8 @@ std::set<pid_t> nested_daemons(const ProcessFamily& family)
   }
   return daemons;
 }
+
+}  // namespace
 
 // The kernel reports only the deaths of children, and at once only those of all descendants that have a descriptor. A dead
 // process that its tracer has not released has one that is always readable.
@@ -81,8 +87,6 @@ void wait_for_a_death(const std::vector<LeftProcess>& dying, Instant deadline)
   const Instant now = BootClock().now();
   poll_until(waits, now, std::min(deadline, now + (waits.empty() ? short_pause : look_again)));
 }
-
-}  // namespace
 
 ProcessTree::ProcessTree(pid_t main, Grouping grouping)
     : m_main(main),
@@ -531,6 +535,29 @@ std::optional<int> zombie_wait_status(pid_t pid)
   const auto process = parse_stat(line);
   const std::vector<int> last = parse_numbers(std::string_view(line).substr(line.find_last_of(' ') + 1));
   return process && process->is_zombie() && !last.empty() ? std::optional(last.front()) : std::nullopt;
+}
+
+namespace {
+
+std::string link_at(const std::string& path)
+{
+  constexpr std::size_t longest = 64;  // of a pipe
+  std::array<char, longest> text{};
+  const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+}  // namespace
+
+std::string link_of(int fd) { return link_at("/proc/self/fd/" + std::to_string(fd)); }
+
+bool has_open(pid_t pid, const std::string& link)
+{
+  const std::string directory = "/proc/" + std::to_string(pid) + "/fd";
+  const std::vector<int> descriptors = numbers_in(directory.c_str());
+  return !link.empty() && std::ranges::any_of(descriptors, [&](int fd) {
+    return link_at(directory + "/" + std::to_string(fd)) == link;
+  });
 }
 
 std::vector<int> numbers_in(const char* directory)

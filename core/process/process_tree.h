@@ -55,6 +55,24 @@ constexpr std::array<std::string_view, 4> own_names{"rlock", "rflock", guardian_
 // The process that traces process `pid` (ptrace(2)); 0: none, or it cannot be read.
 pid_t tracer_of(pid_t pid);
 
+// What /proc/PID/fd shows of a descriptor of this process: "pipe:[4711]"; empty: it cannot be read.
+std::string link_of(int fd);
+
+// Whether the process has a descriptor that /proc shows by `link`; false also when its descriptors cannot be read. Asks no file
+// system, because one that hangs would hold the caller.
+bool has_open(pid_t pid, const std::string& link);
+
+// Sends a signal, and CONT, because a stopped process would not react. False: the process may not be signalled (EPERM).
+bool send_and_wake(pid_t target, int signal);
+bool send_signal(pid_t target,
+                 int signal);  // the same without CONT. For a group: false: none of its processes may be signalled
+
+// Whether the process is one of rlock, which adopts orphans. So a child of it in a session of its own is a daemon of a nested job.
+bool adopts_orphans(pid_t pid);
+
+// Waits until one of the processes has died, as far as the kernel tells, but not for long, because processes may fork meanwhile.
+void wait_for_a_death(const std::vector<LeftProcess>& dying, Instant deadline);
+
 // The names in a directory that are numbers: processes, threads, descriptors. Empty: the directory cannot be read.
 std::vector<int> numbers_in(const char* directory);
 

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -101,25 +100,8 @@ namespace {
 // Greater than the numbers that scripts use for their own files, because their `exec 3>file` would close the pipe.
 constexpr int lowest_number = 20;
 
-bool is_same(const struct stat& one, const struct stat& other)
-{
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
-bool has_open(pid_t pid, const struct stat& pipe)
-{
-  const std::string directory = "/proc/" + std::to_string(pid) + "/fd";
-  for (const int fd : numbers_in(directory.c_str())) {
-    struct stat found {};
-    if (::stat((directory + "/" + std::to_string(fd)).c_str(), &found) == 0 && is_same(found, pipe)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // Opens the pidfd before it looks at the process, so that the number cannot come to mean another process meanwhile.
-bool kill_if_holder(pid_t pid, const struct stat& pipe, const std::array<pid_t, 2>& sessions)
+bool kill_if_holder(pid_t pid, const std::string& pipe, const std::array<pid_t, 2>& sessions)
 {
   const auto process = PidFd::open(pid);
   if (!process || std::ranges::count(sessions, ::getsid(pid)) == 0 || !has_open(pid, pipe)) {
@@ -153,10 +135,7 @@ bool InheritedPipe::is_held() const
 
 void InheritedPipe::kill_all(pid_t main) const
 {
-  struct stat pipe {};
-  if (::fstat(m_pipe.get(), &pipe) != 0) {
-    return;
-  }
+  const std::string pipe = link_of(m_pipe.get());
   const BootClock clock;
   const Instant give_up = clock.now() + kill_attempt_time;
   bool found = true;

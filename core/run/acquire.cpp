@@ -79,6 +79,7 @@ LockRequest spec_of(const AcquireRequest& request, const LockName& name)
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
                   .automatic = request.watched.has_value(),
+                  .kill_after = request.watched ? request.watched->kill_after : default_kill_after,
                   .history = request.history,
                   .every = request.every,
                   .freeze = request.freeze},
@@ -185,16 +186,31 @@ class AcquiredLock {
   }
 
  private:
+  // The descriptor of the script for the pipe; nullopt: only the script itself is watched.
+  [[nodiscard]] std::optional<int> descriptor() const
+  {
+    if (!m_request.watched->has_pipe) {
+      return std::nullopt;
+    }
+    const auto free = descriptor_for_pipe(m_request.watched->pid);
+    if (!free) {
+      m_context.log.notice("only the script itself is watched, and not what it starts: " + free.error().text,
+                           {.event = "script_alone", .key = m_spec.name.text()});
+    }
+    return free ? std::optional(*free) : std::nullopt;
+  }
+
   Result<RunEnd> pass_to_keeper(const PidFd& watched, const PrintToken& print_token)
   {
+    const std::optional<int> digit = descriptor();
     const auto keeper = Keeper::start(
         {.store = m_store,
          .spec = m_spec,
          .hold = m_hold,
          .taken = m_taken,
          .watched = watched,
-         .lost_signal = m_request.watched->lost_signal,
-         .on_lost = m_request.watched->on_lost,
+         .how = *m_request.watched,
+         .has_pipe = digit.has_value(),
          .server_timeout = m_request.server.timeout,
          .notify = m_request.notify,
          .environment_for_notify = notify_environment(
@@ -206,7 +222,10 @@ class AcquiredLock {
       release();
       return keeper.error();
     }
-    const auto printed = print_token(held_lock(), m_taken.grant);
+    const std::string& pipe = keeper->pipe_path();
+    const auto printed =
+        print_token(held_lock(), m_taken.grant,
+                    pipe.empty() ? std::nullopt : std::optional(PipeForScript{.path = pipe, .descriptor = *digit}));
     if (!printed) {
       return printed.error();  // the keeper releases the lock when this process ends
     }
@@ -224,7 +243,7 @@ class AcquiredLock {
     if (lasts) {
       m_context.log.notice(kept_by_keeper(m_spec.name, *lasts), {.event = "keeper", .key = m_spec.name.text()});
     }
-    const auto printed = print_token(held_lock(), m_taken.grant);
+    const auto printed = print_token(held_lock(), m_taken.grant, std::nullopt);
     if (!printed) {
       release();
       return printed.error();

@@ -5,6 +5,7 @@
 
 #include "base/defaults.h"
 #include "base/exit_code.h"
+#include "process/script_tree.h"
 #include "run/environment.h"
 #include "run/run.h"
 #include "store/open.h"
@@ -24,6 +25,10 @@ struct WatchedProcess {
   pid_t pid;
   int lost_signal = SIGTERM;  // the keeper sends this signal to the process when the lock is lost
   OnLost on_lost = OnLost::stop;
+  bool has_pipe = false;  // it opens the pipe that PrintToken gets; then what it starts is protected, too
+  // The two for what has the pipe.
+  Millis kill_after = default_kill_after;
+  Leftovers leftovers = Leftovers::stop;
 };
 
 struct AcquireRequest : TakeRequest {
@@ -34,8 +39,9 @@ struct AcquireRequest : TakeRequest {
 };
 
 // Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is
-// released, because its caller does not have the token.
-using PrintToken = std::function<Result<Done>(const HeldLock& lock, const Granted& grant)>;
+// released, because its caller does not have the token. `pipe`: nullopt: the watched process has none.
+using PrintToken =
+    std::function<Result<Done>(const HeldLock& lock, const Granted& grant, const std::optional<PipeForScript>& pipe)>;
 
 // Returns how the process must end: after success, after a signal, or when the lock is busy, which is logged. Unless the exit
 // code is 0, no lock is held. When this process is killed before its caller has the token, the keeper releases the lock, or the

@@ -19,11 +19,13 @@
 #include "base/duration.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "lease/watchdog.h"
+#include "lease/lease.h"
 #include "lock/lease_budget.h"
 #include "lock/lease_keeping.h"
 #include "process/descriptors.h"
 #include "process/process_tree.h"
+#include "process/shared_deadline.h"
+#include "process/stopping.h"
 #include "run/release.h"
 #include "run/report.h"
 #include "run/run.h"
@@ -38,14 +40,14 @@ void send_byte(int socket);
 
 // Holds the lock until there is a reason to end, and releases the lock. `caller`: the socket to `rlock acquire`. False: the
 // keeper could not begin, because there was no descriptor or memory, and has sent no message.
-bool run_keeper(const KeeperTask& task, Fd caller);
+bool run_keeper(const KeeperTask& task, Fd caller, std::optional<ScriptPipe> pipe);
 
 namespace {
 
-[[noreturn]] void be_keeper(const KeeperTask& task, Fd socket)
+[[noreturn]] void be_keeper(const KeeperTask& task, Fd socket, std::optional<ScriptPipe> pipe)
 {
   detach_as_keeper();
-  ::_exit(run_keeper(task, std::move(socket)) ? 0 : 1);
+  ::_exit(run_keeper(task, std::move(socket), std::move(pipe)) ? 0 : 1);
 }
 
 Error refused(const char* what)
@@ -70,6 +72,14 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   }
   Fd callers_end(ends[0]);
   Fd keepers_end(ends[1]);
+  std::optional<ScriptPipe> pipe;
+  if (task.has_pipe) {
+    auto opened = ScriptPipe::open();
+    if (!opened) {
+      return Error{ErrorCode::os, "cannot start the keeper: " + opened.error().text};
+    }
+    pipe = *std::move(opened);
+  }
   task.store.stop_threads();
   const pid_t keeper = ::fork();
   if (keeper < 0) {
@@ -77,14 +87,14 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   }
   if (keeper == 0) {
     callers_end.reset();
-    be_keeper(task, std::move(keepers_end));
+    be_keeper(task, std::move(keepers_end), std::move(pipe));
   }
   keepers_end.reset();
   char byte = 0;
   if (::read(callers_end.get(), &byte, 1) != 1) {
     return Error{ErrorCode::os, "cannot start the keeper: there is no descriptor or memory for it"};
   }
-  return Keeper(std::move(callers_end));
+  return Keeper(std::move(callers_end), pipe ? pipe->path_in(keeper) : "");
 }
 
 namespace {
@@ -137,7 +147,9 @@ void Keeper::confirm_caller_has_token() const { send_byte(m_socket.get()); }
 namespace {
 
 constexpr Millis longest_release_pause{10'000};
-constexpr Millis time_to_check_loss{1000};  // of a lost lock, before the watched process is signalled
+constexpr Millis time_to_note_loss{1000};
+constexpr Millis look_pause{100};  // between two searches for processes of the script, at least
+constexpr int look_share = 20;     // the searches use one part of so many of the keeper's time
 
 bool is_readable(int fd) { return StopToken(fd).requested(); }
 
@@ -149,35 +161,53 @@ enum class Reason {
   told_to_end,        // by a signal, with --on-lost warn
   release_requested,  // an operator, or a client with the right to do so, asks for the lock
   lost,               // proven
+  released,           // by its token, from elsewhere
   unconfirmed,        // the lease could not be renewed in time
 };
 
 class KeeperLoop {
  public:
-  KeeperLoop(const KeeperTask& task, ReleaseSocket release_socket, Fd caller)
+  KeeperLoop(const KeeperTask& task, ReleaseSocket release_socket, Fd caller, std::optional<ScriptPipe> pipe)
       : m_task(task),
         m_release_socket(std::move(release_socket)),
         m_caller(std::move(caller)),
+        m_pipe(std::move(pipe)),
+        m_job{.path = "",
+              .argv = {},
+              .lock_names = "",
+              .environment = {},
+              .late_variable = "",
+              .stop_signal = task.how.lost_signal,
+              .kill_after = task.how.kill_after,
+              .leftovers = task.how.leftovers,
+              .max_runtime = std::nullopt,
+              .release_for_runner = {},
+              .keep_for_runner = {}},
         m_log(Verbosity::quiet),
-        m_lease(task.taken.grant.lease),
-        m_alarm(alarm_at(m_lease.signal_at(default_kill_after))),
-        m_watchdog(task.store,
-                   {.spec = task.spec,
-                    .owner = task.hold.owner,
-                    .renews = true,
-                    .lease = m_lease,
-                    .kill_after = default_kill_after,
-                    .listener = std::move(task.taken.listener),
-                    .on_moved = [this](const LeaseBudget& lease) { move_end(lease); }},
-                   task.clock, m_log)
+        m_lease(task.store,
+                {.spec = task.spec,
+                 .owner = task.hold.owner,
+                 .lease = task.taken.grant.lease,
+                 .listener = std::move(task.taken.listener)},
+                task.how.kill_after, task.clock, m_log),
+        m_deadline(stop_times(m_lease.budget(), task.how.kill_after))
   {
+    if (m_pipe) {
+      m_script.emplace(task.how.pid, task.watched, *m_pipe);
+    }
+    if (m_alarm.fd() < 0) {
+      throw std::system_error(errno, std::generic_category(), "timerfd");
+    }
+    m_lease.start_watchdog({.renews = true, .consequence = "it is given up"}, [this](const LeaseBudget& lease) {
+      m_deadline.move_to(stop_times(lease, m_task.how.kill_after));
+    });
   }
 
   void run()
   {
-    end_for(await_reason());
+    end_for(end_script(await_reason()));
     if (!m_task.notify.empty() && !m_news.outcome.empty()) {
-      m_watchdog.stop();
+      m_lease.stop_watchdog();
       m_task.store.stop_threads();
       m_news.command = m_task.spec.who.command;
       m_news.label = m_task.spec.who.label;
@@ -188,39 +218,47 @@ class KeeperLoop {
   }
 
  private:
-  static Alarm alarm_at(Instant due)
-  {
-    Alarm alarm;
-    if (alarm.fd() < 0) {
-      throw std::system_error(errno, std::generic_category(), "timerfd");
-    }
-    alarm.set(due);
-    return alarm;
-  }
-
-  // Called by the watchdog. Only the watchdog uses both members until it is stopped.
-  void move_end(const LeaseBudget& lease)
-  {
-    m_lease = lease;
-    m_alarm.set(lease.signal_at(default_kill_after));
-  }
-
   Reason await_reason()
   {
     std::optional<Reason> reason;
     while (!reason) {
-      std::array<pollfd, 7> waits{pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_release_socket.fd(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_caller.get(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_watchdog.fd(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_watchdog.message_fd(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
-      ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_watchdog.due()));
-      m_watchdog.act(m_task.signals.stop());
+      const bool may_be_joined = m_pipe && !m_pipe->is_joined();
+      wait(m_deadline.times().signal, {.watched = m_task.watched.fd(),
+                                       .release = m_release_socket.fd(),
+                                       .caller = m_caller.get(),
+                                       .joined_pipe = may_be_joined ? m_pipe->fd() : -1});
       reason = find_reason();
     }
     return *reason;
+  }
+
+  // Descriptors that must not be ready already; -1: not this one.
+  struct Awaited {
+    int watched = -1;
+    int release = -1;
+    int caller = -1;
+    int joined_pipe = -1;  // readable: the script has the pipe
+    int held_pipe = -1;    // hung up: nobody has it any more; what somebody writes to it does not count
+  };
+
+  // Waits for news of the lease, a signal, or one of these descriptors.
+  void wait(Instant until, const Awaited& awaited)
+  {
+    m_alarm.set(until);
+    std::array<pollfd, 11> waits{pollfd{.fd = awaited.watched, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.release, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.caller, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.joined_pipe, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.held_pipe, .events = 0, .revents = 0},
+                                 pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_lease.event_fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_is_hurried ? -1 : m_lease.lost_fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_lease.message_fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_deadline.moved_fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
+    ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_lease.due()));
+    m_deadline.note_move();
+    m_lease.act(m_task.signals.stop());
   }
 
   // Reads a loss, and the end of the watched process, before it looks for an announced release, which counts first. `rlock
@@ -235,6 +273,7 @@ class KeeperLoop {
       return Reason::release_announced;
     }
     if (has_ended) {
+      m_result = result_of_watched();
       return Reason::process_ended;
     }
     if (lost) {
@@ -248,12 +287,12 @@ class KeeperLoop {
 
   std::optional<Reason> loss()
   {
-    if (const auto event = m_watchdog.event()) {
+    if (const auto& event = m_lease.event()) {
       return std::holds_alternative<Lost>(*event)               ? Reason::lost
              : std::holds_alternative<ReleaseRequested>(*event) ? Reason::release_requested
                                                                 : Reason::unconfirmed;
     }
-    return is_readable(m_alarm.fd()) ? std::optional{Reason::unconfirmed} : std::nullopt;
+    return m_task.clock.now() >= m_deadline.times().signal ? std::optional{Reason::unconfirmed} : std::nullopt;
   }
 
   bool caller_has_token()
@@ -272,21 +311,178 @@ class KeeperLoop {
     while (const auto signal = m_task.signals.take()) {
       is_told = is_told || signal->number == SIGTERM || signal->number == SIGINT;
     }
-    if (is_told && m_task.on_lost == OnLost::stop) {
+    if (is_told && m_task.how.on_lost == OnLost::stop) {
       m_was_cancelled = true;
+      m_is_told = true;
+      if (is_protected()) {
+        m_script->keep_sessions();
+      }
       signal_watched();
       return false;
     }
     return is_told;
   }
 
+  // The script has opened the pipe, so the keeper knows what it has started.
+  bool is_protected() { return m_script && m_pipe->is_joined(); }
+
+  // What a script has started is dead, or was left alone as asked, when this returns. Returns why the keeper ends: the lock may be
+  // lost or released meanwhile.
+  Reason end_script(Reason reason)
+  {
+    reason = begin_to_end(reason);
+    while (m_stop.phase != Phase::over) {
+      const bool waits_for_script = !m_task.watched.has_ended();
+      const bool waits_for_pipe = m_pipe->is_held();
+      wait(std::min({next_due(m_stop, times_to_stop()), m_look_at, m_kill_again_at}),
+           {.watched = waits_for_script ? m_task.watched.fd() : -1,
+            .release = heeds_release(reason) ? m_release_socket.fd() : -1,
+            .held_pipe = waits_for_pipe ? m_pipe->fd() : -1});
+      if (waits_for_script == m_task.watched.has_ended() || waits_for_pipe != m_pipe->is_held()) {
+        m_look_at = Instant{};
+      }
+      reason = note_news(reason);
+      look();
+      advance(TimePassed{});
+      kill_again();
+    }
+    return reason;
+  }
+
+  Reason begin_to_end(Reason reason)
+  {
+    m_stop.phase = Phase::over;
+    if (reason == Reason::lost) {
+      m_lease.stop_watchdog();
+      reason = was_released() ? Reason::released : reason;
+    }
+    if (is_protected() && (reason == Reason::process_ended || stops_script(reason))) {
+      m_stop.phase = Phase::running;
+      reason == Reason::process_ended ? advance(MainEnded{m_script->is_empty() ? Others::none : Others::some})
+                                      : advance(StopOrder{kill_after(reason)});
+    }
+    return reason;
+  }
+
+  // What an operator asks for is done also with --on-lost warn.
+  [[nodiscard]] bool stops_script(Reason reason) const
+  {
+    const bool is_loss = reason == Reason::lost || reason == Reason::unconfirmed;
+    return reason == Reason::release_requested || (is_loss && m_task.how.on_lost == OnLost::stop);
+  }
+
+  [[nodiscard]] Millis kill_after(Reason reason) const
+  {
+    return reason == Reason::lost ? std::min(m_task.how.kill_after, kill_after_loss) : m_task.how.kill_after;
+  }
+
+  [[nodiscard]] StopTimes times_to_stop() const
+  {
+    return m_task.how.on_lost == OnLost::stop || m_stop.why == Stopped::order ? m_deadline.times() : never_stopped;
+  }
+
+  // A release that the script announces frees the lock at once, whatever still runs, unless the lock may have another holder already.
+  static bool heeds_release(Reason reason)
+  {
+    return reason == Reason::process_ended || reason == Reason::release_requested;
+  }
+
+  // Once the script is stopped because of the lock, only the end of its processes counts.
+  Reason note_news(Reason reason)
+  {
+    const auto lost = reason == Reason::process_ended ? loss() : std::nullopt;
+    if (heeds_release(reason)) {
+      if (auto connection = m_release_socket.accept()) {
+        m_releaser = *std::move(connection);
+        m_stop.phase = Phase::over;
+        return Reason::release_announced;
+      }
+    }
+    if (lost) {
+      return note_loss_of_leftovers(*lost);
+    }
+    if (!m_is_hurried && is_readable(m_lease.lost_fd())) {
+      m_is_hurried = true;
+      advance(StopOrder{kill_after(Reason::lost)});
+    }
+    if (is_told_to_end()) {
+      m_stop.phase = Phase::over;
+      return Reason::told_to_end;
+    }
+    if (std::exchange(m_is_told, false) && reason == Reason::process_ended) {
+      advance(StopOrder{m_task.how.kill_after});
+    }
+    return reason;
+  }
+
+  // The script has ended, and the lock is lost while processes that it left are stopped or waited for.
+  Reason note_loss_of_leftovers(Reason reason)
+  {
+    if (reason == Reason::lost) {
+      m_lease.stop_watchdog();
+      reason = was_released() ? Reason::released : reason;
+    }
+    if (stops_script(reason)) {
+      advance(StopOrder{kill_after(reason)});
+    } else {
+      m_stop.phase = Phase::over;
+    }
+    return reason;
+  }
+
+  // Searches /proc, which takes long on a host with many processes.
+  void look()
+  {
+    const Instant began = m_task.clock.now();
+    if (m_stop.phase == Phase::over || began < m_look_at) {
+      return;
+    }
+    if (m_script->is_empty()) {
+      advance(TreeEmpty{});
+    }
+    const Instant now = m_task.clock.now();
+    m_look_at = now + std::max<Instant::duration>(look_pause, (now - began) * look_share);
+  }
+
+  void advance(const StopEvent& event)
+  {
+    const StopStep step = next_step(m_job, m_stop, event, m_task.clock.now(), times_to_stop());
+    m_stop = step.state;
+    if (step.action == StopAction::signal || step.action == StopAction::stop_leftovers) {
+      m_script->stop(m_task.how.lost_signal);
+      m_look_at = Instant{};
+    } else if (step.action == StopAction::kill) {
+      kill();
+    }
+  }
+
+  void kill_again()
+  {
+    if (m_stop.phase == Phase::killing && m_task.clock.now() >= m_kill_again_at) {
+      kill();
+    }
+  }
+
+  void kill()
+  {
+    const std::vector<LeftProcess> left = m_script->kill_all(kill_attempt_time);
+    m_kill_again_at = m_task.clock.now() + kill_attempt_time;
+    if (left.empty()) {
+      return advance(TreeEmpty{});
+    }
+    for (const LeftProcess& process : m_not_killed.due(left, m_task.clock.now())) {
+      write_to_syslog(not_killed_text(process));
+    }
+  }
+
   void end_for(Reason reason)
   {
     m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Outcome::succeeded);
     switch (reason) {
-      case Reason::process_ended: return release_with(result_of_watched());
+      case Reason::process_ended: return release_with(m_result);
       case Reason::told_to_end: return release();
       case Reason::caller_gone: return release({.outcome = Outcome::unused});
+      case Reason::released: return;
       case Reason::release_announced:
         await_end_of(m_releaser.get(), far_future);
         return release_with(announced_result());  // in case `rlock release` was killed before it could
@@ -295,9 +491,6 @@ class KeeperLoop {
         release_if_ended_in_time();
         return report_loss(Outcome::forced);
       case Reason::lost:
-        if (was_released()) {
-          return;
-        }
         signal_watched_if_asked();
         note_loss();
         return report_loss(is_forced() ? Outcome::forced : Outcome::lost);
@@ -331,20 +524,21 @@ class KeeperLoop {
     release(result);
   }
 
-  void signal_watched() { m_task.watched.signal(m_task.lost_signal); }
+  // No effect on a process that has ended.
+  void signal_watched() { m_task.watched.signal(m_task.how.lost_signal); }
 
   void signal_watched_if_asked()
   {
-    if (m_task.on_lost == OnLost::stop) {
+    if (m_task.how.on_lost == OnLost::stop) {
       signal_watched();
     }
   }
 
-  // Reports the loss. If the watchdog has no event, the alarm was first.
+  // Reports the loss. If the watchdog has no event, the deadline was first.
   void report_loss(Outcome outcome)
   {
-    m_watchdog.stop();
-    const LeaseEvent event = m_watchdog.event().value_or(Unconfirmed{m_watchdog.trouble()});
+    m_lease.stop_watchdog();
+    const LeaseEvent event = m_lease.event().value_or(Unconfirmed{m_lease.trouble()});
     m_news.outcome = name_of(outcome);
     m_news.message = loss_text(event, printable(m_task.spec.name.text())) + "; it was held for process " +
                      std::to_string(m_task.spec.who.pid);
@@ -368,8 +562,8 @@ class KeeperLoop {
   // The lock may still be held. Once the watched process has ended no process works under it.
   void release_if_ended_in_time()
   {
-    m_watchdog.stop();
-    if (await_end_of(m_task.watched.fd(), m_lease.valid_until())) {
+    m_lease.stop_watchdog();
+    if (await_end_of(m_task.watched.fd(), m_lease.budget().valid_until())) {
       release();
     }
   }
@@ -378,14 +572,13 @@ class KeeperLoop {
   // is proven to be lost, because otherwise this request would release the lock.
   bool was_released()
   {
-    m_watchdog.stop();
-    const auto released = release_lost({});
+    const auto released = release_lost({}, time_to_check_release);
     return released && was_released_before(*released);
   }
 
   [[nodiscard]] bool is_forced()
   {
-    const auto event = m_watchdog.event();
+    const auto& event = m_lease.event();
     const auto* lost = event ? std::get_if<Lost>(&*event) : nullptr;
     return lost != nullptr && lost->forced;
   }
@@ -393,20 +586,21 @@ class KeeperLoop {
   // Records the loss in the history, because the server may have lost the event log together with the lock.
   void note_loss()
   {
-    [[maybe_unused]] const auto lost = release_lost({.outcome = Outcome::lost, .fence = m_task.taken.grant.fence});
+    [[maybe_unused]] const auto lost =
+        release_lost({.outcome = Outcome::lost, .fence = m_task.taken.grant.fence}, time_to_note_loss);
   }
 
-  Result<Release> release_lost(const RunResult& result)
+  Result<Release> release_lost(const RunResult& result, Millis time_limit)
   {
     return m_task.store.release(m_task.spec, m_task.hold, {.result = result},
-                                {.deadline = m_task.clock.now() + time_to_check_loss, .stop = StopToken::never()});
+                                {.deadline = m_task.clock.now() + time_limit, .stop = StopToken::never()});
   }
 
   // Tries until the lease ends, because the lock ends by itself then.
   void release(const RunResult& result = {})
   {
-    m_watchdog.stop();
-    const Instant give_up = std::max(m_lease.valid_until(), m_task.clock.now() + m_task.server_timeout);
+    m_lease.stop_watchdog();
+    const Instant give_up = std::max(m_lease.budget().valid_until(), m_task.clock.now() + m_task.server_timeout);
     [[maybe_unused]] const auto released = retry_release(
         m_task.clock,
         {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
@@ -420,11 +614,21 @@ class KeeperLoop {
   ReleaseSocket m_release_socket;
   Fd m_caller;    // until the caller has its token
   Fd m_releaser;  // the connection of `rlock release`
+  std::optional<ScriptPipe> m_pipe;
+  std::optional<ScriptTree> m_script;  // uses m_pipe
+  const JobSpec m_job;                 // how the script is stopped
+  StopState m_stop;
+  Instant m_look_at{};
+  Instant m_kill_again_at = far_future;
+  NotKilledReports m_not_killed;
   const Log m_log;
-  LeaseBudget m_lease;  // the watchdog's until it is stopped, as is the alarm
+  Lease m_lease;
+  SharedDeadline m_deadline;  // moved by the watchdog
   Alarm m_alarm;
-  Watchdog m_watchdog;
+  RunResult m_result;            // of the watched process
   bool m_was_cancelled = false;  // the keeper has passed on a signal
+  bool m_is_told = false;        // the same, since the last look
+  bool m_is_hurried = false;     // the lock was lost after ReleaseRequested, before the script had ended
   RunNews m_news;                // why the keeper ends
 };
 
@@ -436,7 +640,7 @@ void send_byte(int socket)
   [[maybe_unused]] const auto sent = ::send(socket, &byte, 1, MSG_NOSIGNAL);
 }
 
-bool run_keeper(const KeeperTask& task, Fd caller)
+bool run_keeper(const KeeperTask& task, Fd caller, std::optional<ScriptPipe> pipe)
 {
   try {
     auto release_socket = ReleaseSocket::open(task.hold);
@@ -444,7 +648,7 @@ bool run_keeper(const KeeperTask& task, Fd caller)
       return false;
     }
     const int socket = caller.get();
-    KeeperLoop loop(task, *std::move(release_socket), std::move(caller));
+    KeeperLoop loop(task, *std::move(release_socket), std::move(caller), std::move(pipe));
     send_byte(socket);
     loop.run();
     return true;

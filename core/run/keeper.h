@@ -5,10 +5,10 @@
 //   script ── rlock acquire (ended)
 //        ╰─── keeper: a session of its own, one watchdog thread
 //
-// When the lock is lost the keeper sends one signal to the watched process: at once when the loss is proven, else
-// when a job would get its stop signal (LeaseBudget::signal_at). It kills no process, because the watched process is no
-// child of the keeper and its children are unknown. A keeper that is killed sends no signal; the lock ends with its
-// ttl.
+// A script that has opened the pipe of its keeper (process/script_tree.h) is treated with all that it has started as the job of
+// `rlock run`: what it leaves behind is stopped, and nothing of it lives when the lease ends. The same pure decisions say when
+// (process/stopping.h). Of a process without the pipe the children are unknown: it gets one signal when the lock is lost, and no
+// KILL. A keeper that is killed sends no signal; the lock ends with its ttl.
 //
 // Another keeper keeps a fixed lease, or --min-hold, that is longer than the longest session of ZooKeeper: leave_keeper_of_leases.
 #pragma once
@@ -19,7 +19,9 @@
 #include "base/result.h"
 #include "lock/names.h"
 #include "lock/waiting.h"
+#include "process/script_tree.h"
 #include "process/signals.h"
+#include "run/acquire.h"
 #include "run/run.h"
 
 namespace rlock {
@@ -31,8 +33,8 @@ struct KeeperTask {
   const Hold& hold;
   Taken& taken;
   const PidFd& watched;  // the watched process
-  int lost_signal;       // WatchedProcess::lost_signal
-  OnLost on_lost;
+  const WatchedProcess& how;
+  bool has_pipe;  // the script may open a pipe of the keeper
   Millis server_timeout;
   const std::string& notify;                        // a command for /bin/sh; empty: none
   std::vector<std::string> environment_for_notify;  // without RunNews
@@ -53,9 +55,12 @@ class Keeper {
   // Tells the keeper that the caller has its token. Before that, the keeper releases the lock when this process ends.
   void confirm_caller_has_token() const;
 
+  [[nodiscard]] const std::string& pipe_path() const { return m_pipe_path; }  // empty: there is no pipe
+
  private:
-  explicit Keeper(Fd socket) : m_socket(std::move(socket)) {}
+  Keeper(Fd socket, std::string pipe_path) : m_socket(std::move(socket)), m_pipe_path(std::move(pipe_path)) {}
   Fd m_socket;
+  std::string m_pipe_path;
 };
 
 // Leaves a process that keeps the leases which the store does not keep by itself until they are over

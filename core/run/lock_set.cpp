@@ -559,13 +559,7 @@ void PreparedJob::move_deadline(const LeaseBudget& lease) { m_shared_deadline.mo
 
 StopTimes PreparedJob::stop_times(const LeaseBudget& lease) const
 {
-  if (warns_only()) {
-    return never_stopped;
-  }
-  return {.signal = lease.signal_at(m_request.kill_after),
-          .kill = lease.kill_at(),
-          .last_resort = lease.last_resort_at(),
-          .lease_end = lease.valid_until()};
+  return warns_only() ? never_stopped : rlock::stop_times(lease, m_request.kill_after);
 }
 
 }  // namespace rlock

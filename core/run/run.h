@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "lock/abilities.h"
+#include "lock/lease_budget.h"
 #include "lock/store.h"
 #include "lock/waiting.h"
 #include "process/job.h"
@@ -124,6 +125,21 @@ inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout,
           .server_timeout = server_timeout,
           .server_until = wait_server > Millis{0} ? std::optional{now + wait_server} : std::nullopt};
 }
+
+// When each step against a job, or against a script, is due unless its lease is renewed.
+inline StopTimes stop_times(const LeaseBudget& lease, Millis kill_after)
+{
+  return {.signal = lease.signal_at(kill_after),
+          .kill = lease.kill_at(),
+          .last_resort = lease.last_resort_at(),
+          .lease_end = lease.valid_until()};
+}
+
+// --kill-after is shortened to this, so that the job of a lost lock is dead within a second on a busy machine.
+inline constexpr Millis kill_after_loss{750};
+
+// How long a server may take to say that a lost lock was released on purpose, before its job is stopped.
+inline constexpr Millis time_to_check_release{250};
 
 // How long --sync waits for the replicas. The job must start with most of its lease left, and WAIT must answer before
 // the connection times out.

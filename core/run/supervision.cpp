@@ -20,10 +20,8 @@
 namespace rlock {
 namespace {
 
-constexpr Millis guardian_grace{200};         // for a guardian that was told to stop the job, beyond the kill grace
-constexpr Millis time_to_check_release{250};  // of a lost lock, before its job is stopped
-constexpr Millis kill_pause{250};             // between two attempts to kill a job without its guardian
-constexpr Millis kill_after_loss{750};        // so that a lost lock's job is dead within a second on a busy machine
+constexpr Millis guardian_grace{200};  // for a guardian that was told to stop the job, beyond the kill grace
+constexpr Millis kill_pause{250};      // between two attempts to kill a job without its guardian
 
 // One job under its locks, from the fork to the release.
 class Supervision {

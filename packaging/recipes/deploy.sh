@@ -1,6 +1,7 @@
 #!/bin/sh
-# A deployment: many callers may build, one at a time switches. A keeper renews the lock until this script ends, however it ends.
-# When the lock is lost, the script gets TERM.
+# A deployment: many callers may build, one at a time switches. A keeper renews the lock until this script ends, however it ends, and
+# until what it has started is gone, too. When the lock is lost, the script and what it has started get TERM, and then KILL. By
+# --export the keeper knows what that is; where the whole script needs the lock, rlock run -- ./deploy.sh does without.
 set -eu
 
 ./build.sh

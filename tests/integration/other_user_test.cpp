@@ -49,6 +49,21 @@ class OtherUser {
     return Process(all);
   }
 
+  // A script that has the lock, and a child that runs as root until the test ends it.
+  [[nodiscard]] Process start_script(const std::string& options) const
+  {
+    return Process(as_nobody({"sh", "-c",
+                              R"(lock=$("$0/rlock" acquire -S "$1" -k stock --pid $$ )" + options +
+                                  R"( --export) || exit; eval "$lock"
+                                     $0/as-root --reuid 0 --regid 0 --clear-groups sh -c 'echo $$ >$0/pid; exec sleep 300' $0 &
+                                     wait)",
+                              m_dir, m_server.tcp_url()}));
+  }
+  [[nodiscard]] Process force_unlock() const
+  {
+    return Process(as_nobody({m_dir / "rlock", "force-unlock", "-S", m_server.tcp_url(), "-k", "stock", "--yes"}));
+  }
+
   [[nodiscard]] pid_t pid() const
   {
     const pid_t pid = pid_from(m_dir / "pid");
@@ -252,4 +267,17 @@ TEST_CASE("other user: a process that /proc hides is one of the job")
   ::kill(pid, SIGKILL);
   CHECK(rlock.wait(30s) == exited(124));
   CHECK(!scene.held());
+}
+
+TEST_CASE("other user: a keeper keeps the lock that an operator asks for until a child of the script has ended")
+{
+  const OtherUser scene;
+  Process holder = scene.start_script("--ttl 2s --kill-after 200ms");
+  const pid_t pid = scene.pid();
+  Process forced = scene.force_unlock();
+  CHECK(holder.wait() == died_of(SIGTERM));
+  scene.await_renewals();
+  CHECK(scene.held());
+  ::kill(pid, SIGKILL);
+  wait_until([&] { return !scene.held(); }, "the keeper has released the lock", 30s);
 }

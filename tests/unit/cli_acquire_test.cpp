@@ -67,6 +67,15 @@ TEST_CASE("acquire: the defaults, and every option has its meaning")
   CHECK(kept.watched->pid == 42);
   CHECK(kept.watched->lost_signal == SIGTERM);
   CHECK(kept.watched->on_lost == OnLost::stop);
+  CHECK_FALSE(kept.watched->has_pipe);
+  CHECK(kept.watched->kill_after == default_kill_after);
+  CHECK(kept.watched->leftovers == Leftovers::stop);
+
+  const AcquireRequest exported =
+      *request_of({"k", "--pid", "7", "--export", "--kill-after", "2s", "--leftovers", "wait"});
+  CHECK(exported.watched->has_pipe);
+  CHECK(exported.watched->kill_after == Millis{2000});
+  CHECK(exported.watched->leftovers == Leftovers::wait);
 
   const AcquireRequest other = *request_of({"--pid=7", "-k", "k", "--ttl", "1m", "--signal", "USR1", "--on-lost",
                                             "warn", "-w", "5", "-E", "9", "--label", "me", "--sync", "2"});
@@ -112,6 +121,13 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
       {{"--lease", "5m", "--shards", "2"},
        "--shards needs --export or --json: only they print which lock was taken (try --export)"},
       {{"--ttl", "5m"}, "--ttl needs --pid (try --pid $$, or leave it out)"},
+      {{"--pid", "1", "--kill-after", "1s"},
+       "--kill-after needs --export: only then the keeper knows what the script has started (try --export)"},
+      {{"--pid", "1", "--json", "--leftovers", "wait"},
+       "--leftovers needs --export: only then the keeper knows what the script has started (try --export)"},
+      {{"--lease", "5m", "--export", "--leftovers", "wait"},
+       "--lease and --leftovers exclude each other: a lease has no keeper (try --pid $$)"},
+      {{"--pid", "1", "--export", "--leftovers", "kill"}, "--leftovers: 'kill' is none of stop, wait, leave"},
   };
   for (Row row : rows) {
     row.options.insert(row.options.begin(), "k");
@@ -137,6 +153,11 @@ TEST_CASE("a claim: what was not typed comes from the environment, and a token f
   CHECK(fault_of("z", {}, job) == ErrorCode::usage);  // the token belongs to another lock
   CHECK(fault_of("b", "", job) == ErrorCode::usage);
   CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == ErrorCode::config);
+}
+
+TEST_CASE("export: the line that opens the pipe of the keeper")
+{
+  CHECK(pipe_line({.path = "/proc/12/fd/7", .descriptor = 9}) == "exec 9>|/proc/12/fd/7 || exit; printf . >&9\n");
 }
 
 TEST_CASE("export: quoted for every shell")

@@ -108,7 +108,7 @@ class Runs {
   {
     Run* const run = find(entry.owner);
     if (run == nullptr) {
-      return entry.is_outermost && !entry.left ? add_forgotten(entry, entry.result) : void();
+      return entry.is_outermost && !entry.left && !correct(entry) ? add_forgotten(entry, entry.result) : void();
     }
     run->outermost = entry.is_outermost ? entry.result : run->outermost;
     if (entry.left) {
@@ -122,6 +122,23 @@ class Runs {
       run->past.kept_for = result.kept_for;
       result.outcome == Outcome::unused ? drop(entry.owner) : end(entry.owner, entry.time_ms);
     }
+  }
+
+  // The result of a run that counts as lost, because its lease was over before the release came. False: there is no such run.
+  bool correct(const EventLogEntry& entry)
+  {
+    const auto lost = std::ranges::find_if(m_over, [&](const PastRun& past) {
+      return past.owner.text() == entry.owner && (past.outcome == Outcome::lost || past.outcome == Outcome::timed_out);
+    });
+    if (lost == m_over.end()) {
+      return false;
+    }
+    lost->exit_code = entry.result.exit_code;
+    lost->outcome = entry.result.outcome;
+    lost->attempt = entry.result.attempt;
+    lost->kept_for = entry.result.kept_for;
+    lost->duration = lost->duration.value_or(held_until(*lost, m_found_free[entry.owner]));
+    return true;
   }
 
   // An owner that says that it has lost the lock may be found expired already. A fixed lease that ended as it was meant to was

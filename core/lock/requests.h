@@ -219,6 +219,8 @@ struct ReleaseOptions {
   bool announced = true;   // false: the caller takes back an attempt, which is no news for other clients
   Millis ran{0};           // since the run began, if the success counts from then (LockRequest::period)
   RunResult result = {};   // for the event log
+  bool late =
+      false;  // an earlier request found the lease over, but it was not over when the run ended: only tells the result
 };
 
 }  // namespace rlock

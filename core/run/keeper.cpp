@@ -596,18 +596,32 @@ class KeeperLoop {
                                 {.deadline = m_task.clock.now() + time_limit, .stop = StopToken::never()});
   }
 
+  // The lease was over after the watched process, so the history must not call the run lost.
+  void note_late(const RunResult& result)
+  {
+    [[maybe_unused]] const auto noted =
+        m_task.store.release(m_task.spec, m_task.hold, {.result = result, .late = true},
+                             {.deadline = m_task.clock.now() + time_to_note_loss, .stop = StopToken::never()});
+  }
+
   // Tries until the lease ends, because the lock ends by itself then.
   void release(const RunResult& result = {})
   {
     m_lease.stop_watchdog();
-    const Instant give_up = std::max(m_lease.budget().valid_until(), m_task.clock.now() + m_task.server_timeout);
-    [[maybe_unused]] const auto released = retry_release(
+    const Instant valid_until = m_lease.budget().valid_until();
+    const Instant give_up = std::max(valid_until, m_task.clock.now() + m_task.server_timeout);
+    const Instant began = m_task.clock.now();
+    const auto released = retry_release(
         m_task.clock,
         {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
         [&](const CallLimits& limit) {
           return m_task.store.release(m_task.spec, m_task.hold, {.result = result}, limit);
         },
         [&] { m_task.store.drop_connection(); });
+    const bool is_gone = released && std::holds_alternative<NotHeld>(*released);
+    if (is_gone && began < valid_until && m_task.clock.now() >= valid_until) {
+      note_late(result);
+    }
   }
 
   const KeeperTask& m_task;

@@ -30,7 +30,7 @@ bool is_lost(LockSession& session, const ReleaseAllOptions& options)
 }
 
 Result<Release> release_once(const RunContext& context, LockSession& session, const ReleaseAllOptions& options,
-                             const CallLimits& limit)
+                             const CallLimits& limit, bool late = false)
 {
   RunResult result = options.result;
   result.fence = result.outcome == Outcome::unused ? 0 : session.fence();
@@ -39,7 +39,8 @@ Result<Release> release_once(const RunContext& context, LockSession& session, co
   return session.release({.keep = time_to_keep(options, now),
                           .succeeded = options.succeeded,
                           .ran = counts_from_start ? std::chrono::ceil<Millis>(now - options.began) : Millis{0},
-                          .result = result},
+                          .result = result,
+                          .late = late},
                          limit);
 }
 
@@ -94,7 +95,26 @@ void tell_untold(const RunContext& context, const LockSession& session, const Re
                      {.event = "release_untold", .key = key});
 }
 
-// nullopt: unknown; the ttl frees the lock.
+// Whether the lease explains that the lock is gone: it was over after the job, and before the answer to the release.
+bool was_over_after_job(const RunRequest& request, const RunContext& context, LockSession& session,
+                        const ReleaseAllOptions& options, const NotHeld& answer)
+{
+  const Instant valid_until = session.lease().budget().valid_until();
+  const bool was_not_renewed = options.lease_over && request.automatic;
+  return options.ended < valid_until && context.clock.now() >= valid_until && !was_not_renewed && !answer.forced &&
+         !session.lease().event();
+}
+
+// The event log of the server may say that the lock was lost.
+void note_over_after_job(const RunContext& context, LockSession& session, const ReleaseAllOptions& options)
+{
+  context.log.detail("the lease of " + printable(session.name().text()) +
+                         " was over before the lock could be released; the job had ended before",
+                     {.event = "released_late", .key = session.name().text()});
+  [[maybe_unused]] const auto noted = release_once(context, session, options, limit_for_lost_lock(context), true);
+}
+
+// nullopt: unknown, or not to be told; the ttl frees the lock.
 std::optional<Release> release_one(const RunRequest& request, const RunContext& context, LockSession& session,
                                    const ReleaseAllOptions& options)
 {
@@ -108,6 +128,11 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.drop_connection(); });
+  const auto* const not_held = released ? std::get_if<NotHeld>(&*released) : nullptr;
+  if (not_held != nullptr && was_over_after_job(request, context, session, options, *not_held)) {
+    note_over_after_job(context, session, options);
+    return std::nullopt;
+  }
   if (released && !was_held(*released) && options.result.outcome != Outcome::unused) {
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Outcome::lost};

@@ -16,15 +16,16 @@
 namespace rlock {
 
 struct ReleaseAllOptions {
-  Instant give_up;          // when attempts to release end; there is at least one for each lock
-  Instant keep_until{};     // the ttl of the locks ends at this time (--min-hold)
-  Instant began{};          // when the job began
-  bool succeeded = false;   // the job succeeded; the server remembers that if RunRequest::once asks for it
-  bool lease_over = false;  // the job was stopped because a lease ended
-  RunResult result = {};    // for the event log
+  Instant give_up;             // when attempts to release end; there is at least one for each lock
+  Instant keep_until{};        // the ttl of the locks ends at this time (--min-hold)
+  Instant began{};             // when the job began
+  bool succeeded = false;      // the job succeeded; the server remembers that if RunRequest::once asks for it
+  Instant ended = far_future;  // when the job was over
+  bool lease_over = false;     // the job was stopped because a lease ended
+  RunResult result = {};       // for the event log
 };
 
-// For each lock the answer to its release; nullopt: the lock was still held.
+// For each lock the answer to its release; nullopt: the lock was still held when the job was over.
 using ReleaseFindings = std::vector<std::optional<NotHeld>>;
 
 // First stops all watchdogs, because a renewal must not follow a release. Then releases `held`, the last acquired first. Logs a

@@ -27,7 +27,7 @@ inline constexpr const char* server_lost_data =
 struct LockOutcome {
   std::string lock;                 // the name of the lock
   std::optional<LeaseEvent> event;  // what happened while the job ran; nullopt: nothing
-  std::optional<NotHeld> release;   // the answer to the release; nullopt: the lock was still held
+  std::optional<NotHeld> release;   // the answer to the release; nullopt: the lock was still held when the job was over
   Instant valid_until{};            // the end of the lease as this host counts it
   std::string trouble = {};         // why renewals failed; empty: no renewal failed
 };

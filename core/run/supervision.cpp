@@ -48,6 +48,7 @@ class Supervision {
     if (auto failed = run_job()) {
       return *failed;
     }
+    m_job_over_at = m_context.clock.now();
     if (m_killed_after && m_ended && !m_lost) {
       report_killed_after(m_request, m_context, *m_ended, *m_killed_after);
     }
@@ -155,6 +156,7 @@ class Supervision {
                         .keep_until = is_release_requested() ? Instant{} : keep_until(result, now),
                         .began = m_began,
                         .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
+                        .ended = m_job_over_at,
                         .lease_over = m_ended && m_ended->why == Stopped::lease_end,
                         .result = result});
   }
@@ -484,6 +486,7 @@ class Supervision {
   NotKilledReports m_not_killed;  // of this process
   bool m_still_runs = false;      // at the end of a fixed lease: processes that KILL has not ended
   bool m_over = false;
+  Instant m_job_over_at = far_future;
   bool m_gate_killed = false;  // the process was killed before it became the job
   Role m_role = Role::runner;
   bool m_is_guarded = true;

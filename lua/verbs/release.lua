@@ -7,7 +7,7 @@
 --   ARGV[9]  milliseconds for which the server remembers the job's success; or 0
 --   ARGV[10] how the run ended, as words for the event log, each after a NUL: exit N, outcome WORD, fence N; or ''
 --   ARGV[11] the caller's --history in milliseconds; or ''
---   ARGV[12] info about OWNER, for people, if its run has lost the lock; or ''
+--   ARGV[12] info about OWNER, for people, if its run has lost the lock, or if the lock was over after its run; or ''
 --   ARGV[13] milliseconds since the run began, if its success counts from then; or ''
 --
 --   returns  {'released', how many waiters were admitted[, 1]}   1: an earlier request did it
@@ -117,6 +117,15 @@ local function remember_success()
   end
 end
 
+-- Records how a run ended whose lease was over before a release came. The run had ended before that, so it has lost nothing.
+local function note_late_result()
+  if REMEMBER_SUCCESS > 0 then
+    remember_success()
+  end
+  log_trouble('@kind.released@\0' .. HOLD_ID .. '\0@word.owner@\0' .. OWNER .. RESULT, math.max(TROUBLE_MEMORY, history_of(INFO)))
+  return loss_reply()
+end
+
 -- Stores the --min-hold of a hold that is not the last one in the record. PEXPIRE is needed if the record was lost, because HSET
 -- then makes a record without a ttl.
 local function store_min_hold(ms)
@@ -145,6 +154,9 @@ if not held then
   end
   if RESULT == UNUSED and HOLD_ID ~= OWNER then
     return {'lost', '@loss.none@', false, false, false}  -- a nested run that did not begin says nothing of its outer one's hold
+  end
+  if INFO ~= '' and RESULT ~= UNUSED and not string.find(RESULT, '\0@word.outcome@\0@outcome.lost@', 1, true) then
+    return note_late_result()
   end
   local gave_up = RESULT == UNUSED and OWN_SUBSCRIBERS >= 0  -- the run gave up, and no quorum takes back an attempt
   local known = holds_by_event_log()

@@ -29,6 +29,43 @@ TEST_CASE("history: stopped runs")
   CHECK(history_of(server).size() == 4);
 }
 
+TEST_CASE("history: a job that was over before its lease, on a server that stood still until the lease was over")
+{
+  RedisServer server;
+  const auto may_end = make_temp_dir("job") / "may_end";
+  const Words job{"sh", "-c", "until [ -e \"$1\" ]; do sleep 0.02; done", "sh", may_end.string()};
+  constexpr Millis ttl{2000};
+  const Words options{"-v", "--ttl", std::to_string(ttl.count()) + "ms"};
+  const auto let_lease_end = [&] {
+    server.stop_signal();
+    std::ofstream{may_end};
+    std::this_thread::sleep_for(ttl);  // the last lease began before
+    server.cont();
+    std::filesystem::remove(may_end);
+  };
+
+  Process holder = held_run(server, options, job);
+  Process next = start_run(server.url(), {"-k", "k"}, {"sleep", "60"});
+  wait_until([&] { return status_of(server).at("waiting").size() == 1; }, "it waits");
+  let_lease_end();
+  CHECK_MESSAGE(holder.wait() == success, holder.err());
+  CHECK(has(holder.err(), "the lease of k was over before the lock could be released; the job had ended before"));
+  wait_until([&] { return status_of(server).at("holders").size() == 1; }, "the next one has the lock");
+  next.signal(SIGTERM);
+  next.wait();
+  CHECK(outcomes(history_of(server)) == "cancelled 143, succeeded 0");
+
+  Words once{"once", "-k", "o", "--for", "1h"};
+  once.insert(once.end(), options.begin(), options.end());
+  once.push_back("--");
+  once.insert(once.end(), job.begin(), job.end());
+  Process of_once = start_on(server, once);
+  wait_until([&] { return is_held(server, "o"); }, "once has the lock");
+  let_lease_end();
+  CHECK(of_once.wait() == success);
+  CHECK(rlock_on(server, {"once", "-k", "o", "--for", "1h", "--", "false"}).code == 0);
+}
+
 TEST_CASE("history: a lost lock")
 {
   const RedisServer server;

@@ -68,6 +68,15 @@ TEST_CASE("past runs: what a release says of the run")
   }
 }
 
+TEST_CASE("past runs: a run that was over before its lease has the result that came too late for a release")
+{
+  CHECK(runs({"acquired a info -", "lost a what none", "released a owner a exit 0"}) == "a at 1 for 1 succeeded 0");
+  CHECK(runs({"acquired a info -", "acquired b info -", "lost a what held", "released a owner a exit 3"}, {"b"}) ==
+        "a at 1 for 1 failed 3");
+  CHECK(runs({"acquired a info -", "acquired b info -", "released a owner a exit 0", "released a owner a exit 0"},
+             {"b"}) == "a at 1 for 1 succeeded 0");
+}
+
 TEST_CASE("past runs: a hold that was lost before its job began is no run")
 {
   CHECK(runs({"acquired a info -", "lost a what none outcome unused"}) == "");

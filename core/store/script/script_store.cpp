@@ -317,7 +317,8 @@ Result<Release> ScriptStore::release(const LockRequest& spec, const Hold& hold, 
            {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
             text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0}), encode(result_of(options)),
             spec.who.history ? text_of(*spec.who.history) : "",
-            options.result.outcome == Outcome::lost && hold.id == hold.owner.text() ? encode(spec.who) : "",
+            (options.late || options.result.outcome == Outcome::lost) && hold.id == hold.owner.text() ? encode(spec.who)
+                                                                                                      : "",
             options.ran > Millis{0} ? text_of(options.ran) : ""},
            limit);
   return release_of(reply, spec);

@@ -140,18 +140,4 @@ std::string fitted(std::string_view text, std::size_t columns)
   return shown + std::string(columns - width(shown), ' ');
 }
 
-std::string copied_word(std::string_view text)
-{
-  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-  if (without_controls(text) == text) {
-    const bool is_plain = !text.empty() && text.find_first_not_of(plain) == std::string_view::npos;
-    return is_plain ? std::string(text) : shell_quoted(text);
-  }
-  std::string word = "$'";
-  for (const char c : printable(text)) {
-    word += c == '\'' ? "\\'" : std::string(1, c);
-  }
-  return word + "'";
-}
-
 }  // namespace rlock::cli

@@ -44,8 +44,4 @@ std::string fitted(std::string_view text, std::size_t columns);
 // At most `columns` wide.
 std::string clipped(std::string_view text, std::size_t columns);
 
-// As shell_quoted, for people who copy the word, on one line and without control characters: quoted only where a shell needs that.
-// A text with control characters or invalid UTF-8 is written as $'two\nlines', which bash, ksh and zsh read.
-std::string copied_word(std::string_view text);
-
 }  // namespace rlock::cli

@@ -105,7 +105,7 @@ std::string show_holder(const Holder& holder, bool proven, std::int64_t now_ms)
     return line("by", holder_text(holder.owner, holder.info)) + line("token", printable(holder.owner.text()));
   }
   return line("holder", holder_text(holder.owner, holder.info)) +
-         line(info.over ? "ran" : "running", printable(info.command)) + line("label", printable(info.label)) +
+         line(info.over ? "ran" : "running", without_controls(info.command)) + line("label", printable(info.label)) +
          line("since", since_and_age(info.since_ms, now_ms)) + line("token", printable(holder.owner.text()));
 }
 
@@ -260,7 +260,7 @@ Row row_of(const LockState& state, std::int64_t now_ms)
   const HolderInfo* const freeze = freeze_of(state);
   const std::string command = freeze != nullptr    ? freeze_text(*freeze, state.ttl, now_ms)
                               : is_job_over(state) ? job_text(*holder.info)
-                              : holder.info        ? printable(holder.info->command)
+                              : holder.info        ? without_controls(holder.info->command)
                                                    : "";
   return {printable(state.name.text()),
           holder_text(holder.owner, holder.info) + more + revoked_mark(state),
@@ -381,7 +381,7 @@ std::string show_history(const std::vector<ShownRun>& runs, bool names_locks, co
   rows.reserve(runs.size() + 1);
   for (const auto& [name, past] : runs) {
     const PastRun& run = *past;
-    const std::string job = run.info ? printable(run.info->command) : "";
+    const std::string job = run.info ? without_controls(run.info->command) : "";
     const std::string label = run.info && !run.info->label.empty() ? " [" + printable(run.info->label) + "]" : "";
     rows.push_back({names_locks ? printable(name->text()) : "", shown_time(run.start_ms).value_or("-"),
                     run.duration ? show_roughly(*run.duration) : "-", outcome_of(run),

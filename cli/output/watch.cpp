@@ -52,7 +52,7 @@ WatchRow watch_row_of(const LockState& state, const Picture& picture)
   } else if (is_job_over(state)) {
     row.command = job_text(*first.info);
   } else if (first.info) {
-    row.command = printable(first.info->label.empty() ? first.info->command : first.info->label);
+    row.command = first.info->label.empty() ? without_controls(first.info->command) : printable(first.info->label);
   }
   const std::string mark = revoked_mark(state);
   // In front, because the cell of the holder and the end of that of the job may be cut.

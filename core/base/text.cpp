@@ -400,15 +400,20 @@ std::string without_secrets(std::string_view text)
 
 namespace {
 
-// As a word of a shell, quoted only where that is needed. The mask of a secret needs no quotes.
-std::string shown_word(const std::string& word)
+bool is_plain_word(std::string_view word)
 {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  return word.find_first_not_of(plain) == npos;
+}
+
+// The mask of a secret needs no quotes.
+std::string shown_word(const std::string& word)
+{
   std::string rest = word;
   for (auto at = rest.find(masked); at != npos; at = rest.find(masked)) {
     rest.erase(at, masked.size());
   }
-  return !word.empty() && rest.find_first_not_of(plain) == npos ? word : shell_quoted(word);
+  return !word.empty() && is_plain_word(rest) ? word : copied_word(word);
 }
 
 }  // namespace
@@ -434,6 +439,18 @@ std::string shell_quoted(std::string_view text)
     quoted += c == '\'' ? "'\\''" : std::string(1, c);
   }
   return quoted + "'";
+}
+
+std::string copied_word(std::string_view text)
+{
+  if (without_controls(text) == text) {
+    return !text.empty() && is_plain_word(text) ? std::string(text) : shell_quoted(text);
+  }
+  std::string word = "$'";
+  for (const char c : printable(text)) {
+    word += c == '\'' ? "\\x27" : std::string(1, c);
+  }
+  return word + "'";
 }
 
 }  // namespace rlock

@@ -56,8 +56,13 @@ inline constexpr std::string_view masked = "***";
 // The text as one word of a POSIX shell: "'it'\''s'".
 std::string shell_quoted(std::string_view text);
 
-// The words of a command as a shell would read them, each secret replaced by `masked`: joined by blanks, and quoted where
-// that is needed. The word after -c is read as a shell reads it.
+// As shell_quoted, for people who copy the word, on one line and without control characters: quoted only where a shell needs that.
+// A text with unprintable characters or invalid UTF-8 is written as $'two\nlines', which bash, ksh and zsh read. No quote is within
+// the quotes.
+std::string copied_word(std::string_view text);
+
+// The words of a command as a shell would read them, each secret replaced by `masked`: each as a copied_word, joined by blanks.
+// The word after -c is read as a shell reads it. without_controls() makes it printable, because printable() would change its words.
 std::string shown_command(std::span<const std::string> words);
 
 // The same for a command line whose word boundaries are lost, and for the text of a script: words end at blanks outside

@@ -186,7 +186,7 @@ std::string job_text(const HolderInfo& info)
     return "freeze: " + printable(info.freeze);
   }
   const std::string verb = info.over ? "kept after " : "running ";
-  const std::string command = info.command.empty() ? "" : verb + printable(info.command);
+  const std::string command = info.command.empty() ? "" : verb + without_controls(info.command);
   const std::string label = info.label.empty() ? "" : "[" + printable(info.label) + "]";
   return command + (command.empty() || label.empty() ? "" : " ") + label;
 }

@@ -249,7 +249,7 @@ class Run {
       m_context.log.detail("acquired " + printable(session.name().text()) + " after " + show(waited),
                            {.event = "acquired", .key = session.name().text(), .fence = session.fence()});
     }
-    m_context.log.detail("running " + printable(shown_command(m_request.argv)), {.event = "started"});
+    m_context.log.detail("running " + shown_command(m_request.argv), {.event = "started"});
   }
 
   std::optional<RunReport> begin_again(const RetryNeeded& retry)

@@ -56,7 +56,50 @@ Words secretive_job(const std::filesystem::path& go)
           "redis://u:" + secret + "@h"};
 }
 
+// The words that a shell reads in the text.
+std::string words_in(const std::string& text, const std::string& shell)
+{
+  Process reader({shell, "-c", "printf '%s|' " + text});
+  CHECK(reader.wait() == success);
+  return reader.out();
+}
+
+std::string after(const std::string& text, const std::string& beginning)
+{
+  const auto at = text.find(beginning);
+  REQUIRE_MESSAGE(at != std::string::npos, text);
+  return text.substr(at + beginning.size(), text.find('\n', at) - at - beginning.size());
+}
+
 }  // namespace
+
+TEST_CASE("commands: a shell reads the words of what is shown")
+{
+  struct Row {
+    Words words;
+    std::string shell;
+  };
+  const Row rows[] = {
+      {{"it's", "a\\b", "$HOME `x`", "", "*", "\"q\""}, "sh"},
+      {{"it's\nso", "tab\t\\", "\xff", "\xe2\x80\x8b"}, "bash"},
+  };
+  for (const Row& row : rows) {
+    const RedisServer server;
+    const Words job = joined({"sh", "-c", "sleep 60", "sh"}, row.words);
+    Process holder = held_run(server, {}, job);
+    std::string expected;
+    for (const std::string& word : job) {
+      expected += word + "|";
+    }
+    const std::string shown = after(rlock_on(server, {"status", "k"}).out, "  running  ");
+    CHECK(words_in(shown, row.shell) == expected);
+    CHECK(has(rlock_on(server, {"list"}).out, shown));
+    CHECK(has(rlock_on(server, {"run", "-n", "-k", "k", "--", "true"}).err, ", running " + shown));
+    holder.signal(SIGTERM);
+    holder.wait();
+    CHECK(has(rlock_on(server, {"history", "k"}).out, shown));
+  }
+}
 
 TEST_CASE("masking: no secret of a command line is stored, shown or logged, whichever verb runs it")
 {

@@ -68,6 +68,7 @@ TEST_CASE("secrets: a command is quoted so that a shell reads the same words")
   CHECK(shown({"sh", "-c", "echo \"a  b\" >it's"}) == "sh -c 'echo \"a  b\" >it'\\''s'");
   CHECK(shown({"./job.sh", "", "a b", "x*", "--day=2026-11-23", "a/b:c@d"}) ==
         "./job.sh '' 'a b' 'x*' --day=2026-11-23 a/b:c@d");
+  CHECK(shown({"echo", "it's\n", "\\n", "TOKEN=it's\n"}) == R"(echo $'it\x27s\n' '\n' TOKEN=***)");
 }
 
 TEST_CASE("secrets: the words of a quoted script outlast a second masking")

@@ -174,7 +174,7 @@ TEST_CASE("export: a word to be copied is quoted only where that is needed, and 
   CHECK(copied_word("a b") == "'a b'");
   CHECK(copied_word("it's") == R"('it'\''s')");
   CHECK(copied_word(R"(\n)") == R"('\n')");
-  CHECK(copied_word("a\n\x1b'\xff\\") == R"($'a\n\x1b\'\xff\\')");
+  CHECK(copied_word("a\n\x1b'\xff\\") == R"($'a\n\x1b\x27\xff\\')");
 }
 
 TEST_CASE("export: the names of a job's environment, and the key's earlier tokens are forgotten")

@@ -205,20 +205,7 @@ std::string show_last_runs(const LockState& state, std::int64_t now_ms)
          (&first == last ? "" : line("skipped", show_skip_line(first, now_ms)));
 }
 
-// Rounded down to one unit, as an option takes it: "3h".
-std::string floored(Millis age)
-{
-  constexpr std::array<std::pair<Millis, const char*>, 3> units{
-      {{std::chrono::hours{24}, "d"}, {std::chrono::hours{1}, "h"}, {std::chrono::minutes{1}, "m"}}};
-  for (const auto& [unit, name] : units) {
-    if (age >= unit) {
-      return std::to_string(age / unit) + name;
-    }
-  }
-  return std::to_string(age / std::chrono::seconds{1}) + "s";
-}
-
-// The request that takes the lock from the holder that has had it for longest, and not from a later one when it is repeated.
+// The request that takes the lock from the holder that has had it for longest, and from no other one however late it is sent.
 std::string show_force_advice(const LockState& state)
 {
   if (freeze_of(state) != nullptr) {
@@ -227,19 +214,16 @@ std::string show_force_advice(const LockState& state)
   if (!state.proven) {
     return "";
   }
-  std::optional<Millis> oldest;
-  const Holder* first = nullptr;
+  const Holder* oldest = nullptr;
   for (const Holder& holder : state.holders) {
-    oldest = holder.revoked ? oldest : std::max(oldest, holder.age);
-    first = first != nullptr || holder.revoked ? first : &holder;
+    const bool is_older = oldest == nullptr || holder.age > oldest->age;
+    oldest = is_older && !holder.revoked ? &holder : oldest;
   }
-  if (first == nullptr) {
+  if (oldest == nullptr) {
     return "";
   }
-  const std::string request = "rlock force-unlock -k " + copied_word(state.name.text());
-  return line(is_job_over(state) ? "to end" : "if stuck",
-              oldest >= std::chrono::seconds{1} ? request + " --yes --older-than " + floored(*oldest)
-                                                : request + " --token " + copied_word(first->owner.text()));
+  return line(is_job_over(state) ? "to end" : "if stuck", "rlock force-unlock -k " + copied_word(state.name.text()) +
+                                                              " --token " + copied_word(oldest->owner.text()));
 }
 
 // With several servers: owners that hold the lock on too few of them.

@@ -267,7 +267,7 @@ TEST_CASE("status: the line of a run that was skipped says so once")
   CHECK(show_status(state, noon + 120'000) == "free: free\n" + last + skips);
 }
 
-TEST_CASE("status: it advises an age that the present holder has, and a new one has not")
+TEST_CASE("status: it advises to end the hold of the holder that has had the lock for longest, and no other")
 {
   const auto advice = [](std::vector<std::optional<Millis>> ages) {
     LockState state = held();
@@ -275,6 +275,7 @@ TEST_CASE("status: it advises an age that the present holder has, and a new one 
     state.holders.resize(ages.size(), state.holders.front());
     for (std::size_t i = 0; i < ages.size(); ++i) {
       state.holders[i].age = ages[i];
+      state.holders[i].owner = Owner::of("owner:" + std::to_string(i));
     }
     const std::string text = show_status(state, noon);
     const std::string begins = "  if stuck rlock force-unlock -k 'two words' ";
@@ -283,14 +284,10 @@ TEST_CASE("status: it advises an age that the present holder has, and a new one 
     return text.substr(at + begins.size(), text.find('\n', at) - at - begins.size());
   };
   using namespace std::chrono_literals;
-  CHECK(advice({1s}) == "--yes --older-than 1s");
-  CHECK(advice({59'999ms}) == "--yes --older-than 59s");
-  CHECK(advice({119s}) == "--yes --older-than 1m");
-  CHECK(advice({3h + 59min}) == "--yes --older-than 3h");
-  CHECK(advice({71h}) == "--yes --older-than 2d");
-  CHECK(advice({5s, 2min, std::nullopt}) == "--yes --older-than 2m");
-  CHECK(advice({999ms}) == "--token 8743c9c0:1");
-  CHECK(advice({std::nullopt}) == "--token 8743c9c0:1");
+  CHECK(advice({3h + 59min}) == "--token owner:0");
+  CHECK(advice({std::nullopt}) == "--token owner:0");
+  CHECK(advice({5s, 2min, std::nullopt}) == "--token owner:1");
+  CHECK(advice({std::nullopt, 1ms}) == "--token owner:1");
 
   LockState data = foreign();
   data.proven = false;

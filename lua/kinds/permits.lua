@@ -67,10 +67,19 @@ local function expiry_of(owner)
   return score and score > now and score or nil
 end
 
--- Whether the key has a number, or was deleted. Permits without their number stay with their holders.
+-- 0: the request does not say how many permits there are.
+local function requested_limit(requested)
+  return tonumber(requested) or 0
+end
+
+-- Whether the key has the number of this semaphore, or was deleted. Permits without their number stay with their holders. A number
+-- that rlock did not write last is that of a JVM if all permits are as many as the owner asked for, else that of another program.
 local function is_number_or_missing()
   local number = redis.pcall('GET', LOCK)
-  return not number or type(number) == 'string' and string.find(number, '^%-?%d+$')
+  local limit = requested_limit(REQUESTED_MODE)  -- inline
+  local is_number = type(number) == 'string' and string.find(number, '^%-?%d+$')
+  local is_usual = not is_number or limit == 0 or number + redis.call('ZCARD', SECOND) == limit
+  return not number or is_number and (is_usual or number == redis.pcall('GET', OWN_NUMBER))
 end
 
 local function holds(owner)
@@ -80,6 +89,7 @@ local function holds(owner)
   end
   local is_semaphore = is_number_or_missing()  -- inline
   if not is_semaphore then
+    lost_content = 'number that another program wrote'
     return nil
   end
   return hold_count(owner)  -- inline
@@ -110,11 +120,6 @@ local function set_free_permits(number)
   local text = string.format('%.0f', number)
   redis.call('SET', OWN_NUMBER, text, 'PX', '@default.fence_memory@')
   redis.call('SET', LOCK, text, 'KEEPTTL')
-end
-
--- 0: the request does not say how many permits there are.
-local function requested_limit(requested)
-  return tonumber(requested) or 0
 end
 
 local function capacity()

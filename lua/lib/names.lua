@@ -118,6 +118,8 @@ local function arrival_of(score)
   return score < 0 and score + FREEZES_FIRST or score
 end
 
+local lost_content  -- what a kind has found at the key in place of its lock, for people; nil: its name tells it
+
 -- The number of free permits that rlock last wrote: string. The key is not in KEYS, because only one kind writes it.
 local OWN_NUMBER = 'rlock:permits:' .. string.sub(HOLDER, #'rlock:holder:' + 1)
 

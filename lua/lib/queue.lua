@@ -399,7 +399,7 @@ local function loss_reply()
     other = {}  -- another reader beside OWNER has taken nothing from it
   end
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
-  local field = kind ~= NAME and kind or other[1] and '@loss.held@' or '@loss.none@'
+  local field = kind ~= NAME and kind or lost_content or other[1] and '@loss.held@' or '@loss.none@'
   local info_of_other = other[1] and redis.call('HGET', HOLDER, other[1]) or false
   return {'lost', field, other[1] or false, info_of_other, redis.call('HGET', FORCE, OWNER)}
 end

@@ -131,6 +131,30 @@ TEST_CASE("permits: their number may change when all holders are dead")
   CHECK(lock.members() == 1);
 }
 
+TEST_CASE("permits: a number that another program wrote under a held permit is a loss, and stays")
+{
+  const PermitsLock lock(3);
+  lock.acquire("a"), lock.acquire("b");
+  lock.server.command({"SET", "k", "1000"});
+  CHECK(word(lock.renew("a")) == "lost");
+  const Reply lost = lock.release("a");
+  CHECK(word(lost) == "lost");
+  CHECK(lost.elements.at(1).text == "number that another program wrote");
+  CHECK(word(lock.release("b")) == "lost");
+  CHECK(lock.number() == "1000");
+}
+
+TEST_CASE("permits: a number that a JVM wrote as it took or gave back a permit is no loss")
+{
+  const PermitsLock lock(3);
+  lock.acquire("a");
+  lock.server.command({"DECR", "k"});
+  lock.server.command({"ZADD", expiries, std::to_string(server_ms(lock.server) + 30'000), permit_bytes(hex(1))});
+  CHECK(word(lock.renew("a")) == "kept");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(lock.number() == "2");
+}
+
 TEST_CASE("permits: a counter of another program is no semaphore")
 {
   const PermitsLock lock(5);

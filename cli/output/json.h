@@ -53,7 +53,8 @@ std::string finding_json(const Finding& finding, std::string_view status,
 std::string acl_json(std::string_view user, const AclRules& rights, std::string_view line);
 // The SQL that gives a user of a database what rlock needs.
 std::string rights_json(std::string_view user, std::string_view sql);
-std::string forget_json(const LockName& name, bool forgotten, bool history_forgotten);
+// forgotten: the success of once.
+std::string forget_json(const LockName& name, bool forgotten, const Forgotten& rest);
 std::string setting_json(const ShownSetting& setting);
 std::string version_json(std::string_view version);
 

@@ -369,15 +369,17 @@ constexpr Fields<ShownEvent, 13> event_fields{{
 struct ForgottenSuccess {
   const LockName& name;
   bool forgotten;
-  bool history_forgotten;
+  Forgotten rest;
 };
-constexpr Fields<ForgottenSuccess, 3> forget_fields{{
+constexpr Fields<ForgottenSuccess, 4> forget_fields{{
     {{"key", "string", "name of the lock"},
      [](const ForgottenSuccess& success) -> Json { return success.name.text(); }},
     {{"forgotten", "boolean", "false: there was no success to forget"},
      [](const ForgottenSuccess& success) -> Json { return success.forgotten; }},
     {{"history", "boolean", "false: there were no events and runs to forget, or the lock is held"},
-     [](const ForgottenSuccess& success) -> Json { return success.history_forgotten; }},
+     [](const ForgottenSuccess& success) -> Json { return success.rest.runs; }},
+    {{"permits", "boolean", "false: there was no number of permits to forget, or a permit is held"},
+     [](const ForgottenSuccess& success) -> Json { return success.rest.permits; }},
 }};
 
 }  // namespace
@@ -437,10 +439,9 @@ std::string event_json(const ShownEvent& shown)
   return one_line(json);
 }
 
-std::string forget_json(const LockName& name, bool forgotten, bool history_forgotten)
+std::string forget_json(const LockName& name, bool forgotten, const Forgotten& rest)
 {
-  return line_of(ForgottenSuccess{.name = name, .forgotten = forgotten, .history_forgotten = history_forgotten},
-                 forget_fields);
+  return line_of(ForgottenSuccess{.name = name, .forgotten = forgotten, .rest = rest}, forget_fields);
 }
 
 }  // namespace rlock::cli

@@ -151,6 +151,18 @@ constexpr std::array forget_exits{
              "there was nothing to forget, or the lock is held; standard error says which, unless --json is given"},
 };
 
+// "stock: forgot the success of once, the history"
+std::string forgotten_text(const LockName& name, bool success, const Forgotten& rest)
+{
+  std::string all;
+  for (const auto& [is_forgotten, what] : {std::pair{success, "the success of once"},
+                                           {rest.runs, "the history"},
+                                           {rest.permits, "the number of permits"}}) {
+    all += is_forgotten ? (all.empty() ? "" : ", ") + std::string(what) : "";
+  }
+  return printable(name.text()) + ": forgot " + all + "\n";
+}
+
 // Says why the history of the lock stays, or that there was none.
 void tell_kept(const OneLock& lock, bool success_forgotten)
 {
@@ -180,17 +192,23 @@ Result<RunEnd> execute(const RawForget& raw, const Call& call)
     return forgotten.error();
   }
   RunHistory* const history = lock->opened.store->run_history();
-  const Result<bool> history_forgotten =
-      history != nullptr ? history->forget_runs(lock->name, lock->opened.limit()) : Result(false);
-  if (!history_forgotten) {
-    return history_forgotten.error();
+  const Result<Forgotten> rest =
+      history != nullptr ? history->forget_runs(lock->name, lock->opened.limit()) : Result(Forgotten{});
+  if (!rest) {
+    return rest.error();
   }
+  const bool has_rest = rest->runs || rest->permits;
   if (raw.json) {
-    print(forget_json(lock->name, *forgotten, *history_forgotten));
-  } else if (!*history_forgotten) {
+    print(forget_json(lock->name, *forgotten, *rest));
+    return ended(*forgotten || has_rest ? ExitCode::ok : ExitCode::no);
+  }
+  if (*forgotten || has_rest) {
+    print(forgotten_text(lock->name, *forgotten, *rest));
+  }
+  if (!has_rest) {
     tell_kept(*lock, *forgotten);
   }
-  return ended(*forgotten || *history_forgotten ? ExitCode::ok : ExitCode::no);
+  return ended(*forgotten || has_rest ? ExitCode::ok : ExitCode::no);
 }
 
 void add_forget_options(OptionTable& options, RawForget& raw)
@@ -204,7 +222,7 @@ void add_forget_options(OptionTable& options, RawForget& raw)
 
 const Verb forget_verb{
     .name = "forget",
-    .summary = "forget the success of once, and the history of a free lock",
+    .summary = "forget the success of once, and what is left of a free lock",
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = forget_examples,
     .own_exits = forget_exits,

@@ -118,6 +118,12 @@ class EventLog {
 // How much of the event log of a lock to read.
 enum class LogPart { all, end };  // end: enough for the last run of most locks
 
+// What was there and is deleted.
+struct Forgotten {
+  bool runs = false;
+  bool permits = false;  // their number
+};
+
 // `rlock history`, and the last run that `status` shows.
 class RunHistory {
  public:
@@ -129,8 +135,9 @@ class RunHistory {
   // Copies the runs that are over from the event log, which forgets them by their number, to a list of runs that is kept for
   // `history` after the last copy. May be sent again: no run is read twice.
   virtual Result<Done> keep_runs(const LockName& name, Millis history, const PerAnswer& limits) = 0;
-  // Deletes what the server keeps of the runs of a lock that is free. False: there was nothing, or the lock is held.
-  virtual Result<bool> forget_runs(const LockName& name, const CallLimits& limit) = 0;
+  // Deletes what the server keeps of a lock that is free, of whatever kind it was: its runs, and its number of permits. Deletes
+  // nothing of a lock that is held.
+  virtual Result<Forgotten> forget_runs(const LockName& name, const CallLimits& limit) = 0;
   // Logs a run that did not begin. `owner`: the owner of its last attempt. LockRequest::who names what would have run.
   virtual Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                                     const CallLimits& limit) = 0;

@@ -210,7 +210,8 @@ TEST_CASE("forget: the events of a lock that is held stay")
   CHECK(outcomes(history_of(server)) == "succeeded 0");
   holder.signal(SIGTERM);
   holder.wait();
-  CHECK(rlock_on(server, {"forget", "--json", "k"}).out == "{\"key\":\"k\",\"forgotten\":false,\"history\":true}\n");
+  CHECK(rlock_on(server, {"forget", "--json", "k"}).out ==
+        "{\"key\":\"k\",\"forgotten\":false,\"history\":true,\"permits\":false}\n");
   CHECK(history_of(server).empty());
 }
 
@@ -226,7 +227,9 @@ TEST_CASE("forget: says why there is nothing to forget")
   CHECK(glob.err ==
         "rlock: there is nothing to forget: the server knows no lock job:* (forget takes a name, not a pattern)\n");
   CHECK(rlock_on(server, {"forget", "--json", "job:b"}).err == "");
-  CHECK(rlock_on(server, {"forget", "job:a"}).err == "");
+  const Finished told = rlock_on(server, {"forget", "job:a"});
+  CHECK(told.out == "job:a: forgot the history\n");
+  CHECK(told.err == "");
 }
 
 TEST_CASE("history: --history keeps more runs than the event log has, the failure among them")

@@ -378,7 +378,7 @@ TEST_CASE("once: status shows the success and its age, --again runs it anyway, f
 
   const Finished forgotten = verb({"forget", "--json", "k"});
   CHECK(forgotten.code == 0);
-  CHECK(forgotten.out == "{\"key\":\"k\",\"forgotten\":true,\"history\":true}\n");
+  CHECK(forgotten.out == "{\"key\":\"k\",\"forgotten\":true,\"history\":true,\"permits\":false}\n");
   CHECK(verb({"forget", "k"}).code == 1);
   CHECK(callers.call("1h", "true").wait().code == 0);
   CHECK(callers.runs() == 4);

@@ -24,6 +24,26 @@ TEST_CASE("permits: an idle number of theirs is refused to every other kind, 78,
   CHECK(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == success);
 }
 
+TEST_CASE("permits: forget deletes their number when none is held, and the name is free for every kind")
+{
+  const QueueFixture queue;
+  const auto forget = [&] { return rlock_on(queue.server, {"forget", "k"}); };
+  {
+    Process holder = queue.start({"--permits", "3"}, {"sleep", "60"});
+    wait_until([&] { return rlock_on(queue.server, {"status", "k"}).code == 0; }, "it has one");
+    CHECK(forget().code == 1);
+    CHECK(rlock_on(queue.server, {"status", "k"}).code == 0);
+    holder.signal(SIGTERM);
+    holder.wait();
+  }
+  const Finished forgotten = forget();
+  CHECK(forgotten.code == 0);
+  CHECK(forgotten.out == "k: forgot the history, the number of permits\n");
+  CHECK(forget().code == 1);
+  CHECK(Process(queue.rlock("run", {"-n", "--", "true"})).wait() == success);
+  CHECK(Process(queue.rlock("run", {"-n", "--permits", "2", "--", "true"})).wait() == success);
+}
+
 TEST_CASE("permits: deleting their number hides no holder")
 {
   const QueueFixture queue;

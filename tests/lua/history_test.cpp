@@ -4,6 +4,7 @@
 
 #include "base/defaults.h"
 #include "lock/event_log.h"
+#include "lua/scripts.h"
 
 #include <algorithm>
 
@@ -186,4 +187,22 @@ TEST_EACH_KIND("history: inspect returns the log when it is asked for, and chang
   CHECK(entries("0") == 3);
   CHECK(entries("-2") == 2);
   CHECK(lock.holders().size() == 1);
+}
+
+TEST_EACH_KIND(
+    "history: forget leaves all of a lock that was granted meanwhile, and of a free one the fencing number alone")
+{
+  const auto forget = [&] {
+    const LockKeys keys(*LockName::parse("k"), kind.kind);
+    return lock.server.command({"EVAL", scripts::forget.source(), "6", keys.lock, keys.second, keys.own_number,
+                                keys.events, keys.holder, keys.force});
+  };
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  CHECK(forget().elements.at(0).integer == 0);
+  CHECK(told(lock) == "acquired:a");
+  CHECK(word(lock.renew("a")) == "kept");
+  REQUIRE(word(lock.release("a")) == "released");
+  CHECK(forget().elements.at(0).integer == 1);
+  CHECK(as_texts(lock.server.command({"KEYS", "*"})) == Words{"redisson_lock_token:{k}"});
+  CHECK(forget().elements.at(0).integer == 0);
 }

@@ -329,13 +329,13 @@ Result<Done> QuorumStore::keep_runs(const LockName& name, Millis history, const 
   return decision == Decision::carried ? Result(Done{}) : Result<Done>(no_quorum(answers, majority()));
 }
 
-Result<bool> QuorumStore::forget_runs(const LockName& name, const CallLimits& limit)
+Result<Forgotten> QuorumStore::forget_runs(const LockName& name, const CallLimits& limit)
 {
   const auto state = inspect(name, limit);
   if (!state || state->held()) {  // a minority of the servers may not have the grant
-    return state ? Result(false) : state.error();
+    return state ? Result(Forgotten{}) : state.error();
   }
-  const auto answers = ask_all<bool>(
+  const auto answers = ask_all<Forgotten>(
       Subject{"forget runs " + name.text()}, limit,
       [name](QuorumServer& server, const CallLimits& within) {
         return server.store->run_history()->forget_runs(name, within);
@@ -344,7 +344,8 @@ Result<bool> QuorumStore::forget_runs(const LockName& name, const CallLimits& li
   if (answered(answers) < size()) {
     return no_quorum(answers, size());
   }
-  return std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return **answer; });
+  return Forgotten{.runs = std::ranges::any_of(answers, [](const auto& answer) { return (**answer).runs; }),
+                   .permits = std::ranges::any_of(answers, [](const auto& answer) { return (**answer).permits; })};
 }
 
 Result<std::vector<LockName>> QuorumStore::find_known(std::string_view pattern, const PerAnswer& limits)

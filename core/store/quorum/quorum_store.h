@@ -102,7 +102,7 @@ class QuorumStore final : public LockStore,
   Result<std::vector<LockHistory>> past_runs(std::span<const LockName> names, LogPart part,
                                              const PerAnswer& limits) override;
   Result<Done> keep_runs(const LockName& name, Millis history, const PerAnswer& limits) override;
-  Result<bool> forget_runs(const LockName& name, const CallLimits& limit) override;
+  Result<Forgotten> forget_runs(const LockName& name, const CallLimits& limit) override;
   Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                             const CallLimits& limit) override;
 

@@ -457,26 +457,33 @@ Result<Done> ScriptStore::compact_kept_runs(const LockName& name, Millis history
   return reply ? Result(Done{}) : reply.error();
 }
 
-// A holder's script looks for its grant in the event log, so the log of a lock that is held stays.
-Result<bool> ScriptStore::forget_runs(const LockName& name, const CallLimits& limit)
+// The script looks again whether the lock is held. A run that begins after that is in the event log as well.
+Result<Forgotten> ScriptStore::forget_runs(const LockName& name, const CallLimits& limit)
 {
   const auto state = inspect(name, limit);
   if (!state || state->held()) {
-    return state ? Result(false) : Result<bool>(state.error());
+    return state ? Result(Forgotten{}) : Result<Forgotten>(state.error());
   }
   const LockKeys keys(name);
-  const std::array<std::string_view, 2> log{"DEL", keys.events};
-  const auto forgotten = m_host->command(name, log, limit);
-  if (!forgotten) {
-    return forgotten.error();
+  const std::array<std::string_view, 6> of_lock{keys.lock,   keys.second, keys.own_number,
+                                                keys.events, keys.holder, keys.force};
+  const auto reply = m_host->run({.script = scripts::forget, .keys = of_lock, .args = {}}, limit);
+  if (!reply) {
+    return reply.error();
   }
+  const ScriptReply answer(*reply);
+  Forgotten forgotten{.runs = answer.integer(0) > 0, .permits = answer.integer(1) > 0};
   if (!m_host->can_keep_runs()) {
-    return forgotten->integer > 0;
+    return forgotten;
   }
   const std::array<std::string_view, 1> list{keys.runs};
   const std::array<std::string_view, 1> args{"forget"};
   const auto kept = m_host->run({.script = scripts::runs, .keys = list, .args = args}, limit);
-  return kept ? Result(forgotten->integer > 0 || kept->integer > 0) : Result<bool>(kept.error());
+  if (!kept) {
+    return kept.error();
+  }
+  forgotten.runs = forgotten.runs || kept->integer > 0;
+  return forgotten;
 }
 
 Result<Done> ScriptStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,

@@ -170,6 +170,8 @@ TEST_CASE("force-unlock: the advice of status ends one hold, and never that of a
   };
   hold(1);
   hold(2);
+  wait_until([since = std::chrono::steady_clock::now()] { return std::chrono::steady_clock::now() - since > 1s; },
+             "they are a second old");
   const std::string token = advice();
   CHECK(paste(token) == 0);
   const auto running = [&] { return std::ranges::count_if(holders, [](Process& holder) { return holder.running(); }); };

@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 set(CPACK_PACKAGE_NAME rlock)
 set(CPACK_PACKAGE_VENDOR "the rlock authors")
 set(CPACK_PACKAGE_CONTACT "the rlock authors <rlock@users.noreply.github.com>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a distributed lock on Redis or a database")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a distributed lock on Redis, a database, etcd or ZooKeeper")
 set(CPACK_PACKAGE_DESCRIPTION
 "rlock runs a job on one machine at a time. It takes a lock on a Redis server,
 runs the job, renews the lock while the job runs, and releases it when the job

@@ -21,6 +21,11 @@ constexpr std::array topics{
     Topic{"json", "the JSON objects that rlock prints", help_of_json, mdoc_of_json},
 };
 
+// The stores that the first topic describes: their names and those in their URLs.
+constexpr std::array<std::string_view, 13> stores{"redis",    "rediss",     "sentinel", "cluster", "unix",
+                                                  "postgres", "postgresql", "mysql",    "mariadb", "mongo",
+                                                  "mongodb",  "etcd",       "zookeeper"};
+
 // The forms of a server's URL.
 struct UrlForm {
   std::string_view url;
@@ -55,6 +60,9 @@ std::span<const Topic> all_topics() { return topics; }
 
 const Topic* find_topic(std::string_view name)
 {
+  if (std::ranges::find(stores, name) != stores.end()) {
+    return find_topic(topics.front().name);
+  }
   const auto* const found =
       std::find_if(topics.begin(), topics.end(), [&](const Topic& topic) { return topic.name == name; });
   return found == topics.end() ? nullptr : found;
@@ -143,7 +151,7 @@ std::string options_text(const OptionTable& table, Detail detail)
       continue;  // hidden options
     }
     const bool is_server = group == server_group;
-    text += "\n" + std::string(group) + (is_server ? " (described by rlock help servers):\n" : ":\n");
+    text += "\n" + std::string(group) + (is_server ? " (see rlock help servers):\n" : ":\n");
     text += is_server || detail == Detail::names ? names_text(table, group) : described_text(table, group);
   }
   return text;

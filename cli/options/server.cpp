@@ -446,12 +446,13 @@ constexpr std::array guard_rows{
 };
 
 constexpr std::array access_rows{
-    OptionRow<RawServer>{{.names = "--password-file",
-                          .value = "FILE",
-                          .help = "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, "
-                                  "the variable of the server's tools: REDISCLI_AUTH, PGPASSWORD, MYSQL_PWD)",
-                          .has_variable = true},
-                         set<&RawServer::password_file>},
+    OptionRow<RawServer>{
+        {.names = "--password-file",
+         .value = "FILE",
+         .help = "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, "
+                 "the variable of the server's tools: REDISCLI_AUTH, PGPASSWORD, MYSQL_PWD, ETCDCTL_PASSWORD)",
+         .has_variable = true},
+        set<&RawServer::password_file>},
     OptionRow<RawServer>{
         {.names = "--cacert",
          .value = "FILE",

@@ -80,8 +80,8 @@ constexpr std::array record_rows{
          .value = "DUR",
          .help =
              [] {
-               return "how long, at least, the server keeps what happened to the lock, for rlock history, status and "
-                      "events: its last " +
+               return "how long, at least, the server keeps the runs of the lock, up to 2 MB, for rlock history; "
+                      "rlock events has the last " +
                       std::to_string(event_count) + " events (" + show(default_history) + ")";
              },
          .range = Durations{Millis{0}, longest_duration, "30d"}},

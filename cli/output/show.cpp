@@ -74,11 +74,16 @@ std::string line(const char* label, const std::string& value)
   return value.empty() ? "" : padded + value + "\n";
 }
 
+bool ends_with_session(const LockState& state)
+{
+  return state.beside == NativeFormat::curator || state.beside == NativeFormat::kazoo;
+}
+
 std::string show_ttl(const LockState& state)
 {
   if (!state.ttl) {
-    const bool ends_with_session = state.beside == NativeFormat::curator || state.beside == NativeFormat::kazoo;
-    return ends_with_session ? "unknown: it ends with the session of its client" : "none: it never expires by itself";
+    return ends_with_session(state) ? "unknown: it ends with the session of its client"
+                                    : "none: it never expires by itself";
   }
   const Holder& first = state.holders.front();
   std::string left = show_roughly(*state.ttl);
@@ -248,7 +253,9 @@ Row row_of(const LockState& state, std::int64_t now_ms)
                                                    : "";
   return {printable(state.name.text()),
           holder_text(holder.owner, holder.info) + more + revoked_mark(state),
-          state.ttl ? show_roughly(*state.ttl) : "never",
+          state.ttl                  ? show_roughly(*state.ttl)
+          : ends_with_session(state) ? "unknown"
+                                     : "never",
           age ? show_roughly(*age) : "-",
           std::to_string(state.waiting.size()),
           command.empty() ? "-" : command};

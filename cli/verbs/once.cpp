@@ -128,7 +128,7 @@ void add_once_options(OptionTable& options, RawRun& raw)
 const Verb once_verb{
     .name = "once",
     .summary = "run a command unless it has succeeded lately, on any host",
-    .synopsis = "-k KEY (--per DUR | --for DUR) [OPTION...] [--] CMD [ARG...]",
+    .synopsis = "-k KEY (--for DUR|--per PERIOD) [OPTION...] [--] CMD [ARG...]",
     .examples = once_examples,
     .own_exits = once_exits,
     .common_exits = job_codes,

@@ -128,6 +128,7 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
       {{"--lease", "5m", "--export", "--leftovers", "wait"},
        "--lease and --leftovers exclude each other: a lease has no keeper (try --pid $$)"},
       {{"--pid", "1", "--export", "--leftovers", "kill"}, "--leftovers: 'kill' is none of stop, wait, leave"},
+      {{"-k", "a", "-k", "b"}, "3 keys, but this verb takes one key (try rlock run -k a -k b -- CMD)"},
   };
   for (Row row : rows) {
     row.options.insert(row.options.begin(), "k");

@@ -40,6 +40,24 @@ TEST_CASE("help: every verb has all its parts and fits a terminal")
   }
 }
 
+TEST_CASE("help: the name of each store leads to the URLs of the servers")
+{
+  const Topic* const servers = find_topic("servers");
+  REQUIRE(servers != nullptr);
+  const std::string urls = servers->help();
+  for (const char* name :
+       {"redis", "sentinel", "cluster", "postgresql", "mysql", "mariadb", "mongodb", "etcd", "zookeeper"}) {
+    CHECK(find_topic(name) == servers);
+    CHECK(has(urls, name));
+  }
+}
+
+TEST_CASE("help: the synopsis of once and the text of --history say what they mean")
+{
+  CHECK(has(help_of(once_verb), "(--for DUR|--per PERIOD)"));
+  CHECK(has(help_of(run_verb), "the server keeps the runs of"));
+}
+
 TEST_CASE("help: the options of run are those of the contract")
 {
   const std::string text = help_of(run_verb);
@@ -60,7 +78,7 @@ TEST_CASE("help: the options of run are those of the contract")
            "\n  --label TEXT ",
            "\n  -q, --quiet ",
            "\n  -v, --verbose ",
-           "\nServer (described by rlock help servers):\n  -S, --server URL|@NAME; --server-timeout DUR; ",
+           "\nServer (see rlock help servers):\n  -S, --server URL|@NAME; --server-timeout DUR; ",
            "--password-file FILE; ",
        }) {
     CHECK_MESSAGE(has(text, option), option << " in\n" << text);
@@ -119,7 +137,7 @@ TEST_CASE("help: the options of the server are described once, under servers")
   for (const Verb* verb : all_verbs()) {
     const std::string text = help_of(*verb);
     CHECK_FALSE(has(text, "RLOCK_CACERT"));
-    CHECK(has(text, "--server URL") == has(text, "(described by rlock help servers)"));
+    CHECK(has(text, "--server URL") == has(text, "(see rlock help servers)"));
   }
   CHECK(has(overview(all_verbs()), "rlock help servers"));
 }

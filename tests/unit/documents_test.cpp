@@ -88,6 +88,16 @@ TEST_CASE("readme: it begins with the commands of a newcomer and fits on a page 
   CHECK(count(readme, "\n") <= 120);
 }
 
+TEST_CASE("documents: the first sentence of README and the description of the package name every store")
+{
+  const std::string readme = text_of(source / "README.md");
+  const std::string sentence = readme.substr(0, readme.find(": one machine"));
+  for (const char* store : {"Redis", "PostgreSQL", "MySQL", "MariaDB", "MongoDB", "etcd", "ZooKeeper"}) {
+    CHECK(has(sentence, store));
+    CHECK(has(text_of(source / "CMakeLists.txt").substr(0, 500), store));
+  }
+}
+
 TEST_CASE("documents: README names the exit codes of run")
 {
   std::set<std::string> known;

@@ -88,6 +88,13 @@ constexpr std::array flock_lease_rows{
                             .range = ttl_range},
                            set<&TakeRequest::ttl>},
 };
+constexpr OptionRow<RunRequest> flock_min_hold_row{
+    {.names = "--min-hold",
+     .value = "DUR",
+     .help =
+         "keep the lock for at least DUR, even if the command ends earlier; rlock itself does not wait for that (0)",
+     .range = Durations{0ms, longest_ttl, "1m"}},
+    set<&RunRequest::min_hold>};
 constexpr OptionRow<TakeRequest> notify_row{{.names = "--notify", .value = "CMD", .help = notify_help}, read_notify};
 
 // An option of flock(1) that makes no sense for a key: it is refused with what to do instead.
@@ -200,6 +207,7 @@ void add_flock_options(OptionTable& options, RawFlock& raw)
   options.add(end_rows, raw);
   add_prefix_option(options, raw.take.keys);
   options.add(flock_lease_rows, raw.request);
+  options.add(flock_min_hold_row, raw.request);
   add_record_options(options, raw.request);
   options.add(notify_row, raw.request);
   add_log_format_option(options, raw.take);

@@ -37,6 +37,7 @@ struct ListOptions {
   OutputFormat output_format = OutputFormat::text;
   SortBy sort = SortBy::key;
   Colors colors = Colors();
+  std::optional<Millis> older_than = {};  // of held locks, and of which the age is known
 };
 
 // The locks that are held and match the glob. ErrorCode::config: the server cannot list; `verb` is the verb that asked.
@@ -78,7 +79,9 @@ std::string no_lock(const ListOptions& options)
 void tell_none_held(const ListOptions& options)
 {
   if (options.output_format == OutputFormat::text) {
-    Log(Verbosity::normal).notice(no_lock(options) + " is held");
+    Log(Verbosity::normal)
+        .notice(no_lock(options) + " is held" +
+                (options.older_than ? " for more than " + show(*options.older_than) : std::string()));
   }
 }
 
@@ -89,6 +92,10 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   if (!states) {
     return states.error();
   }
+  const std::int64_t now_ms = wall_clock_ms();
+  std::erase_if(*states, [&](const LockState& state) {
+    return options.older_than && age_of(state, now_ms).value_or(Millis{0}) <= *options.older_than;
+  });
   if (options.output_format == OutputFormat::json) {
     if (const auto added = add_runs(opened, LogPart::end, *states); !added) {
       return added.error();
@@ -97,7 +104,6 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   if (states->empty()) {
     tell_none_held(options);
   }
-  const std::int64_t now_ms = wall_clock_ms();
   sort_locks(*states, options.sort, now_ms);
   switch (options.output_format) {
     case OutputFormat::text: print(show_list(*states, now_ms, options.colors)); break;
@@ -193,6 +199,7 @@ struct RawList {
   ColorWhen color = ColorWhen::automatic;
   bool all = false;
   bool overdue = false;
+  std::optional<Millis> older_than;
 };
 
 constexpr std::array<std::string_view, 5> list_examples{
@@ -221,6 +228,12 @@ constexpr std::array list_rows{
                         .help = "only locks of which no run has succeeded within its --every; exit code 1 if there is "
                                 "one, or if PATTERN matches no lock with --every (0 with -o prometheus)"},
                        set<&RawList::overdue>},
+    OptionRow<RawList>{{.names = "--older-than",
+                        .value = "DUR",
+                        .help = "only locks that are held for more than DUR; exit code 1 if there is none",
+                        .range = Durations{Millis{0}, longest_duration, "1h"},
+                        .excludes = {"--all,--overdue"}},
+                       set<&RawList::older_than>},
 };
 
 Result<RunEnd> execute(const RawList& raw, const Call& call)
@@ -232,7 +245,8 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
       .pattern = resolve_pattern(raw.keys, call.operands.empty() ? every_lock : call.operands.front()),
       .output_format = raw.output_format.format(),
       .sort = raw.sort,
-      .colors = resolve_colors(raw.color, call.environment)};
+      .colors = resolve_colors(raw.color, call.environment),
+      .older_than = raw.older_than};
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return told_to_collector(opened.error(), options.output_format);

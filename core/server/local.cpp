@@ -210,6 +210,7 @@ Result<Found> start(const LocalSpec& spec, const Clock& clock, const CallLimits&
   std::vector<std::string> directories = spec.directories;
   std::stable_sort(directories.begin(), directories.end(),
                    [](const std::string& one, const std::string& other) { return last_use(one) > last_use(other); });
+  std::string missing;
   for (const std::string& directory : directories) {
     const auto usable = prepare_directory(directory);
     if (!usable) {
@@ -218,8 +219,10 @@ Result<Found> start(const LocalSpec& spec, const Clock& clock, const CallLimits&
     if (*usable) {
       return start_in(directory, spec, clock, limit);
     }
+    missing += (missing.empty() ? "" : ", ") + printable(std::filesystem::path(directory).parent_path().string());
   }
-  return Error{ErrorCode::config, std::string("local: there is no directory for its socket") + set_runtime_directory};
+  return Error{ErrorCode::config,
+               "local: there is no directory for its socket: " + missing + " does not exist" + set_runtime_directory};
 }
 
 // nullopt: no server listens there.

@@ -259,3 +259,11 @@ TEST_CASE("flock: a command that locks its own lock again waits for itself")
     CHECK(script.out() == "");
   });
 }
+
+TEST_CASE("flock: --min-hold keeps the lock when the command is over")
+{
+  const RedisServer server;
+  CHECK(rlock_on(server, {"flock", "--min-hold", "20s", "k", "true"}).code == 0);
+  CHECK(as_int(server.command({"PTTL", "k"})) > 10'000);
+  CHECK(rlock_on(server, {"flock", "-n", "k", "true"}).code == 1);
+}

@@ -188,3 +188,20 @@ TEST_CASE("list: a quorum of servers that are all down ends with 69 at once")
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("list: --older-than leaves out locks that are not held for so long")
+{
+  const RedisServer server;
+  REQUIRE(rlock_on(server, {"acquire", "-k", "old", "--lease", "5m"}).code == 0);
+  wait_until(
+      [&] {
+        return has(rlock_on(server, {"list", "--older-than", "1s"}).out, "old");
+      },
+      "it is held for a second");
+  REQUIRE(rlock_on(server, {"acquire", "-k", "young", "--lease", "5m"}).code == 0);
+  const Finished none = rlock_on(server, {"list", "--older-than", "1h"});
+  CHECK(none.code == 1);
+  CHECK(none.err == "rlock: no lock is held for more than 1h\n");
+  CHECK(rlock_on(server, {"list", "--older-than", "1h", "--all"}).code == 64);
+  CHECK(has(rlock_on(server, {"list", "--older-than", "0"}).out, "young"));
+}

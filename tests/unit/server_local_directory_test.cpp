@@ -47,3 +47,15 @@ TEST_CASE("local directory: made for this user alone, or refused with what helps
   fs::create_directory_symlink(top / "new", top / "link");
   CHECK_FALSE(is_private_directory(top / "link"));
 }
+
+TEST_CASE("local directory: the missing one is named")
+{
+  const std::filesystem::path missing = test::make_temp_dir("local") / "none";
+  const rlock::BootClock clock;
+  const auto server =
+      rlock::local_server({.directories = {missing / "rlock"}, .name = "rlock-test-of-a-missing-directory"}, clock,
+                          {.deadline = clock.now() + std::chrono::seconds(5), .stop = rlock::StopToken::never()});
+  REQUIRE_FALSE(server);
+  CHECK(server.error().text == "local: there is no directory for its socket: " + missing.string() +
+                                   " does not exist (set XDG_RUNTIME_DIR to a directory of this user)");
+}

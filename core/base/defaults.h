@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include "base/clock.h"
 #include "base/stop.h"
 
@@ -47,6 +48,7 @@ constexpr Millis renewal_period(Millis ttl) { return ttl / renewals_per_ttl; }
 struct CallLimits {
   Instant deadline;
   StopToken stop;
+  std::optional<Instant> since = {};  // when the call began of which this one is a part; errors tell the whole time
 };
 
 // The limits of a call that makes any number of requests: `timeout` bounds each answer, and `whole` bounds the call.

@@ -38,7 +38,7 @@ Error no_answer_in_time(std::string text)
 std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit)
 {
   using Tenths = std::chrono::duration<std::int64_t, std::deci>;
-  const Millis time = std::chrono::ceil<Millis>(std::min(clock.now(), limit.deadline) - start);
+  const Millis time = std::chrono::ceil<Millis>(std::min(clock.now(), limit.deadline) - limit.since.value_or(start));
   return show(time < std::chrono::seconds{1} ? time : std::chrono::round<Tenths>(time));
 }
 

@@ -17,7 +17,7 @@ Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limi
 
 Error interrupted();
 
-// The time since `start`, at most until the deadline, rounded for people: "5s", "50ms".
+// The time since `start`, or since CallLimits::since, at most until the deadline, rounded for people: "5s", "50ms".
 std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit);
 
 // The advice in the error of a server that answers too late.

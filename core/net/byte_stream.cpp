@@ -253,23 +253,43 @@ Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock
   return attempt;
 }
 
+// The advice about an address that a server has told; empty: the user named it.
+std::string_view advice_for_announced(const Endpoint& endpoint)
+{
+  switch (endpoint.named_by) {
+    case Endpoint::NamedBy::sentinels:
+      return " (the sentinels announced this address: does the server run there, and does this host reach it? see "
+             "replica-announce-ip and sentinel announce-ip)";
+    case Endpoint::NamedBy::cluster:
+      return " (the cluster announced this address: does the node run there, and does this host reach it? see "
+             "cluster-announce-ip)";
+    case Endpoint::NamedBy::user: break;
+  }
+  return {};
+}
+
 Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after)
 {
   const std::string text = "cannot reach " + endpoint.shown() + ": ";
   if (is_shortage(error)) {
     return {ErrorCode::os, text + os_text(error)};
   }
+  const auto with = [&](const std::string& why, std::string_view advice) {
+    const std::string_view announced = advice_for_announced(endpoint);
+    return Error{.code = ErrorCode::unreachable,
+                 .text = text + why + std::string(announced.empty() ? advice : announced),
+                 .late = error == ETIMEDOUT};
+  };
   switch (error) {
     case ECANCELED: return interrupted();
-    case ETIMEDOUT: return no_answer_in_time(text + "no answer within " + after);
+    case ETIMEDOUT: return with("no answer within " + after, raise_timeout);
     case ENOENT:
     case ECONNREFUSED:
-      return {ErrorCode::unreachable,
-              text + (error == ENOENT ? "no such socket" : "connection refused") +
-                  (endpoint.scheme == Endpoint().scheme ? " (is redis-server running? -S names another server)"
-                                                        : " (is it running? -S names another server)")};
-    case EACCES: return {ErrorCode::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
-    default: return {ErrorCode::unreachable, text + os_text(error) + " (-S names another server)"};
+      return with(
+          error == ENOENT ? "no such socket" : "connection refused",
+          endpoint.scheme == Endpoint().scheme ? " (is redis-server running? -S names another server)" : is_it_running);
+    case EACCES: return with("permission denied", " (its unixsocketperm must let you in)");
+    default: return with(os_text(error), " (-S names another server)");
   }
 }
 
@@ -302,7 +322,7 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& 
   if (!addresses) {
     Error why = addresses.error();
     if (why.code != ErrorCode::interrupted) {
-      why.text.insert(0, "cannot reach " + endpoint.shown() + ": ");
+      why.text.insert(0, "cannot reach " + endpoint.shown() + ": ").append(advice_for_announced(endpoint));
     }
     return why;
   }
@@ -325,6 +345,8 @@ Result<Fd> connect_socket(const Endpoint& endpoint, const Clock& clock, const Ca
     case 0: return std::move(attempt.socket);
     case ECANCELED: return interrupted();
     case ETIMEDOUT: return no_answer_in_time("no answer within " + elapsed(clock, start, limit));
+    case ENOENT:
+    case ECONNREFUSED: return Error{ErrorCode::unreachable, os_text(attempt.error) + std::string(is_it_running)};
     default: return Error{is_shortage(attempt.error) ? ErrorCode::os : ErrorCode::unreachable, os_text(attempt.error)};
   }
 }

@@ -38,8 +38,13 @@ struct Sentinels {
   std::optional<TlsFiles> tls;
 };
 
+// Advice for a server that does not answer, and for a refused login.
+inline constexpr std::string_view is_it_running = " (is it running? -S names another server)";
+inline constexpr std::string_view check_login = " (check the URL, RLOCK_PASSWORD or --password-file)";
+
 struct Endpoint {
   enum class Kind { tcp, unix_socket, local, sentinel, cluster, other };
+  enum class NamedBy { user, sentinels, cluster };
 
   std::string scheme = "redis";  // of the URL: selects the engine (store/open.h); every form of a Redis URL is "redis"
   Kind kind = Kind::tcp;
@@ -51,9 +56,11 @@ struct Endpoint {
   std::string password;            // percent-decoded; empty: none
   std::string password_file;  // the file of the password, which rlock reads again when the server refuses the password
   unsigned db = 0;
-  std::optional<TlsFiles> tls;  // rediss://, rediss+cluster://; rediss+sentinel://: for the master
-  bool must_be_master = false;  // tcp: a replica is refused
-  Sentinels sentinels;          // sentinel: instead of host and port
+  std::optional<TlsFiles> tls;       // rediss://, rediss+cluster://; rediss+sentinel://: for the master
+  bool must_be_master = false;       // tcp: a replica is refused before the first request
+  bool refuses_replica = false;      // tcp, unix_socket: a replica is refused with its first answer at the latest
+  NamedBy named_by = NamedBy::user;  // tcp: who told the address
+  Sentinels sentinels;               // sentinel: instead of host and port
 
   // The URL without user and password: the only form that rlock prints.
   [[nodiscard]] std::string shown() const;

@@ -199,8 +199,9 @@ class Subscriber {
 
 Cluster::Cluster(Endpoint cluster, const Clock& clock) : m_clock(clock), m_nodes(std::move(cluster), clock) {}
 
-Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::string_view> argv, const CallLimits& limit)
+Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::string_view> argv, const CallLimits& whole)
 {
+  const CallLimits limit{whole.deadline, whole.stop, m_clock.now()};
   auto node = m_nodes.owner_of(route_key, limit);
   bool asking = false;
   Millis pause = first_redirection_pause;
@@ -290,7 +291,7 @@ namespace {
 CallLimits share_of(const CallLimits& limit, const Clock& clock, std::int64_t parts)
 {
   const Instant now = clock.now();
-  return {now + std::max(limit.deadline - now, Instant::duration{0}) / parts, limit.stop};
+  return {now + std::max(limit.deadline - now, Instant::duration{0}) / parts, limit.stop, limit.since};
 }
 
 bool hides_its_map(const Reply& reply)

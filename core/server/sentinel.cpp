@@ -164,13 +164,14 @@ bool Sentinel::believes(Instant::duration took, const CallLimits& limit)
 // promoted.
 Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& attempt)
 {
+  const Instant start = clock().now();
   for (Millis pause = first_failover_pause;; pause = std::min(2 * pause, longest_failover_pause)) {
     auto found = m_discovery->find(limit);
     if (!found) {
       return found.error();
     }
     const Instant now = clock().now();
-    const CallLimits share{.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop};
+    const CallLimits share{.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop, .since = start};
     const auto reached = attempt(found->endpoint, std::move(found->sentinel), share);
     if (reached || !is_passing(reached.error().code)) {
       return reached;
@@ -369,6 +370,11 @@ Endpoint server_at(const Endpoint& group, const HostPort& at)
   server.nodes.clear();
   server.sentinels = {};
   server.must_be_master = group.kind == Endpoint::Kind::sentinel;
+  if (group.kind == Endpoint::Kind::sentinel) {
+    server.named_by = Endpoint::NamedBy::sentinels;
+  } else if (std::ranges::find(group.nodes, at) == group.nodes.end()) {
+    server.named_by = Endpoint::NamedBy::cluster;
+  }
   return server;
 }
 

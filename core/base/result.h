@@ -16,7 +16,7 @@ namespace rlock {
 enum class ErrorCode {
   usage,             // the command line is invalid
   config,            // the environment or a file is invalid, or the key holds something that is no such lock
-  unreachable,       // the server did not answer: the request may or may not have happened
+  unreachable,       // no answer, or one that rlock does not know: the request may or may not have happened
   server_not_ready,  // the server answered that it cannot serve now (loading, read-only, out of memory): nothing happened
   refused,           // the server refused the authentication, or a command by its ACL
   os,                // a system call failed: fork, memory
@@ -35,7 +35,7 @@ constexpr bool is_passing(ErrorCode code)
 struct Error {
   ErrorCode code;
   std::string text;        // lower case, names the subject and the fix, no newline, never a secret
-  int script_line = 0;     // refused: the line of the script whose command was refused, from 1; 0: no script
+  int script_line = 0;     // the line of the script whose command was refused or is unknown, from 1; 0: no script
   bool was_there = false;  // unreachable: the server has answered on this connection before
   bool answered = false;   // unreachable: the server has answered a part of this request
   bool late = false;       // unreachable: no answer came before the deadline

@@ -191,12 +191,15 @@ struct Rule {
 constexpr std::string_view script_refusal = "The user executing the script can't";  // Redis 6.2
 
 constexpr std::string_view unknown_command = "ERR unknown command";
+constexpr std::string_view unknown_in_script = "Unknown Redis command called from";  // Redis 6.2 without ERR
 
 constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
 constexpr std::string_view name_the_master = "it is a replica; name the master";
 constexpr std::string_view has_become_replica = "it has become a replica";
 constexpr std::string_view choose_smaller_db = "choose a smaller db number";
 constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
+
+constexpr std::string_view switched_off = "a command that rlock needs is renamed or switched off there";
 
 constexpr std::string_view is_a_node = "it is a node of a cluster: use -S ";
 
@@ -213,7 +216,9 @@ constexpr Rule rules[] = {
     {"UNBLOCKED", ErrorCode::server_not_ready, has_become_replica},
     {"ERR WAIT cannot be used with replica", ErrorCode::server_not_ready, has_become_replica},
     {"ERR max number of clients", ErrorCode::server_not_ready, "raise maxclients there"},
-    {unknown_command, ErrorCode::server_not_ready, "a command that rlock needs is renamed or switched off there"},
+    {unknown_command, ErrorCode::server_not_ready, switched_off},
+    {unknown_in_script, ErrorCode::unreachable, switched_off},
+    {"ERR Unknown Redis command called from", ErrorCode::unreachable, switched_off},
     {"NOAUTH", ErrorCode::refused, give_password},
     {"WRONGPASS", ErrorCode::refused, "check the user and the password"},
     {"NOPERM", ErrorCode::refused, missing_rule},
@@ -243,8 +248,10 @@ std::string_view unwrapped(std::string_view text)
   if (!text.starts_with("ERR Error running script") && !text.starts_with("@user_script")) {
     return text;
   }
-  if (const auto at = text.find(script_refusal); at != std::string_view::npos) {
-    return text.substr(at);
+  for (const std::string_view phrase : {script_refusal, unknown_in_script}) {
+    if (const auto at = text.find(phrase); at != std::string_view::npos) {
+      return text.substr(at);
+    }
   }
   for (auto at = text.find(" -"); at != std::string_view::npos; at = text.find(" -", at + 1)) {
     const std::string_view rest = text.substr(at + 2);
@@ -313,10 +320,11 @@ Error error_from_reply(std::string_view text, std::string_view where)
                                         [text](const Rule& each) { return begins_with_words(text, each.start); });
   const std::string message = std::string(where) + " says: " + shortened(text);
   if (rule == std::end(rules)) {
-    return {ErrorCode::internal, message};
+    return {ErrorCode::unreachable, message};  // a script may have written something before it failed
   }
+  const bool is_about_command = rule->code == ErrorCode::refused || rule->advice == switched_off;
   return {rule->code, message + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
-          rule->code == ErrorCode::refused ? line : 0};
+          is_about_command ? line : 0};
 }
 
 bool is_missing_rule(const Error& error)

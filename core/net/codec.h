@@ -45,9 +45,9 @@ class Decoder {
 // What an error reply means to a lock client. The texts are those of Redis 6.2 to 8.
 
 // The error of a reply. `where`: the server, as Endpoint::shown. The table in codec.cpp maps the code of the reply to an
-// ErrorCode; an unknown code is ErrorCode::internal. Redis 6.2 wraps the code of an error inside a script (`ERR Error running
-// script ... -READONLY ...`): then the first ` -CODE ` counts. A refusal inside a script sets Error::script_line, because the
-// text names neither the command nor the key.
+// ErrorCode; an unknown code is ErrorCode::unreachable. Redis 6.2 wraps the code of an error inside a script (`ERR Error running script ... -READONLY
+// ...`): then the first ` -CODE ` counts. A command that is refused or missing inside a script sets Error::script_line, because
+// the text names neither the command nor the key.
 Error error_from_reply(std::string_view text, std::string_view where);
 
 bool is_missing_rule(

@@ -164,7 +164,7 @@ Error login_failed(const Reply& reply, const std::string& where)
 Error select_failed(const Reply& reply, const Endpoint& endpoint)
 {
   Error error = error_from_reply(reply.text, endpoint.shown());
-  const bool no_such_db = error.code == ErrorCode::config || error.code == ErrorCode::internal;
+  const bool no_such_db = error.code == ErrorCode::config || error.code == ErrorCode::unreachable;
   if (!no_such_db) {
     return error;
   }
@@ -172,17 +172,6 @@ Error select_failed(const Reply& reply, const Endpoint& endpoint)
   server.db = 0;
   return {ErrorCode::config, "no db " + std::to_string(endpoint.db) + " on " + server.shown() +
                                  " (0 is always there; its `databases` setting has their number)"};
-}
-
-// HELLO tells the role, also to a user without any rights. Before Redis 6 there is only ROLE.
-std::string_view role_in(const Reply& hello)
-{
-  for (std::size_t i = 0; i + 1 < hello.elements.size(); i += 2) {
-    if (hello.elements[i].text == "role") {
-      return hello.elements[i + 1].text;
-    }
-  }
-  return {};
 }
 
 Result<Done> check_master(Connection& connection, const Reply& hello, const CallLimits& limit)

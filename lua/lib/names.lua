@@ -65,12 +65,15 @@ local function is_subscribed(owner)
   return redis.call('PUBSUB', 'NUMSUB', OWNER_CHANNEL .. owner)[2] > 0
 end
 
--- Publishes a hint. An error must not fail the grant: Redis 6 reports a missing right only here.
+-- Publishes a hint. An error must not fail the grant: Redis 6 reports a missing right only here. But a server without the command
+-- fails it, because no lock could be released or handed over there; the client takes the grant back.
 local function publish_taken()
-  if SHARDED then
-    redis.pcall('SPUBLISH', TAKEN, 'taken')
-  else
-    redis.pcall('PUBLISH', TAKEN, 'taken')
+  local told = redis.pcall(SHARDED and 'SPUBLISH' or 'PUBLISH', TAKEN, 'taken')
+  if type(told) == 'table' and string.find(told.err or '', 'Unknown Redis command', 1, true) then
+    if SHARDED then
+      redis.call('SPUBLISH', TAKEN, 'taken')
+    end
+    redis.call('PUBLISH', TAKEN, 'taken')
   end
 end
 

@@ -38,6 +38,11 @@ TEST_CASE("errors: what each reply means")
       {ErrorCode::server_not_ready,
        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0"},
       {ErrorCode::server_not_ready, "ERR unknown command 'evalsha'"},
+      {ErrorCode::unreachable, "ERR Unknown Redis command called from script script: 1f, on @user_script:1."},
+      {ErrorCode::unreachable,
+       "ERR Error running script (call to f_1f): @user_script:1: @user_script: 1: Unknown Redis command called from "
+       "Lua "
+       "script"},
       {ErrorCode::server_not_ready, "ERR max number of clients reached"},
       {ErrorCode::server_not_ready, "ERR max number of clients + cluster connections reached"},
       {ErrorCode::refused, "NOAUTH Authentication required."},
@@ -52,11 +57,11 @@ TEST_CASE("errors: what each reply means")
       {ErrorCode::config, "WRONGTYPE Operation against a key holding the wrong kind of value"},
       {ErrorCode::config, "ERR DB index is out of range"},
       {ErrorCode::config, "MOVED 3999 127.0.0.1:6381"},
-      {ErrorCode::internal, "ERR value is not an integer or out of range"},
-      {ErrorCode::internal, "ERR Error running script (call to f_1f): @user_script:1: attempt to compare nil"},
-      {ErrorCode::internal, "READONLYISH no such code"},
-      {ErrorCode::internal, "ERR no such key as 'a -OOM b'"},
-      {ErrorCode::internal, ""},
+      {ErrorCode::unreachable, "ERR value is not an integer or out of range"},
+      {ErrorCode::unreachable, "ERR Error running script (call to f_1f): @user_script:1: attempt to compare nil"},
+      {ErrorCode::unreachable, "READONLYISH no such code"},
+      {ErrorCode::unreachable, "ERR no such key as 'a -OOM b'"},
+      {ErrorCode::unreachable, ""},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
@@ -88,6 +93,17 @@ TEST_CASE("errors: the text is one short line with a fix")
         "'hmget' command (rlock acl prints the rules that a user needs)");
   CHECK(error_from_reply("ERR \x1b[2Jboo\x07", where).text == "redis://db1:6379 says: ERR \\x1b[2Jboo\\x07");
   CHECK(error_from_reply("ERR " + std::string(1000, 'x'), where).text.size() < 220);
+}
+
+TEST_CASE("errors: a command that is switched off is said to be, also inside a script, whose line is told")
+{
+  for (const char* text : {"ERR Unknown Redis command called from script script: 1f, on @user_script:12.",
+                           "ERR Error running script (call to f_1f): @user_script:12: @user_script: 12: Unknown Redis "
+                           "command called from Lua script"}) {
+    const Error error = error_from_reply(text, where);
+    CHECK_MESSAGE(has(error.text, "switched off there"), error.text);
+    CHECK(error.script_line == 12);
+  }
 }
 
 TEST_CASE("errors: an unknown script, wrapped or not")

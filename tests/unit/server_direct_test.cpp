@@ -67,7 +67,7 @@ TEST_CASE("run_script: the source follows where the server does not know the scr
     if (answered) {
       CHECK(reply->integer == 7);
     } else {
-      CHECK(reply.error().code == (last.starts_with("-OOM") ? ErrorCode::server_not_ready : ErrorCode::internal));
+      CHECK(reply.error().code == (last.starts_with("-OOM") ? ErrorCode::server_not_ready : ErrorCode::unreachable));
     }
   }
 }

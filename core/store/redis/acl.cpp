@@ -119,7 +119,10 @@ std::string requests_on_line(const ScriptCall& call, int line)
   return found;
 }
 
-bool is_unclear(const Error& error) { return error.code == ErrorCode::refused || is_about_types(error); }
+bool is_unclear(const Error& error)
+{
+  return error.code == ErrorCode::refused || error.script_line > 0 || is_about_types(error);
+}
 
 Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
 {

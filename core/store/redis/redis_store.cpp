@@ -41,7 +41,7 @@ Result<Reply> run_routed(Transport& transport, std::string_view route_key, const
     reply = transport.call(route_key, argv, limit);
   }
   if (reply && reply->is_error()) {
-    return Error{ErrorCode::internal,
+    return Error{ErrorCode::unreachable,
                  "the server does not know the script " + std::string(script.name) + " that was just sent to it"};
   }
   return reply;

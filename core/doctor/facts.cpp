@@ -229,6 +229,21 @@ void ask_a_node(Facts& facts, const Endpoint& endpoint, const CollectOptions& op
   }
 }
 
+// A sentinel answers none of these questions. A connection that is for locks says what the server is.
+void ask_what_it_is(Facts& facts, Endpoint endpoint, const CollectOptions& options, const Clock& clock)
+{
+  if (endpoint.has_group() || endpoint.is_private()) {
+    return;
+  }
+  endpoint.refuses_replica = true;
+  Direct direct(std::move(endpoint), clock);
+  const std::array<std::string_view, 1> argv{"PING"};
+  const auto reply = direct.call("", argv, {clock.now() + options.timeout, StopToken::never()});
+  if (!reply && reply.error().code == ErrorCode::config) {
+    facts.failure = reply.error();
+  }
+}
+
 }  // namespace
 
 Endpoint without_password(Endpoint endpoint)
@@ -252,6 +267,7 @@ Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& 
   ask_the_server(facts, server, transport, options, clock, rng);
   if (facts.failure) {
     ask_a_node(facts, endpoint, options, clock);
+    ask_what_it_is(facts, endpoint, options, clock);
   } else {
     facts.anonymous = try_to_delete(anonymous, options.name, {clock.now() + options.timeout, StopToken::never()});
   }

@@ -33,6 +33,7 @@ doctor::Diagnosis reach(const Facts& facts)
     case ErrorCode::refused:
       return doctor::fail(why.text,
                           is_missing_rule(why) ? doctor::rules_advice(facts) : "give this user's name and password");
+    case ErrorCode::config: return doctor::fail(why.text, "-S names another server");
     default: return doctor::fail(why.text, "ask again when the server is fit");
   }
 }

@@ -2,6 +2,7 @@
 #include "net/connection.h"
 
 #include <poll.h>
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -18,12 +19,18 @@ namespace rlock {
 
 // Takes one round trip, or none without a password, a db and Endpoint::must_be_master. The handshake is never sent together with
 // another request, because that request would run as the default user or in db 0 after a refused AUTH or SELECT. When the server
-// refuses the password, the function reads the password file again and tries once more if the password has changed.
-Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit);
+// refuses the password, the function reads the password file again and tries once more if the password has changed. Returns
+// whether the server has told its role.
+Result<bool> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit);
+
+// How far a connection that refuses a replica knows the role of its server. Where nothing asks for the role before the first
+// request, HELLO is sent together with that request, so that the question takes no round trip.
+enum class RoleCheck { done, not_asked, asked, is_replica };
 
 struct Connection::State {
   ByteStream stream;
   Decoder decoder;
+  RoleCheck role = RoleCheck::done;
 
   auto feed()
   {
@@ -53,11 +60,61 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock
   if (const auto early = state.stream.decrypt_into(state.feed()); !early) {
     return early.error();
   }
-  if (const auto done = shake_hands(connection, endpoint, limit); !done) {
-    return done.error();
+  const auto has_told_role = shake_hands(connection, endpoint, limit);
+  if (!has_told_role) {
+    return has_told_role.error();
   }
+  state.role = endpoint.refuses_replica && !*has_told_role ? RoleCheck::not_asked : RoleCheck::done;
   return connection;
 }
+
+namespace {
+
+constexpr std::array<std::string_view, 2> role_question{"HELLO", "2"};
+
+std::string_view value_in(const Reply& hello, std::string_view name)
+{
+  for (std::size_t i = 0; i + 1 < hello.elements.size(); i += 2) {
+    if (hello.elements[i].text == name) {
+      return hello.elements[i + 1].text;
+    }
+  }
+  return {};
+}
+
+// HELLO tells the role, also to a user without any rights. Before Redis 6 there is only ROLE.
+std::string_view role_in(const Reply& hello) { return value_in(hello, "role"); }
+
+bool is_replica(const Reply& hello)
+{
+  const std::string_view role = role_in(hello);
+  return role == "replica" || role == "slave";
+}
+
+// A replica may accept writes (replica-read-only), and its master knows nothing of them.
+Error replica_refused(ErrorCode code, const std::string& where)
+{
+  return {code, where + " is a replica, where a lock excludes nobody (name the master)"};
+}
+
+// nullopt: it is none.
+std::optional<Error> sentinel_refused(const Reply& hello, const std::string& where)
+{
+  if (value_in(hello, "mode") != "sentinel") {
+    return std::nullopt;
+  }
+  const auto scheme = std::min(where.find("://"), where.size());
+  return Error{ErrorCode::config, where + " is a sentinel (use -S " + where.substr(0, scheme) + "+sentinel" +
+                                      where.substr(scheme) + "/NAME with the name of the master)"};
+}
+
+// The server has no HELLO. Any other error answers the request behind it as well.
+bool has_no_hello(const Reply& reply)
+{
+  return is_unknown_command(reply.text) && reply.text.find("HELLO") != std::string::npos;
+}
+
+}  // namespace
 
 Result<Reply> Connection::call(std::span<const std::string_view> argv, const CallLimits& limit)
 {
@@ -72,7 +129,30 @@ Result<Done> Connection::send(std::span<const std::string_view> argv, const Call
   if (limit.stop.requested()) {
     return interrupted();
   }
-  return m_state->stream.send(encode(argv), limit);
+  std::string request = encode(argv);
+  if (m_state->role == RoleCheck::not_asked) {
+    m_state->role = RoleCheck::asked;
+    request.insert(0, encode(role_question));
+  }
+  return m_state->stream.send(request, limit);
+}
+
+// Nullopt: it answers the question for the role, which goes before the first request. A replica's errors pass, because they say
+// more.
+std::optional<Result<Reply>> Connection::checked_for_role(Reply reply)
+{
+  RoleCheck& role = m_state->role;
+  if (role == RoleCheck::is_replica && !reply.is_error()) {
+    return replica_refused(ErrorCode::unreachable, where());  // the request may have happened there
+  }
+  if (role != RoleCheck::asked) {
+    return reply;
+  }
+  role = is_replica(reply) ? RoleCheck::is_replica : RoleCheck::done;
+  if (const auto sentinel = sentinel_refused(reply, where())) {
+    return *sentinel;
+  }
+  return reply.is_error() && !has_no_hello(reply) ? std::optional<Result<Reply>>(std::move(reply)) : std::nullopt;
 }
 
 Result<Reply> Connection::answer(const CallLimits& limit)
@@ -96,7 +176,15 @@ Result<std::optional<Reply>> Connection::receive(const CallLimits& limit)
     if (!reply) {
       return Error{reply.error().code, where() + " " + reply.error().text};
     }
-    if (over || reply->has_value()) {
+    if (reply->has_value()) {
+      auto checked = checked_for_role(**std::move(reply));
+      if (checked) {
+        return *checked ? Result(std::optional<Reply>(**std::move(checked)))
+                        : Result<std::optional<Reply>>(checked->error());
+      }
+      continue;
+    }
+    if (over) {
       return reply;
     }
     over = m_state->stream.clock().now() >= limit.deadline;
@@ -156,9 +244,7 @@ Error login_failed(const Reply& reply, const std::string& where)
   if (error.code == ErrorCode::server_not_ready) {
     return error;
   }
-  return {ErrorCode::refused, where +
-                                  " refused the user or password (check the URL, RLOCK_PASSWORD "
-                                  "or --password-file)"};
+  return {ErrorCode::refused, where + " refused the user or password" + std::string(check_login)};
 }
 
 Error select_failed(const Reply& reply, const Endpoint& endpoint)
@@ -195,11 +281,12 @@ Result<Done> check_master(Connection& connection, const Reply& hello, const Call
                connection.where() + " says that it is a " + printable(role) + " and no master"};
 }
 
-Result<Done> log_in(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
+// Whether the server has told its role.
+Result<bool> log_in(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
 {
   const bool logs_in = !endpoint.user.empty() || !endpoint.password.empty();
   const std::string db = std::to_string(endpoint.db);
-  const bool says_hello = logs_in || endpoint.must_be_master;
+  const bool says_hello = logs_in || endpoint.must_be_master || (endpoint.refuses_replica && endpoint.db != 0);
   std::vector<Request> requests;
   if (says_hello) {
     requests.push_back(hello(endpoint, logs_in));
@@ -222,7 +309,19 @@ Result<Done> log_in(Connection& connection, const Endpoint& endpoint, const Call
   if (endpoint.db != 0 && replies->back().is_error()) {
     return select_failed(replies->back(), endpoint);
   }
-  return endpoint.must_be_master ? check_master(connection, replies->front(), limit) : Done{};
+  if (endpoint.must_be_master) {
+    const auto checked = check_master(connection, replies->front(), limit);
+    return checked ? Result(true) : Result<bool>(checked.error());
+  }
+  if (endpoint.refuses_replica && says_hello) {
+    if (const auto sentinel = sentinel_refused(replies->front(), connection.where())) {
+      return *sentinel;
+    }
+    if (is_replica(replies->front())) {
+      return replica_refused(ErrorCode::server_not_ready, connection.where());
+    }
+  }
+  return says_hello;
 }
 
 // The password may be changed while jobs run.
@@ -239,7 +338,7 @@ std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
 
 }  // namespace
 
-Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
+Result<bool> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
 {
   auto done = log_in(connection, endpoint, limit);
   if (done || done.error().code != ErrorCode::refused) {

@@ -60,6 +60,7 @@ class Connection {
 
  private:
   struct State;
+  std::optional<Result<Reply>> checked_for_role(Reply reply);
   explicit Connection(std::unique_ptr<State> state);
   std::unique_ptr<State> m_state;
 };

@@ -30,7 +30,9 @@ namespace {
 Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
                                               StopToken stop)
 {
-  auto transport = open_transport(server, endpoint, clock, stop);
+  Endpoint master = endpoint;
+  master.refuses_replica = !endpoint.has_group();
+  auto transport = open_transport(server, master, clock, stop);
   if (!transport) {
     return transport.error();
   }

@@ -9,6 +9,8 @@
 namespace rlock::test {
 namespace {
 
+constexpr std::string_view role_question = "*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n";  // stands before a first request
+
 constexpr std::size_t burst = 1 << 16;  // bytes of a send that repeats a text
 
 std::string repeated(const std::string& text)
@@ -60,6 +62,10 @@ Behavior answers_by_word(std::vector<Answer> list)
 {
   return [list = std::move(list)](const Peer& peer) {
     for (std::string request = peer.hear_some(); !request.empty(); request = peer.hear_some()) {
+      if (request.starts_with(role_question) && request.size() > role_question.size()) {
+        peer.say("-ERR unknown command 'HELLO'\r\n");
+        request.erase(0, role_question.size());
+      }
       const auto answer = std::find_if(
           list.begin(), list.end(), [&](const Answer& each) { return request.find(each.word) != std::string::npos; });
       if (answer != list.end() && answer->for_ever) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/connection.h"
 
+#include <array>
+
 #include "support/scripted_server.h"
 #include "support/test.h"
 
@@ -97,4 +99,61 @@ TEST_CASE("handshake: a server before Redis 6 is asked for its role, where it mu
       CHECK_MESSAGE(has(connection.error().text, row.says), connection.error().text);
     }
   }
+}
+
+TEST_CASE("handshake: a replica is refused with its first answer, which costs no round trip")
+{
+  constexpr std::string_view replica = "*4\r\n$5\r\nproto\r\n:2\r\n$4\r\nrole\r\n$7\r\nreplica\r\n";
+  constexpr std::string_view master = "*4\r\n$5\r\nproto\r\n:2\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
+  constexpr std::string_view unknown = "-ERR unknown command 'HELLO', with args beginning with: '2' \r\n";
+  struct Row {
+    std::string_view to_hello;
+    std::string_view to_ping;
+    std::string_view gets;  // the text of the reply, or a part of the error
+    ErrorCode code = ErrorCode::internal;
+  };
+  const Row rows[] = {
+      {replica, "+PONG\r\n", "is a replica", ErrorCode::unreachable},
+      {replica, "-READONLY You can't write\r\n", "READONLY"},
+      {master, "+PONG\r\n", "PONG"},
+      {unknown, "+PONG\r\n", "PONG"},
+      {"-ERR max number of clients reached\r\n", "", "ERR max number of clients reached"},
+      {"-ERR unknown command 'PING'\r\n", "", "ERR unknown command 'PING'"},
+  };
+  constexpr std::array<std::string_view, 1> ping{"PING"};
+  constexpr std::string_view both = "*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n*1\r\n$4\r\nPING\r\n";
+  for (const Row& row : rows) {
+    CAPTURE(row.gets);
+    std::string heard;
+    const ScriptedServer server([&](const Peer& peer) {
+      heard = peer.hear(both.size());
+      peer.say(std::string(row.to_hello) + std::string(row.to_ping));
+      peer.lasts(plenty);
+    });
+    Endpoint endpoint = server.endpoint();
+    endpoint.refuses_replica = true;
+    auto connection = Connection::open(endpoint, real_clock, within(plenty));
+    REQUIRE(connection);
+    const auto reply = connection->call(ping, within(plenty));
+    CHECK(heard == both);
+    const std::string text = reply ? reply->text : reply.error().text;
+    CHECK_MESSAGE(has(text, row.gets), text);
+    CHECK((reply ? ErrorCode::internal : reply.error().code) == row.code);
+  }
+}
+
+TEST_CASE("handshake: a replica is refused before the first request where HELLO is sent anyway")
+{
+  const ScriptedServer server([](const Peer& peer) {
+    peer.hear_some();
+    peer.say("*2\r\n$4\r\nrole\r\n$7\r\nreplica\r\n+OK\r\n");
+    peer.lasts(plenty);
+  });
+  Endpoint endpoint = server.endpoint();
+  endpoint.refuses_replica = true;
+  endpoint.db = 3;
+  const auto connection = Connection::open(endpoint, real_clock, within(plenty));
+  REQUIRE_FALSE(connection);
+  CHECK(connection.error().code == ErrorCode::server_not_ready);
+  CHECK(has(connection.error().text, "is a replica"));
 }

@@ -257,6 +257,25 @@ TEST_CASE("mariadb: user and password from a my.cnf")
   CHECK(code_of(server.url("", "defaults-file=" + file.string())) == 77);
 }
 
+TEST_CASE("mariadb: a user who may not log in is 77, and it is told why and what to do")
+{
+  const MariadbServer server;
+  (void)server.sql(
+      "create user locked@localhost identified by 'hunter2' account lock; create user expired@localhost identified by "
+      "'hunter2' password expire; grant all on app.* to locked@localhost; grant all on app.* to expired@localhost");
+  const auto refusal = [&](const std::string& login) {
+    const Finished end = run_rlock({"run", "-S", server.url(login), "-k", "k", "--", "true"});
+    CHECK_MESSAGE(end.code == 77, end.err);
+    CHECK_FALSE(has(end.err, "hunter2"));
+    return end.err;
+  };
+  CHECK_MESSAGE(has(refusal("locked:hunter2"), "account is locked (alter user ... account unlock"),
+                refusal("locked:hunter2"));
+  CHECK_MESSAGE(has(refusal("expired:hunter2"), " (give the user a new password there"), refusal("expired:hunter2"));
+  CHECK_MESSAGE(has(refusal("expired:wrong"), "(check the URL, RLOCK_PASSWORD or --password-file)"),
+                refusal("expired:wrong"));
+}
+
 TEST_CASE("mariadb: the job gets no socket of libmariadb, and SIGPIPE as it was")
 {
   const MariadbServer server;

@@ -82,8 +82,9 @@ TEST_CASE("postgres refusals: a wrong password, or none, is 77, and the right on
   CHECK(server.sql("create role bob login password 'hunter2'; grant all on schema public to bob").empty());
   const std::string url = server.url("bob");
   check_granted(url + "&password=hunter2");
-  check_refused(url + "&password=wrong", 77, "password authentication failed");
-  check_refused(url, 77, "no password supplied");
+  const std::string sources = " (check the URL, RLOCK_PASSWORD, --password-file, PGPASSWORD or ~/.pgpass)";
+  check_refused(url + "&password=wrong", 77, "password authentication failed for user \"bob\"" + sources);
+  check_refused(url, 77, "no password supplied" + sources);
   check_refused(server.url("nobody"), 77, "no password supplied");
 }
 
@@ -128,6 +129,7 @@ TEST_CASE("postgres refusals: a read-only server, or a standby, is passed over f
   check_granted(all_of({&standby, &read_only, &primary}));
   check_refused(all_of({&standby}), 69, "session is read-only");
   check_refused(all_of({&standby, &read_only}), 69, "session is read-only");
+  check_refused(all_of({&read_only}), 69, "if it is, turn default_transaction_read_only off");
 }
 
 TEST_CASE("postgres refusals: a first host that answers nothing leaves time for the next ones")

@@ -10,7 +10,7 @@
 using namespace rlock::test;
 using namespace rlock::mysql;
 
-TEST_CASE("mysql errors: what passes is not final")
+TEST_CASE("mysql errors: what passes is not final, and what stays is")
 {
   struct Row {
     const char* why;
@@ -24,6 +24,15 @@ TEST_CASE("mysql errors: what passes is not final")
       {"max_statement_time (MariaDB)", 1969, ErrorCode::server_not_ready},
       {"max_execution_time (MySQL)", 3024, ErrorCode::server_not_ready},
       {"but a packet that is longer than max_allowed_packet is", 1153, ErrorCode::config},
+      {"the account is locked (MySQL)", 3118, ErrorCode::refused},
+      {"the account is locked (MariaDB)", 4151, ErrorCode::refused},
+      {"the account is locked after too many wrong passwords (MySQL)", 3955, ErrorCode::refused},
+      {"the account is blocked after too many wrong passwords (MariaDB)", 4150, ErrorCode::refused},
+      {"the password has expired, in the session", 1820, ErrorCode::refused},
+      {"the password has expired, at the login", 1862, ErrorCode::refused},
+      {"the login is of a kind that the client does not know", 1251, ErrorCode::refused},
+      {"the user must use TLS", 3159, ErrorCode::config},
+      {"the storage engine fails", 1030, ErrorCode::server_not_ready},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);

@@ -27,7 +27,7 @@ TEST_CASE("postgres errors: each state by what a lock client can do about it")
       {"the server shuts down", "57P01", "", ErrorCode::server_not_ready, Refusal::other, true},
       {"read-only", "25006", "", ErrorCode::server_not_ready, Refusal::other, false},
       {"the protocol is violated", "08P01", "", ErrorCode::unreachable, Refusal::other, true},
-      {"never heard of", "XX000", "", ErrorCode::internal, Refusal::other, false},
+      {"never heard of", "XX000", "", ErrorCode::unreachable, Refusal::other, false},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);

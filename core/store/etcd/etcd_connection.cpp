@@ -33,8 +33,8 @@ struct StatusRow {
 };
 constexpr auto statuses = std::to_array<StatusRow>({
     {GrpcCode::permission_denied, "", ErrorCode::refused, " (rlock acl prints the role that rlock needs)"},
-    {GrpcCode::unauthenticated, "", ErrorCode::refused},
-    {GrpcCode::invalid_argument, "authentication failed", ErrorCode::refused},
+    {GrpcCode::unauthenticated, "", ErrorCode::refused, check_login},
+    {GrpcCode::invalid_argument, "authentication failed", ErrorCode::refused, check_login},
     {GrpcCode::invalid_argument, "user name", ErrorCode::refused, " (give a user and a password)"},
     {GrpcCode::invalid_argument, "auth store is old", ErrorCode::unreachable},
     {GrpcCode::invalid_argument, too_large, ErrorCode::config, too_large_advice, true},
@@ -86,7 +86,7 @@ Error Connection::refused(const GrpcStatus& status)
   const auto* const row = std::ranges::find_if(
       statuses, [&](const StatusRow& each) { return each.code == status.code && has_text(status.text, each.text); });
   if (row == statuses.end()) {
-    return {ErrorCode::internal, text + " (status " + std::to_string(static_cast<int>(status.code)) + ")"};
+    return {ErrorCode::unreachable, text + " (status " + std::to_string(static_cast<int>(status.code)) + ")"};
   }
   const Error error{
       .code = row->means, .text = text + std::string(row->advice), .was_there = true, .no_room = row->no_room};

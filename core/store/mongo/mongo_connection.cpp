@@ -12,7 +12,7 @@
 namespace rlock::mongo {
 namespace {
 
-constexpr const char* no_password = "no password supplied (give one by --password-file, RLOCK_PASSWORD or the URL)";
+constexpr const char* no_password = "no password supplied";
 
 constexpr std::string_view too_large_advice =
     " (16 MB is the limit of MongoDB: there are too many waiters, or a value is too long)";
@@ -30,10 +30,10 @@ constexpr auto codes = std::to_array<CodeRow>({
     {2, ErrorCode::config, false, ""},      // BadValue: a server without a journal, on which no commit can wait for it
     {6, ErrorCode::unreachable, true, ""},  // HostUnreachable
     {7, ErrorCode::unreachable, true, ""},  // HostNotFound
-    {11, ErrorCode::refused, true, ""},     // UserNotFound
+    {11, ErrorCode::refused, true, check_login},                                                 // UserNotFound
     {unauthorized, ErrorCode::refused, false, " (rlock acl prints the role that rlock needs)"},  // Unauthorized
-    {18, ErrorCode::refused, true, ""},                                                          // AuthenticationFailed
-    {8000, ErrorCode::refused, true, ""},                                                        // AtlasError
+    {18, ErrorCode::refused, true, check_login},                                                 // AuthenticationFailed
+    {8000, ErrorCode::refused, true, check_login},                                               // AtlasError
     {50, ErrorCode::unreachable, true, raise_timeout},                                           // MaxTimeMSExpired
     {64, ErrorCode::unreachable, true, " (is a majority of the replica set there?)"},            // WriteConcernFailed
     {100, ErrorCode::server_not_ready, false, ""},                 // UnsatisfiableWriteConcern
@@ -165,7 +165,7 @@ Error Connection::lost(const bson_error_t& why)
   }
   if (is_login) {
     const bool has_none = why.domain == MONGOC_ERROR_SCRAM && m_spec.password.empty();
-    return {ErrorCode::refused, m_spec.url + ": " + (has_none ? no_password : text)};
+    return {ErrorCode::refused, m_spec.url + ": " + (has_none ? no_password : text) + std::string(check_login)};
   }
   if (why.domain == MONGOC_ERROR_SERVER_SELECTION && why.code == MONGOC_ERROR_PROTOCOL_BAD_WIRE_VERSION) {
     return {ErrorCode::server_not_ready, m_spec.url + ": " + text + " (run MongoDB 4.4 or later)"};
@@ -180,7 +180,7 @@ Error Connection::refused(const ServerError& error)
   m_server_error = error;
   const auto row = std::ranges::find(codes, error.code, &CodeRow::code);
   if (row == codes.end()) {
-    return {ErrorCode::internal,
+    return {ErrorCode::unreachable,
             m_spec.url + ": " + printable(error.text) + " (error " + std::to_string(error.code) + ")"};
   }
   if (row->ends_connection) {

@@ -281,9 +281,7 @@ Error Connection::failed()
   const auto row = std::ranges::find(numbers, number, &NumberRow::number);
   const bool is_known = row != numbers.end();
   m_refusal = is_known ? row->refusal : Refusal::other;
-  const bool is_of_client = number >= 2000 && number < 3000;
-  const ErrorCode code = is_known ? row->code : is_of_client ? ErrorCode::unreachable : ErrorCode::internal;
-  const Error error{.code = code,
+  const Error error{.code = is_known ? row->code : ErrorCode::unreachable,
                     .text = m_spec.url + ": " + printable(m_lib->mysql_error(m_mysql)) +
                             std::string(is_known ? row->advice : std::string_view{}),
                     .was_there = is_loss(number)};

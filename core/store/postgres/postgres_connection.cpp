@@ -43,17 +43,20 @@ struct TextRow {
     return at != std::string_view::npos && text.find(then, at) != std::string_view::npos;
   }
 };
+constexpr std::string_view check_password =
+    " (check the URL, RLOCK_PASSWORD, --password-file, PGPASSWORD or ~/.pgpass)";
 constexpr std::string_view no_database = " (create the database, or name another one)";
 constexpr auto failures = std::to_array<TextRow>({
-    {"authentication failed", ErrorCode::refused, ""},
-    {"no pg_hba.conf entry", ErrorCode::refused, ""},
+    {"authentication failed", ErrorCode::refused, check_password},
+    {"no pg_hba.conf entry", ErrorCode::refused, " (add a line for this user, database and host there)"},
+    {"pg_hba.conf rejects", ErrorCode::refused, " (change its line for this user, database and host)"},
     {"role \"", ErrorCode::refused, " (create the user, or name another one)", "\" does not exist"},
     {"role \"", ErrorCode::refused, " (name a user that may log in)", "is not permitted to log in"},
     {"permission denied for database", ErrorCode::refused, " (grant connect on it)"},
     {"database \"", ErrorCode::config, no_database, "\" does not exist"},
     {"no such database", ErrorCode::config, no_database},  // PgBouncer
-    {"session is read-only", ErrorCode::server_not_ready, " (name the primary server)"},
-    {"server is in hot standby mode", ErrorCode::server_not_ready, " (name the primary server)"},
+    {"session is read-only", ErrorCode::server_not_ready, name_the_primary},
+    {"server is in hot standby mode", ErrorCode::server_not_ready, name_the_primary},
     {"too many clients already", ErrorCode::unreachable, " (raise max_connections, or end other clients)"},
     {"remaining connection slots are reserved", ErrorCode::unreachable,
      " (raise max_connections, or end other clients)"},
@@ -66,6 +69,9 @@ constexpr auto failures = std::to_array<TextRow>({
     {"private key file", ErrorCode::config, ""},
     {"sslmode value", ErrorCode::config, ""},
     {"weak sslmode", ErrorCode::config, ""},
+    {"Connection refused", ErrorCode::unreachable, is_it_running},
+    {"No such file or directory", ErrorCode::unreachable, is_it_running},  // of a socket
+    {"could not translate host name", ErrorCode::unreachable, " (-S names another server)"},
 });
 
 // libpq refuses a value: it begins such a text with these words, and that of a server with the name of the server.
@@ -131,14 +137,15 @@ Result<Done> Connection::check_version()
 Error Connection::not_connected()
 {
   const std::string text = line_of(m_pq->PQerrorMessage(m_pg));
-  const bool is_login = m_pq->PQconnectionNeedsPassword(m_pg) != 0 || is_about_client_certificate(text);
+  const bool needs_password = m_pq->PQconnectionNeedsPassword(m_pg) != 0;
+  const bool is_about_certificate = is_about_client_certificate(text);
   drop();
   if (!Fd(::open("/", O_RDONLY | O_CLOEXEC))) {
     return {ErrorCode::os, "cannot connect to " + m_spec.url + ": " + os_text(errno) + " (raise ulimit -n)"};
   }
   const std::string said = "cannot connect to " + m_spec.url + ": " + text;
-  if (is_login) {
-    return {ErrorCode::refused, said};
+  if (needs_password || is_about_certificate) {
+    return {ErrorCode::refused, said + std::string(needs_password ? check_password : std::string_view{})};
   }
   if (text.starts_with(bad_value)) {
     return {ErrorCode::config, said};

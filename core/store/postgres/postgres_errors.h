@@ -19,6 +19,8 @@ struct StateRow {
   Refusal refusal;
   std::string_view advice;
 };
+inline constexpr std::string_view name_the_primary =
+    " (name the primary server; if it is, turn default_transaction_read_only off for this user, database or server)";
 inline constexpr auto states = std::to_array<StateRow>({
     {"42P01", ErrorCode::config, Refusal::no_such_table, ""},
     {"3F000", ErrorCode::config, Refusal::other, " (create the schema, or set search_path)"},
@@ -33,7 +35,7 @@ inline constexpr auto states = std::to_array<StateRow>({
     {"22001", ErrorCode::config, Refusal::other, " (the name of the lock is longer than its column)"},
     {"22021", ErrorCode::config, Refusal::other, " (the name of the lock is no text of the database's encoding)"},
     {"22P05", ErrorCode::config, Refusal::other, " (the name of the lock is no text of the database's encoding)"},
-    {"25006", ErrorCode::server_not_ready, Refusal::other, " (name the primary server)"},
+    {"25006", ErrorCode::server_not_ready, Refusal::other, name_the_primary},
     {"28", ErrorCode::refused, Refusal::other, ""},
     {"53", ErrorCode::server_not_ready, Refusal::other, ""},
     {"57", ErrorCode::server_not_ready, Refusal::other, ""},
@@ -49,7 +51,7 @@ inline constexpr StateRow full_queue{
 // `file`: of the server's source, from which the error comes; unlike its message, it is not translated.
 inline const StateRow& meaning_of(std::string_view state, std::string_view file)
 {
-  static constexpr StateRow unknown{"", ErrorCode::internal, Refusal::other, ""};
+  static constexpr StateRow unknown{"", ErrorCode::unreachable, Refusal::other, ""};
   if (state == full_queue.state && file == "async.c") {
     return full_queue;
   }

@@ -77,8 +77,7 @@ Error error_of(Code code, const std::string& where)
                   " refused the user or password for the nodes of the locks (check the URL, RLOCK_PASSWORD or "
                   "--password-file; rlock acl prints the rights)"};
     case Code::auth_failed:
-      return {ErrorCode::refused,
-              where + " refused the user or password (check the URL, RLOCK_PASSWORD or --password-file)"};
+      return {ErrorCode::refused, where + " refused the user or password" + std::string(check_login)};
     case Code::unimplemented:
       return {ErrorCode::server_not_ready, where + " is too old (rlock needs ZooKeeper 3.5 or later)"};
     case Code::bad_arguments: return {ErrorCode::config, where + " takes no node of such a name (change the key)"};
@@ -229,10 +228,28 @@ Result<Client::Link> Client::open_link(const Endpoint& member, const CallLimits&
   return link;
 }
 
+namespace {
+
+bool is_closed_unheard(const Error& error)
+{
+  return error.code == ErrorCode::unreachable && !error.was_there && !error.late;
+}
+
+// A member that has no leader closes each connection without an answer, as does one that expects TLS.
+Error without_quorum(const Endpoint& member)
+{
+  const std::string tls = member.tls ? "" : " if it speaks TLS: " + member.scheme_with_tls() + "://";
+  return {ErrorCode::unreachable,
+          "lost the connection to " + member.shown() +
+              ": the server closed it without an answer (do enough members run to elect a leader?" + tls + ")"};
+}
+
+}  // namespace
+
 // Attaches the session, or begins one, on a new connection to a member, and sends the operations in the same write. Replaces the
 // connection.
-Result<std::vector<Answer>> Client::attach_and_ask(Link link, std::span<const Operation> operations,
-                                                   const CallLimits& limit)
+Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, Link link,
+                                                   std::span<const Operation> operations, const CallLimits& limit)
 {
   std::vector<Operation> all;
   if (!m_spec.user.empty()) {
@@ -248,7 +265,7 @@ Result<std::vector<Answer>> Client::attach_and_ask(Link link, std::span<const Op
   }
   const auto frame = awaited_frame(link, limit);
   if (!frame) {
-    return frame.error();
+    return is_closed_unheard(frame.error()) ? without_quorum(member) : frame.error();
   }
   const auto answer = connected(*frame);
   if (!answer ||
@@ -308,7 +325,7 @@ Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> opera
       auto link = open_link(member, share);
       const bool is_there = static_cast<bool>(link);
       auto answered =
-          link ? attach_and_ask(*std::move(link), operations, share) : Result<std::vector<Answer>>(link.error());
+          link ? attach_and_ask(member, *std::move(link), operations, share) : Result<std::vector<Answer>>(link.error());
       if (answered || answered.error().code == ErrorCode::interrupted || (had_session && m_session.id == 0)) {
         return answered;
       }

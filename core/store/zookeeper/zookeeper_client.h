@@ -95,7 +95,8 @@ class Client {
   Result<std::optional<std::string>> next_frame(Link& link, const CallLimits& limit) const;
   Result<std::string> awaited_frame(Link& link, const CallLimits& limit) const;
   Result<std::vector<Answer>> answers(Link& link, std::span<const Operation> operations, const CallLimits& limit);
-  Result<std::vector<Answer>> attach_and_ask(Link link, std::span<const Operation> operations, const CallLimits& limit);
+  Result<std::vector<Answer>> attach_and_ask(const Endpoint& member, Link link, std::span<const Operation> operations,
+                                             const CallLimits& limit);
   Result<std::vector<Answer>> ask_members(std::span<const Operation> operations, const CallLimits& limit);
   Result<std::vector<Answer>> ask_connected(std::span<const Operation> operations, const CallLimits& limit);
   Result<std::vector<Answer>> ask_behind_short(std::span<const Operation> operations, std::size_t size,

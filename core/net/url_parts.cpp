@@ -16,7 +16,8 @@ constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
 constexpr auto npos = std::string_view::npos;
 
 constexpr std::string_view stray_at =
-    "an @ stands behind the host; write / ? and @ in a user or password as %2F, %3F and %40, an @ elsewhere as %40";
+    "an @ stands behind the host; write / ? and @ in a user or password as %2F, %3F and %40, or give the password by "
+    "--password-file; write an @ elsewhere as %40";
 constexpr std::string_view unshowable = "it has a character that cannot be shown; write it with %";
 constexpr std::string_view bad_host =
     "a host or its port, from 1 to 65535, is invalid, or the @ between a password and the host is missing";
@@ -125,6 +126,16 @@ bool is_host_name(std::string_view host)
 
 bool is_host(std::string_view host) { return is_host_name(host) || is_ipv6(host); }
 
+std::string host_in_brackets(std::string_view text)
+{
+  constexpr std::string_view encoded = "%25";
+  const auto percent = std::min(text.find('%'), text.size());
+  const std::string_view zone = text.substr(percent);
+  const bool is_encoded = zone.starts_with(encoded) && zone.size() > encoded.size();
+  return std::string(text.substr(0, percent)) +
+         (is_encoded ? "%" + std::string(zone.substr(encoded.size())) : std::string(zone));
+}
+
 std::string quotable_url(std::string_view url) { return shortened(whole_quotable(url), longest_quoted); }
 
 bool hides_password(std::string_view url)
@@ -216,8 +227,9 @@ Result<ServerUrl> read_server_url(std::string_view url, std::string_view good_fo
   const std::string_view scheme = url.substr(0, colon);
   const std::string_view text = url.substr(std::min(colon + 1, url.size()));
   if (!text.starts_with("//")) {
-    return Error{ErrorCode::usage,
-                 "the URL '" + printable(scheme) + ":' is invalid: it has no // (" + std::string(good_form) + ")"};
+    const bool may_have_secret = !text.starts_with('/') || text.find_first_of("@:?=") != npos;
+    const std::string shown = printable(may_have_secret ? url.substr(0, scheme.size() + 1) : url);
+    return Error{ErrorCode::usage, "the URL '" + shown + "' is invalid: it has no // (" + std::string(good_form) + ")"};
   }
   ServerUrl found{.scheme = std::string(scheme), .user = {}, .password = {}, .parts = url_parts(text)};
   UrlParts& parts = found.parts;
@@ -264,7 +276,7 @@ std::optional<HostPort> host_port(std::string_view text)
   if (has_brackets && end == std::string_view::npos) {
     return std::nullopt;
   }
-  const auto host = percent_decoded(has_brackets ? text.substr(1, end - 1) : text.substr(0, end));
+  const auto host = has_brackets ? host_in_brackets(text.substr(1, end - 1)) : percent_decoded(text.substr(0, end));
   std::string_view port = text.substr(std::min(end, text.size()));
   port.remove_prefix(has_brackets ? 1 : 0);
   HostPort at{.host = host.value_or(""), .port = 0};

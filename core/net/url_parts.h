@@ -18,6 +18,9 @@ namespace rlock {
 bool is_host_name(std::string_view host);  // letters, digits and ".-_"
 bool is_host(std::string_view host);       // a host name or an address, also from another server
 
+// The address between the brackets of a URL, which has the zone of a link-local address behind %25 (RFC 6874), or behind a bare %.
+std::string host_in_brackets(std::string_view text);
+
 // The URL as an error may quote it, also where the URL is invalid. Left out is what may be a secret: the parameters, all text up
 // to the last '@', because a password may contain an unescaped '/', '?' or '@', and a user and password without an '@'. Of a text
 // that is no URL, such as "host=db password=x", the value of a password and all that follows it.

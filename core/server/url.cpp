@@ -178,9 +178,26 @@ std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t m
 
 }  // namespace
 
+namespace {
+
+// Whether the user and password have a character that ends the part of a URL where they stand.
+bool has_raw_login(std::string_view url)
+{
+  const auto scheme = url.find("://");
+  const std::string_view rest = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
+  const auto end = rest.find_first_of("/?#");
+  const auto at = rest.find('@');
+  return end != 0 && end < at && at != std::string_view::npos;
+}
+
+}  // namespace
+
 Error bad_url(std::string_view url, std::string_view why)
 {
-  return {ErrorCode::usage, "bad server URL '" + quotable_url(url) + "': " + std::string(why)};
+  constexpr std::string_view raw_login =
+      "in a user or password write / ? # @ and % as %2F %3F %23 %40 and %25, or give the password by --password-file";
+  return {ErrorCode::usage,
+          "bad server URL '" + quotable_url(url) + "': " + std::string(has_raw_login(url) ? raw_login : why)};
 }
 
 std::optional<unsigned> parse_db(std::string_view text)
@@ -226,9 +243,9 @@ std::optional<std::string_view> take_authority(std::string_view authority, HostP
     return "the brackets must contain an IPv6 address, as in redis://[::1]:6379";
   }
   if (!bracketed && !is_host_name(host)) {
-    return "the host name is invalid (escape / and @ in a password as %2F and %40)";
+    return "the host name is invalid (escape / and @ in a password as %2F and %40, or give it by --password-file)";
   }
-  at.host = host;
+  at.host = bracketed ? host_in_brackets(host) : std::string(host);
 
   port.remove_prefix(bracketed ? 1 : 0);
   if (port.empty()) {

@@ -40,6 +40,12 @@ TEST_CASE("etcd url: members, prefix, user and password")
   CHECK(spec_of("etcd://a/%2Fabsolute").prefix == "/absolute");
 }
 
+TEST_CASE("etcd url: the zone of a link-local address stands behind %25, or behind a bare %")
+{
+  CHECK(spec_of("etcd://[fe80::1%25eth0]:2379").members.front().host == "fe80::1%eth0");
+  CHECK(spec_of("etcd://[fe80::1%eth0]").members.front().host == "fe80::1%eth0");
+}
+
 TEST_CASE("etcd url: etcds:// is with TLS, and its members are shown so")
 {
   const auto spec = spec_of("etcds://a");
@@ -55,6 +61,9 @@ TEST_CASE("etcd url: an invalid one is refused with the reason, and without its 
   };
   const Row rows[] = {
       {"etcd:a", "'etcd:' is invalid: it has no //"},
+      {"etcd:/a", "'etcd:/a' is invalid: it has no //"},
+      {"etcd:/u:hunter2@a", "'etcd:' is invalid: it has no //"},
+      {"etcd:/a:hunter2", "'etcd:' is invalid: it has no //"},
       {"etcd:///prefix", "it names no host"},
       {"etcd://a:0", "'a:0' is no host with a port from 1 to 65535"},
       {"etcd://a:65536", "'a:65536' is no host"},

@@ -45,6 +45,9 @@ TEST_CASE("url: what is meant by each good form")
       {"unix socket", "unix:///run/redis.sock", "unix:///run/redis.sock user= password="},
       {"unix socket, all of it", "unix://ann:pw@/r.sock?db=4", "unix:///r.sock?db=4 user=ann password=pw"},
       {"an odd path reads back", "unix:///a%3fb%25@c", "unix:///a%3Fb%25%40c user= password="},
+      {"IPv6 with its zone as RFC 6874 has it", "redis://[fe80::1%25eth0]",
+       "redis://[fe80::1%eth0]:6379 user= password="},
+      {"a zone that looks encoded", "redis://[fe80::1%e0]", "redis://[fe80::1%e0]:6379 user= password="},
       {"cluster", "redis+cluster://ann:pw@h1:7000,h2,[::1]:7002/0",
        "redis+cluster://h1:7000,h2:6379,[::1]:7002 user=ann password=pw"},
       {"cluster in TLS, one node", "rediss+cluster://h1", "rediss+cluster://h1:6379 user= password="},
@@ -173,6 +176,19 @@ TEST_CASE("url: what is refused, and why")
   }
   const std::string deep = "unix:///" + std::string(107, 'x');
   CHECK(has(told(deep.c_str()), "107 bytes at most"));
+}
+
+TEST_CASE("url: a password that is not encoded is told to be, and no part of it is shown")
+{
+  for (const char* url :
+       {"redis://:pa/ss@db1:6379", "rediss://ann:pa?ss@db1", "redis://:p:a/s@s@db1", "redis://:pa#ss@db1/x@",
+        "redis+cluster://:hq/ss@db1:7000", "redis+sentinel://:hq/ss@db1:26379/m"}) {
+    CAPTURE(url);
+    const std::string text = told(url);
+    CHECK_MESSAGE(has(text, "write / ? # @ and % as %2F %3F %23 %40 and %25, or give the password by --password-file"),
+                  text);
+    CHECK_FALSE(has(text, "hq"));
+  }
 }
 
 TEST_CASE("url: an error never quotes what stands before the @")

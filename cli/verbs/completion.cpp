@@ -12,6 +12,7 @@
 #include "cli/verbs/dispatch.h"
 #include "completions/scripts.h"
 #include "lock/abilities.h"
+#include "store/open.h"
 
 #include <algorithm>
 #include <array>
@@ -27,10 +28,8 @@ constexpr Millis server_timeout{500};  // the user waits for the candidates
 constexpr std::string_view shells = "bash|zsh|fish";
 constexpr std::array scripts{completions::bash, completions::zsh, completions::fish};
 constexpr std::array<std::string_view, 6> signal_names{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
-constexpr std::array<std::string_view, 6> urls{"local:",    "redis://",          "redis+cluster://",
-                                               "rediss://", "rediss+cluster://", "unix://"};
 
-std::vector<Candidate> plain_candidates(std::span<const std::string_view> words)
+std::vector<Candidate> plain_candidates(const auto& words)
 {
   std::vector<Candidate> candidates;
   for (const std::string_view word : words) {
@@ -234,7 +233,7 @@ class CommandLine {
       return plain_candidates(signal_names);
     }
     if (word == "URL") {
-      return plain_candidates(urls);
+      return plain_candidates(url_beginnings());
     }
     if (word == "@NAME") {
       return named_servers(m_environment);

@@ -294,6 +294,17 @@ bool may_have_password(std::string_view url)
 
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
 {
+std::vector<std::string> url_beginnings()
+{
+  std::vector<std::string> all{
+      "local:",           "unix://",          "rediss://", "redis+sentinel://", "rediss+sentinel://",
+      "redis+cluster://", "rediss+cluster://"};
+  for (const Engine& engine : engines) {
+    all.push_back(std::string(engine.scheme) + "://");
+  }
+  return all;
+}
+
   return server.endpoints.size() > 1 ? open_quorum(server, clock, stop)
                                      : open_one(server, server.endpoints.front(), clock, stop);
 }

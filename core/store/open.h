@@ -77,6 +77,9 @@ Result<Endpoint> parse_server(std::string_view url);
 
 // Whether the URL has a password, be it that of the sentinels, or may have one where it is invalid.
 bool may_have_password(std::string_view url);
+// How the URL of each kind of server begins.
+std::vector<std::string> url_beginnings();
+
 
 // Opens the store. Starts the private server of `local:`; connects to no other server.
 // Ownership: the caller owns the store; `clock` must outlive the store.

@@ -7,7 +7,6 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "store/etcd/etcd_backend.h"
 
 #include <algorithm>
 #include <array>
@@ -100,15 +99,11 @@ Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Endpoint&
     return usage(std::string(raw.cluster ? "--cluster: " : "a key: ") +
                  "the rights of a database are for all its locks (leave it out)");
   }
-  std::string sql = engine.rights(endpoint, raw.user);
-  for (const std::string& glob : globs) {
-    const auto line = etcd::native_rights_line(glob);
-    if (!line) {
-      return usage("'" + printable(glob) + "': a role of etcd is for a lock, or for a beginning (try -k 'app:*')");
-    }
-    sql += *line;
+  const Result<std::string> lines = engine.rights(endpoint, raw.user, globs);
+  if (!lines) {
+    return lines.error();
   }
-  print(raw.json ? rights_json(raw.user, sql) : sql);
+  print(raw.json ? rights_json(raw.user, *lines) : *lines);
   return ended(ExitCode::ok);
 }
 

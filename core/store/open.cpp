@@ -77,19 +77,29 @@ Result<std::unique_ptr<LockStore>> open_zookeeper(const ServerSpec&, const Endpo
                   clock);
 }
 
-std::string postgres_rights(const Endpoint& endpoint, std::string_view user)
+Result<std::string> postgres_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
 {
   return postgres::rights_sql(postgres::tables_for(postgres::connection_spec(endpoint).table), user);
 }
 
-std::string mysql_rights(const Endpoint& endpoint, std::string_view user)
+Result<std::string> mysql_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
 {
   return mysql::rights_sql(mysql::tables_for(mysql::connection_spec(endpoint).table), user);
 }
 
-std::string mongo_rights(const Endpoint& endpoint, std::string_view user)
+Result<std::string> mongo_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
 {
   return mongo::rights_script(mongo::connection_spec(endpoint), user);
+}
+
+Result<std::string> etcd_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string> globs)
+{
+  return etcd::rights_lines(etcd::connection_spec(endpoint), user, globs);
+}
+
+Result<std::string> zookeeper_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
+{
+  return zookeeper::rights_lines(zookeeper::connection_spec(endpoint), user);
 }
 
 // The first row also gets what no other row is for.
@@ -153,8 +163,7 @@ constexpr Engine etcd_engine{
     .refuses_tls_files = "etcd:// is without TLS (try etcds://)",
     .password_variable = "ETCDCTL_PASSWORD",
     .beside = {NativeFormat::etcd},
-    .rights = [](const Endpoint& endpoint,
-                 std::string_view user) { return etcd::rights_lines(etcd::connection_spec(endpoint), user); },
+    .rights = etcd_rights,
 };
 
 constexpr Engine zookeeper_engine{
@@ -167,8 +176,7 @@ constexpr Engine zookeeper_engine{
         "zookeeper://a,b,c)",
     .refuses_tls_files = "the URL has no TLS (try zookeeper+tls://host:2281)",
     .beside = {NativeFormat::curator, NativeFormat::kazoo},
-    .rights = [](const Endpoint& endpoint,
-                 std::string_view user) { return zookeeper::rights_lines(zookeeper::connection_spec(endpoint), user); },
+    .rights = zookeeper_rights,
 };
 
 constexpr Engine with_scheme(Engine engine, std::string_view scheme)
@@ -286,14 +294,6 @@ void add_engine(const Engine& engine) { added_engines().push_back(engine); }
 
 Result<Endpoint> parse_server(std::string_view url) { return engine_for(url.substr(0, url.find(':'))).parse(url); }
 
-bool may_have_password(std::string_view url)
-{
-  const Result<Endpoint> endpoint = parse_server(url);
-  return endpoint ? !endpoint->password.empty() || !endpoint->sentinels.password.empty() : hides_password(url);
-}
-
-Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
-{
 std::vector<std::string> url_beginnings()
 {
   std::vector<std::string> all{
@@ -305,6 +305,14 @@ std::vector<std::string> url_beginnings()
   return all;
 }
 
+bool may_have_password(std::string_view url)
+{
+  const Result<Endpoint> endpoint = parse_server(url);
+  return endpoint ? !endpoint->password.empty() || !endpoint->sentinels.password.empty() : hides_password(url);
+}
+
+Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
+{
   return server.endpoints.size() > 1 ? open_quorum(server, clock, stop)
                                      : open_one(server, server.endpoints.front(), clock, stop);
 }

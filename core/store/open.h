@@ -10,6 +10,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,9 +61,10 @@ struct Engine {
   // The environment variable in which the server's own tools read a password; empty: none.
   std::string_view password_variable = {};
   std::array<NativeFormat, 2> beside = {};  // whose clients its locks may stand beside
-  // What an administrator feeds to the server's own tool, so that `user` may keep locks there. nullptr: the rights are ACL rules
-  // of Redis.
-  std::string (*rights)(const Endpoint& endpoint, std::string_view user) = nullptr;
+  // What an administrator feeds to the server's own tool, so that `user` may keep locks there. `globs`: locks that stand beside
+  // native clients, only where `beside` has etcd. nullptr: the rights are ACL rules of Redis.
+  Result<std::string> (*rights)(const Endpoint& endpoint, std::string_view user,
+                                std::span<const std::string> globs) = nullptr;
 };
 
 // The row of the endpoint's engine.
@@ -75,11 +77,11 @@ void add_engine(const Engine& engine);
 // one. Errors: ErrorCode::usage; the text quotes the URL without its password.
 Result<Endpoint> parse_server(std::string_view url);
 
-// Whether the URL has a password, be it that of the sentinels, or may have one where it is invalid.
-bool may_have_password(std::string_view url);
 // How the URL of each kind of server begins.
 std::vector<std::string> url_beginnings();
 
+// Whether the URL has a password, be it that of the sentinels, or may have one where it is invalid.
+bool may_have_password(std::string_view url);
 
 // Opens the store. Starts the private server of `local:`; connects to no other server.
 // Ownership: the caller owns the store; `clock` must outlive the store.

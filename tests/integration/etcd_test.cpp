@@ -269,13 +269,29 @@ TEST_CASE("etcd acl: a key, or a beginning of keys, adds what --format etcd need
   const auto printed = [](const Words& keys) {
     return run_rlock(joined({"acl", "-S", "etcd://127.0.0.1:1/app", "--user", "deploy"}, keys));
   };
-  const std::string grant = "etcdctl role grant-permission rlock readwrite --prefix=true ";
-  CHECK_FALSE(has(printed({}).out, grant + "'stock/'"));
-  CHECK(has(printed({"-k", "stock"}).out, grant + "'stock/'\n"));
-  CHECK(has(printed({"--prefix", "app:", "stock", "nightly"}).out, grant + "'app:nightly/'\n"));
-  CHECK(has(printed({"app:*"}).out, grant + "'app:'\n"));
+  const auto grant = [](const std::string& role, const std::string& prefix) {
+    return "etcdctl role grant-permission '" + role + "' readwrite --prefix=true '" + prefix + "'\n";
+  };
+  CHECK_FALSE(has(printed({}).out, "'stock/'"));
+  CHECK(has(printed({"-k", "stock"}).out, grant("rlock:app:stock", "stock/")));
+  CHECK(has(printed({"--prefix", "app:", "stock", "nightly"}).out,
+            grant("rlock:app:app:stock:app:nightly", "app:nightly/")));
+  CHECK(has(printed({"app:*"}).out, grant("rlock:app:app:*", "app:")));
   CHECK(printed({"a*b"}).code == 64);
   CHECK(has(printed({"a*b"}).err, "a role of etcd is for a lock, or for a beginning"));
+}
+
+TEST_CASE("etcd acl: users with other keys have other roles, and a certificate needs no password")
+{
+  const auto printed = [](const std::string& url) { return run_rlock({"acl", "-S", url, "--user", "deploy"}).out; };
+  const auto role = [](const std::string& name) {
+    return "etcdctl role add " + name + "\netcdctl role grant-permission " + name + " readwrite --prefix=true ";
+  };
+  CHECK_MESSAGE(has(printed("etcd://e1"), role("rlock") + "'rlock/"), printed("etcd://e1"));
+  CHECK(has(printed("etcd://e1/app"), role("'rlock:app'") + "'app/"));
+  CHECK(has(printed("etcd://e1/app"), "etcdctl user grant-role 'deploy' 'rlock:app'\n"));
+  CHECK_FALSE(has(printed("etcd://e1/app"), "--no-password"));
+  CHECK(has(printed("etcds://e1/app"), "--no-password"));
 }
 
 TEST_CASE("etcd: --ttl below the shortest lease is told by -v and by doctor")

@@ -379,27 +379,50 @@ std::unique_ptr<Backend> open_backend(ConnectionSpec spec, const Clock& clock, s
 
 namespace {
 
-std::string grant_line(std::string_view prefix)
+std::string grant_line(const std::string& role, std::string_view prefix)
 {
-  return "etcdctl role grant-permission rlock readwrite --prefix=true " + shell_quoted(prefix) + "\n";
+  return "etcdctl role grant-permission " + role + " readwrite --prefix=true " + shell_quoted(prefix) + "\n";
 }
 
-}  // namespace
-
-std::string rights_lines(const ConnectionSpec& spec, std::string_view user)
-{
-  return "etcdctl role add rlock\n" + grant_line(Layout(spec.prefix).all().key) + "etcdctl user add " +
-         shell_quoted(user) + "\netcdctl user grant-role " + shell_quoted(user) + " rlock\n";
-}
-
-std::optional<std::string> native_rights_line(std::string_view glob)
+// The keys of the native line of a lock, or of the locks whose names begin so; nullopt: a prefix of etcd cannot say that.
+std::optional<std::string> native_prefix(std::string_view glob)
 {
   const bool is_beginning = glob.ends_with('*');
   std::string begin(glob.substr(0, glob.size() - (is_beginning ? 1 : 0)));
   if (begin.find_first_of("*?[\\") != std::string::npos || begin.empty()) {
     return std::nullopt;
   }
-  return grant_line(is_beginning ? begin : begin + "/");
+  return is_beginning ? begin : begin + "/";
+}
+
+// Named after what it permits, because users with other keys must not share it.
+std::string role_for(const ConnectionSpec& spec, std::span<const std::string> globs)
+{
+  std::string role = spec.prefix == default_prefix ? "rlock" : "rlock:" + spec.prefix;
+  for (const std::string& glob : globs) {
+    role += ":" + glob;
+  }
+  return role == "rlock" ? role : shell_quoted(role);
+}
+
+}  // namespace
+
+Result<std::string> rights_lines(const ConnectionSpec& spec, std::string_view user, std::span<const std::string> globs)
+{
+  const std::string role = role_for(spec, globs);
+  const std::string quoted_user = shell_quoted(user);
+  std::string lines = "etcdctl role add " + role + "\n" + grant_line(role, Layout(spec.prefix).all().key);
+  for (const std::string& glob : globs) {
+    const auto prefix = native_prefix(glob);
+    if (!prefix) {
+      return Error{ErrorCode::usage,
+                   "'" + printable(glob) + "': a role of etcd is for a lock, or for a beginning (try -k 'app:*')"};
+    }
+    lines += grant_line(role, *prefix);
+  }
+  return lines + "etcdctl user add " + quoted_user +
+         (spec.uses_tls() ? "  # --no-password for a user who logs in by the common name of a certificate" : "") +
+         "\netcdctl user grant-role " + quoted_user + " " + role + "\n";
 }
 
 }  // namespace rlock::etcd

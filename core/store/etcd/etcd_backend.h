@@ -4,7 +4,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include "base/clock.h"
@@ -16,10 +16,8 @@ namespace rlock::etcd {
 // Connects at the first call. `clock` must outlive the backend and its sources.
 std::unique_ptr<record::Backend> open_backend(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng);
 
-// The lines for etcdctl(1) that make a role for rlock and give it to `user`.
-std::string rights_lines(const ConnectionSpec& spec, std::string_view user);
-// The line that adds what --format etcd needs to that role: for a lock, or for those with a beginning ("app:*"). nullopt: the glob is
-// none of these.
-std::optional<std::string> native_rights_line(std::string_view glob);
+// The lines for etcdctl(1) that make a role for the keys of rlock and give it to `user`. `globs`: names of locks, or their beginnings
+// ("app:*"), for which --format etcd needs keys of its own. ErrorCode::usage: a glob is none of these.
+Result<std::string> rights_lines(const ConnectionSpec& spec, std::string_view user, std::span<const std::string> globs);
 
 }  // namespace rlock::etcd

@@ -309,6 +309,25 @@ namespace {
 // The option, else the variable, else the config file.
 std::string value_of(const OptionText& raw, const Environment& environment, std::string_view variable,
                      std::string_view option)
+Error with_password_for_job(Error error, const Environment& environment)
+{
+  const auto named = resolve_endpoints({}, environment);
+  const bool is_in_job = !environment.value(token_variable).empty();
+  if (!is_in_job || !named || named->origin.name != server_variable) {
+    return error;
+  }
+  const bool has_password = std::ranges::any_of(named->endpoints, [&](const Endpoint& each) {
+    return origin_of_password({}, environment, each, named->url_origin).has_value();
+  });
+  if (!has_password) {
+    error.text +=
+        "; a job does not get the password that rlock had from a URL or RLOCK_PASSWORD: with --password-file FILE on "
+        "the "
+        "outer rlock the job gets that file";
+  }
+  return error;
+}
+
 {
   if (raw) {
     return *raw;

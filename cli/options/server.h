@@ -61,6 +61,9 @@ Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, c
 std::optional<Origin> origin_of_password(const RawServer& raw, const Environment& environment, const Endpoint& endpoint,
                                          const Origin& url_origin);
 
+// Adds to a refusal of a server that a job, or a script with a lock, was refused for want of the outer rlock's password.
+Error with_password_for_job(Error error, const Environment& environment);
+
 // The variables in which a caller names the files for TLS.
 inline constexpr std::string_view cacert_variable = "RLOCK_CACERT";
 inline constexpr std::string_view cert_variable = "RLOCK_CERT";

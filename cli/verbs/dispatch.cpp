@@ -10,6 +10,7 @@
 #include "cli/options/server.h"
 #include "cli/output/output.h"
 #include "run/report.h"
+#include "store/redis/acl.h"
 
 #include <array>
 #include <optional>
@@ -71,6 +72,18 @@ namespace {
 
 constexpr std::string_view flock_program = "rflock";
 
+// For a user who may read some locks only, but asked for all.
+Error with_pattern(Error error, const Verb& verb, const ParsedWords& words)
+{
+  const bool may_name_some = verb.synopsis.find("PATTERN") != std::string_view::npos;
+  if (may_name_some && words.operands.empty() && !words.has("--key") && is_about_keys(error) &&
+      error.text.ends_with(')')) {
+    error.text.insert(error.text.size() - 1,
+                      "; name the locks that this user may read: rlock " + std::string(verb.name) + " 'app:*'");
+  }
+  return error;
+}
+
 // `settings`: of the config file, for options that were not given.
 Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable& known, const ParsedWords& words,
                    const std::vector<Given>& settings, const Environment& environment, Signals& signals)
@@ -85,7 +98,15 @@ Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable
                  " shows the usage)");
   }
   Result<RunEnd> end = action({words.operands, environment, signals, given});
-  if (end || end.error().code != ErrorCode::unreachable || words.has("--server")) {
+  if (end) {
+    return end;
+  }
+  if (end.error().code == ErrorCode::refused) {
+    const Error error = with_pattern(end.error(), verb, words);
+    const bool has_own = words.has("--password-file") || words.has("--server");
+    return has_own ? error : with_password_for_job(error, environment);
+  }
+  if (end.error().code != ErrorCode::unreachable || words.has("--server")) {
     return end;
   }
   const auto server = resolve_endpoints({}, environment);

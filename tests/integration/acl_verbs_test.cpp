@@ -145,3 +145,22 @@ TEST_CASE("acl: with exactly this line a lock is given back, or a server not cou
   CHECK_MESSAGE(has(young.err, "--no-restart-guard"), young.err);
   ends_with(0, fixture, {"run", "-S", second.url(), "--no-restart-guard", "-k", "app:k", "--", "true"});
 }
+
+TEST_CASE("acl: with exactly this line a verb that reads all locks says how to name some")
+{
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  REQUIRE(show(fixture.server.command({"HSET", "other", "somebody:1", "1"})) == "1");
+  REQUIRE(show(fixture.server.command({"HSET", "rlock:holder:{other}", "somebody:1", "host=h"})) == "1");
+  REQUIRE(show(fixture.server.command({"RPUSH", "rlock:events:{other}", "1"})) == "1");
+  for (const Words& words : {Words{"list"}, Words{"list", "--all"}, Words{"history"}, Words{"thaw", "--all"},
+                             Words{"status"}, Words{"list", "-o", "prometheus"}}) {
+    CAPTURE(shown(words));
+    const Finished told = fixture.run(words);
+    CHECK(told.code == 77);
+    CHECK_MESSAGE(has(told.err, "; name the locks that this user may read: rlock " + words.front() + " 'app:*')"),
+                  told.err);
+  }
+  ends_with(1, fixture, {"list", "app:*"});
+  CHECK_FALSE(has(fixture.run({"status", "other"}).err, "name the locks"));
+}

@@ -3,8 +3,12 @@
 
 #include "base/defaults.h"
 #include "base/duration.h"
+#include "base/log.h"
 #include "base/password_file.h"
+#include "base/text.h"
 #include "run/environment.h"
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +17,7 @@
 #include <iterator>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace rlock::cli {
 namespace {
@@ -304,11 +309,6 @@ std::optional<Origin> origin_of_password(const RawServer& raw, const Environment
   return same ? std::optional(same->origin) : std::nullopt;
 }
 
-namespace {
-
-// The option, else the variable, else the config file.
-std::string value_of(const OptionText& raw, const Environment& environment, std::string_view variable,
-                     std::string_view option)
 Error with_password_for_job(Error error, const Environment& environment)
 {
   const auto named = resolve_endpoints({}, environment);
@@ -328,6 +328,11 @@ Error with_password_for_job(Error error, const Environment& environment)
   return error;
 }
 
+namespace {
+
+// The option, else the variable, else the config file.
+std::string value_of(const OptionText& raw, const Environment& environment, std::string_view variable,
+                     std::string_view option)
 {
   if (raw) {
     return *raw;
@@ -337,10 +342,23 @@ Error with_password_for_job(Error error, const Environment& environment)
   return inherited.empty() && configured != nullptr ? configured->values.front() : std::string(inherited);
 }
 
+// Other programs for passwords refuse such a file; an administrator of a container may not choose its mode. So the line is no error,
+// but -q does not hide it.
+void warn_of_readers(const PasswordFile& file)
+{
+  struct stat found {};
+  if (::stat(file.path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && (found.st_mode & S_IROTH) != 0) {
+    Log(Verbosity::normal)
+        .error(std::string(file.named_by) + ": every user may read the password in " + printable(file.path) +
+               " (try chmod o-r)");
+  }
+}
+
 // For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, the variable of
 // the server's own tools, the config file's password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
 Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
+  bool is_file_known = false;
   for (Endpoint& endpoint : server.endpoints) {
     if (!endpoint.password.empty() || endpoint.is_private()) {
       continue;
@@ -351,6 +369,9 @@ Result<Done> apply_passwords(const RawServer& raw, const Environment& environmen
     }
     if (file) {
       server.password_file = path_for_job(endpoint.password_file);
+      if (!std::exchange(is_file_known, true)) {
+        warn_of_readers(*file);
+      }
     }
   }
   return Done{};

@@ -286,3 +286,32 @@ TEST_CASE("secrets: a password that is rotated while a job runs is read again, a
   CHECK_MESSAGE(rlock.wait() == Exit{0}, rlock.err());
   CHECK_FALSE(is_held(server));
 }
+
+TEST_CASE("secrets: a password file that every user may read is told in one line, also with -q")
+{
+  const RedisServer server({.password = secret});
+  const std::filesystem::path file = make_temp_dir("public") / "password";
+  std::ofstream(file) << secret << "\n";
+  const Words words{"run", "-q", "-S", server.url(), "--password-file", file.string(), "-k", "k", "--", "true"};
+  using std::filesystem::perms;
+  std::filesystem::permissions(file, perms::owner_read | perms::others_read);
+  const Finished told = run_rlock(words);
+  CHECK(told.code == 0);
+  CHECK(told.err ==
+        "rlock: --password-file: every user may read the password in " + file.string() + " (try chmod o-r)\n");
+  std::filesystem::permissions(file, perms::owner_read | perms::group_read);
+  const Finished quiet = run_rlock(words);
+  CHECK(quiet.code == 0);
+  CHECK(quiet.err == "");
+}
+
+TEST_CASE("secrets: a job that is refused for want of the outer rlock's password is told how to get it")
+{
+  const RedisServer server({.password = secret});
+  const std::string with = "unix://:" + std::string(secret) + "@" + server.socket_path().string();
+  const Finished check = run_rlock({"run", "-S", with, "-k", "k", "--", RLOCK_BINARY, "check"});
+  CHECK(check.code == 77);
+  CHECK_MESSAGE(has(check.err, "with --password-file FILE on the outer rlock the job gets that file"), check.err);
+  const Finished outside = run_rlock({"check", "-S", server.url(), "-k", "k", "--token", "x:1"});
+  CHECK_MESSAGE(!has(outside.err, "outer rlock"), outside.err);
+}

@@ -31,6 +31,13 @@ Result<Done> read_lease(const Given& given, RunRequest& request)
   return request.automatic ? Result(Done{}) : read_value(given, request.ttl);
 }
 
+std::string kill_after_help()
+{
+  return "time from that signal to KILL (" + show(default_kill_after) +
+         "); only when given also from a TERM, INT, HUP or QUIT that rlock passes on, which else never becomes KILL; "
+         "0: KILL at once";
+}
+
 Result<Done> read_kill_after(const Given& given, RunRequest& request)
 {
   request.kills_after_signal = true;
@@ -100,14 +107,11 @@ constexpr std::array job_rows{
     OptionRow<RunRequest>{
         {.names = "--signal", .value = "SIG", .help = "signal that asks the job to stop (TERM)"},
         [](const Given& given, RunRequest& request) { return read_signal(given, request.stop_signal); }},
-    OptionRow<RunRequest>{
-        {.names = "--kill-after",
-         .value = "DUR",
-         .help = {"time from that signal to KILL, and from a TERM, INT, HUP or QUIT that rlock passes on "
-                  "when DUR is given; 0: KILL at once",
-                  default_kill_after},
-         .range = Durations{Millis{0}, longest_duration, "5s"}},
-        read_kill_after},
+    OptionRow<RunRequest>{{.names = "--kill-after",
+                           .value = "DUR",
+                           .help = kill_after_help,
+                           .range = Durations{Millis{0}, longest_duration, "5s"}},
+                          read_kill_after},
     OptionRow<RunRequest>{{.names = "--notify", .value = "CMD", .help = notify_help},
                           [](const Given& given, RunRequest& request) { return read_notify(given, request); }},
     OptionRow<RunRequest>{

@@ -3,5 +3,6 @@
 # In the Dockerfile:  COPY --from=rlock /usr/bin/rlock /usr/bin/
 #                     COPY entrypoint.sh /  and  ENTRYPOINT ["/entrypoint.sh"]  CMD ["/app/worker"]
 # exec: rlock is process 1, and gets the TERM of `docker stop`, which sends KILL after 10 s (-t), as Kubernetes does after 30 s.
-# --kill-after is shorter: rlock kills a worker that ignores TERM, and releases the lock, before docker kills rlock.
+# --kill-after is shorter: rlock kills a worker that ignores TERM, and releases the lock, before docker kills rlock. Without that option
+# a TERM never becomes KILL. When the container itself gets KILL, rlock dies with it, and the lock ends with its ttl (--ttl, 30 s).
 exec rlock run -k "${RLOCK_NAME:?}" --wait-server "${RLOCK_WAIT_SERVER:-5m}" --kill-after "${RLOCK_KILL_AFTER:-8s}" -- "$@"

@@ -81,7 +81,7 @@ TEST_CASE("force-unlock: data of another program is called that, in one line who
       {{"SET", "cart", R"({"user":7})"}, R"({"user":7})", R"('{"user":7}')"},
       {{"SET", "cart", "it's 5 o'clock"}, "it's 5 o'clock", R"('it'\''s 5 o'\''clock')"},
       {{"SET", "cart", R"(C:\new)"}, R"(C:\\new)", R"('C:\new')"},
-      {{"SET", "cart", "two\nlines's"}, R"(two\nlines's)", R"($'two\nlines\'s')"},
+      {{"SET", "cart", "two\nlines's"}, R"(two\nlines's)", R"($'two\nlines\x27s')"},
       {{"SET", "cart", "17"}, "17", "17"},
       {{"SET", "cart", "token-1", "PX", "60000"}, "token-1", "token-1"},
       {{"HSET", "cart", "prod", "5"}, "prod", "prod"},

@@ -114,13 +114,22 @@ TEST_CASE("recipes: a database refuses a late writer")
     return database.out();
   };
   sql("CREATE TABLE account(id INTEGER, balance INTEGER, fence INTEGER); INSERT INTO account VALUES(7, 100, 0);");
-  CHECK(fixture.start({"bin/rlock", "run", "-k", "account:7", "--", "./fenced.sh", "7", "10"}).wait() == success);
+  sql("CREATE TABLE booking(id TEXT PRIMARY KEY);");
+  const auto book = [&](const char* booking) {
+    return fixture.start({"bin/rlock", "run", "-k", "account:7", "--", "./fenced.sh", "7", "10", booking}).wait();
+  };
+  CHECK(book("first") == success);
   CHECK(sql("SELECT balance FROM account") == "90\n");
 
-  Process late = fixture.start({"./fenced.sh", "7", "10"}, {{"RLOCK_FENCE", "1"}});
+  Process late = fixture.start({"./fenced.sh", "7", "10", "late"}, {{"RLOCK_FENCE", "1"}});
   CHECK(late.wait() == exited(1));
   CHECK(late.err() == "a later holder was here: nothing is changed\n");
   CHECK(sql("SELECT balance FROM account") == "90\n");
+
+  CHECK_FALSE(book("first") == success);  // by a later holder
+  CHECK(sql("SELECT balance FROM account") == "90\n");
+  CHECK(book("second") == success);
+  CHECK(sql("SELECT balance FROM account; SELECT id FROM booking ORDER BY id") == "80\nfirst\nsecond\n");
 }
 
 TEST_CASE("recipes: the lines of the crontab run their jobs")

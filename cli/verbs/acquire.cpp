@@ -207,14 +207,14 @@ constexpr std::array keeper_rows{
         read_fixed_lease},
 };
 
-std::string shown_grant(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock,
-                        const Granted& grant, const std::optional<PipeForScript>& pipe, const Environment& environment)
+std::string shown_grant(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
+                        const std::optional<PipeForScript>& pipe, const Environment& environment)
 {
   if (raw.json) {
-    return lease_json(lock.name, lock.hold, grant.fence, grant.lease.length, lock.shard);
+    return lease_json(lock.name, lock.hold, fence, lock.lease, lock.shard);
   }
   if (raw.exports) {
-    return export_lines({.held = {lock}, .server = request.server.for_job()}, grant.fence, environment) +
+    return export_lines({.held = {lock}, .server = request.server.for_job()}, fence, environment) +
            (pipe ? pipe_line(*pipe) : "");
   }
   return lock.hold.token() + "\n";
@@ -244,8 +244,8 @@ Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
   SystemRng rng;
   const Log log(raw.take.verbosity());
   return acquire(*request, {clock, rng, call.signals, log},
-                 [&](const HeldLock& lock, const Granted& grant, const std::optional<PipeForScript>& pipe) {
-                   print(shown_grant(raw, *request, lock, grant, pipe, call.environment));
+                 [&](const HeldLock& lock, std::uint64_t fence, const std::optional<PipeForScript>& pipe) {
+                   print(shown_grant(raw, *request, lock, fence, pipe, call.environment));
                    return finish_output();
                  });
 }

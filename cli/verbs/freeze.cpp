@@ -48,7 +48,7 @@ Result<AcquireRequest> freeze_of_lock(const TakeRequest& wanted, const std::stri
 
 Result<RunEnd> freeze(const AcquireRequest& request, const RunContext& context, const std::function<void()>& frozen)
 {
-  return acquire(request, context, [&](const HeldLock&, const Granted&, const auto&) {
+  return acquire(request, context, [&](const HeldLock&, std::uint64_t, const auto&) {
     frozen();
     return finish_output();
   });

@@ -3,19 +3,14 @@
 
 #include "base/duration.h"
 #include "base/text.h"
-#include "lock/abilities.h"
-#include "lock/lease_keeping.h"
-#include "lock/reentry.h"
-#include "lock/wait_until_free.h"
 #include "process/process_tree.h"
 #include "run/acquire_all.h"
 #include "run/environment.h"
 #include "run/keeper.h"
+#include "run/lock_set.h"
 #include "run/report.h"
 #include "run/run.h"
 
-#include <memory>
-#include <span>
 #include <system_error>
 #include <vector>
 
@@ -120,32 +115,28 @@ class AcquireLine final : public WaitMessage {
   const AcquireRequest& m_request;
 };
 
-// Opens the store and enters the lock.
-Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<const LockRequest> specs,
-                                const AcquireRequest& request, const RunContext& context, StopToken stop)
+// The request of a session without a job.
+RunRequest session_request(const AcquireRequest& request)
+{
+  RunRequest session{request};
+  session.held_for = request.freeze.empty() ? HeldFor::script : HeldFor::nobody;
+  session.names = {request.name};
+  session.automatic = request.watched.has_value();
+  session.kill_after = request.watched ? request.watched->kill_after : default_kill_after;
+  return session;
+}
+
+Result<LockSession::Acquired> enter_lock(LockSession& session, const AcquireRequest& request, const RunContext& context,
+                                         StopToken stop)
 {
   const Instant began = context.clock.now();
-  const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server);
   AcquireLine line(request, context);
-  auto opened = reach_server(policy, context.clock, context.rng, stop, line,
-                             [&] { return open_store(request.server, context.clock, stop); });
-  if (!opened) {
-    return opened.error().code == ErrorCode::interrupted ? Result<EnterOutcome>(Interrupted{}) : opened.error();
+  auto acquired = session.acquire(wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server),
+                                  stop, line);
+  if (acquired && std::holds_alternative<TimedOut>(*acquired) && request.freeze.empty()) {
+    session.note_skipped({.waited = std::chrono::ceil<Millis>(context.clock.now() - began)});
   }
-  store = *std::move(opened);
-  if (!request.watched && !store->has_token_leases()) {
-    return not_offered(request.freeze.empty() ? "acquire without --pid" : "freeze", request.server.shown(),
-                       no_token_leases);
-  }
-  const Owner owner = Owner::fresh(context.rng, ::getpid());
-  const auto ancestors = request.freeze.empty() ? ancestors_with(request.environment, specs) : std::vector<Ancestor>{};
-  auto outcome = enter(*store, specs, owner, ancestors, policy, context.clock, context.rng, stop, line);
-  if (outcome && std::holds_alternative<TimedOut>(*outcome) && request.freeze.empty()) {
-    const Instant now = context.clock.now();
-    note_skipped(*store, specs.front(), owner, {.waited = std::chrono::ceil<Millis>(now - began)},
-                 {.deadline = now + std::min(time_to_note_skip, request.server.timeout), .stop = stop});
-  }
-  return outcome;
+  return acquired;
 }
 
 RunEnd busy(const AcquireRequest& request, const RunContext& context, const Busy& last)
@@ -169,14 +160,8 @@ Result<RunEnd> interrupted(const RunContext& context)
 // A lock that this process holds until its caller or a keeper does.
 class AcquiredLock {
  public:
-  AcquiredLock(const AcquireRequest& request, const RunContext& context, LockStore& store, const LockRequest& spec,
-               Entered&& entered)
-      : m_request(request),
-        m_context(context),
-        m_store(store),
-        m_spec(spec),
-        m_hold(std::move(entered.hold)),
-        m_taken(std::move(entered.taken))
+  AcquiredLock(const AcquireRequest& request, const RunContext& context, LockSession& session)
+      : m_request(request), m_context(context), m_session(session)
   {
   }
 
@@ -195,7 +180,7 @@ class AcquiredLock {
     const auto free = descriptor_for_pipe(m_request.watched->pid);
     if (!free) {
       m_context.log.notice("only the script itself is watched, and not what it starts: " + free.error().text,
-                           {.event = "script_alone", .key = m_spec.name.text()});
+                           {.event = "script_alone", .key = m_session.name().text()});
     }
     return free ? std::optional(*free) : std::nullopt;
   }
@@ -203,28 +188,26 @@ class AcquiredLock {
   Result<RunEnd> pass_to_keeper(const PidFd& watched, const PrintToken& print_token)
   {
     const std::optional<int> digit = descriptor();
-    const auto keeper = Keeper::start(
-        {.store = m_store,
-         .spec = m_spec,
-         .hold = m_hold,
-         .taken = m_taken,
-         .watched = watched,
-         .how = *m_request.watched,
-         .has_pipe = digit.has_value(),
-         .server_timeout = m_request.server.timeout,
-         .notify = m_request.notify,
-         .environment_for_notify = notify_environment(
-             m_request.environment, {.held = {held_lock()}, .server = m_request.server.for_job()}, m_taken.grant.fence),
-         .clock = m_context.clock,
-         .signals = m_context.signals});
+    const auto keeper =
+        Keeper::start({.session = m_session,
+                       .watched = watched,
+                       .how = *m_request.watched,
+                       .has_pipe = digit.has_value(),
+                       .server_timeout = m_request.server.timeout,
+                       .notify = m_request.notify,
+                       .environment_for_notify = notify_environment(
+                           m_request.environment, {.held = {m_session.held()}, .server = m_request.server.for_job()},
+                           m_session.fence()),
+                       .clock = m_context.clock,
+                       .signals = m_context.signals});
     if (!keeper) {
-      m_store.drop_connection();
+      m_session.drop_connection();
       release();
       return keeper.error();
     }
     const std::string& pipe = keeper->pipe_path();
     const auto printed =
-        print_token(held_lock(), m_taken.grant,
+        print_token(m_session.held(), m_session.fence(),
                     pipe.empty() ? std::nullopt : std::optional(PipeForScript{.path = pipe, .descriptor = *digit}));
     if (!printed) {
       return printed.error();  // the keeper releases the lock when this process ends
@@ -235,15 +218,16 @@ class AcquiredLock {
 
   Result<RunEnd> pass_to_caller(const PrintToken& print_token)
   {
-    const auto lasts = lasts_without_keeper(m_store);
-    if (const auto left = leave_keeper_of_leases(m_store, m_spec.name); !left) {
+    const auto lasts = m_session.leave_keeper();
+    if (!lasts) {
       release();
-      return left.error();
+      return lasts.error();
     }
-    if (lasts) {
-      m_context.log.notice(kept_by_keeper(m_spec.name, *lasts), {.event = "keeper", .key = m_spec.name.text()});
+    if (*lasts) {
+      m_context.log.notice(kept_by_keeper(m_session.name(), **lasts),
+                           {.event = "keeper", .key = m_session.name().text()});
     }
-    const auto printed = print_token(held_lock(), m_taken.grant, std::nullopt);
+    const auto printed = print_token(m_session.held(), m_session.fence(), std::nullopt);
     if (!printed) {
       release();
       return printed.error();
@@ -251,28 +235,16 @@ class AcquiredLock {
     return RunEnd{ExitWith{0}};
   }
 
-  [[nodiscard]] HeldLock held_lock() const
-  {
-    return {.name = m_spec.name,
-            .hold = m_hold,
-            .lease = m_taken.grant.lease.length,
-            .shard = m_request.shards.empty() ? std::nullopt : std::optional{m_taken.which}};
-  }
-
   // Releases the lock. If the server does not answer, the ttl ends the lock.
   void release()
   {
     const CallLimits limit{.deadline = m_context.clock.now() + m_request.server.timeout, .stop = StopToken::never()};
-    [[maybe_unused]] const auto released =
-        m_store.release(m_spec, m_hold, {.result = {.outcome = Outcome::unused}}, limit);
+    [[maybe_unused]] const auto released = m_session.release({.result = {.outcome = Outcome::unused}}, limit);
   }
 
   const AcquireRequest& m_request;
   const RunContext& m_context;
-  LockStore& m_store;
-  const LockRequest& m_spec;
-  const Hold m_hold;
-  Taken m_taken;
+  LockSession& m_session;
 };
 
 }  // namespace
@@ -289,21 +261,19 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
     return stop_fd.error();
   }
   const StopToken stop(stop_fd->get());
-  const std::vector<LockRequest> specs = specs_of(request);
-  std::unique_ptr<LockStore> store;
-  auto outcome = enter_lock(store, specs, request, context, stop);
-  if (!outcome) {
-    return outcome.error();
+  const RunRequest without_job = session_request(request);
+  LockSession session(without_job, context, specs_of(request), Owner::fresh(context.rng, ::getpid()));
+  const auto acquired = enter_lock(session, request, context, stop);
+  if (!acquired) {
+    return acquired.error();
   }
-  if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
+  if (const auto* timed_out = std::get_if<TimedOut>(&*acquired)) {
     return busy(request, context, timed_out->last);
   }
-  if (std::holds_alternative<Interrupted>(*outcome)) {
+  if (std::holds_alternative<Interrupted>(*acquired)) {
     return interrupted(context);
   }
-  auto entered = std::get<Entered>(*std::move(outcome));
-  const LockRequest& spec = specs[entered.taken.which];
-  return AcquiredLock(request, context, *store, spec, std::move(entered)).pass_on(*watched, print_token);
+  return AcquiredLock(request, context, session).pass_on(*watched, print_token);
 }
 
 }  // namespace rlock

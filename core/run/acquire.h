@@ -41,7 +41,7 @@ struct AcquireRequest : TakeRequest {
 // Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is
 // released, because its caller does not have the token. `pipe`: nullopt: the watched process has none.
 using PrintToken =
-    std::function<Result<Done>(const HeldLock& lock, const Granted& grant, const std::optional<PipeForScript>& pipe)>;
+    std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence, const std::optional<PipeForScript>& pipe)>;
 
 // Returns how the process must end: after success, after a signal, or when the lock is busy, which is logged. Unless the exit
 // code is 0, no lock is held. When this process is killed before its caller has the token, the keeper releases the lock, or the

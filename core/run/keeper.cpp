@@ -80,7 +80,7 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
     }
     pipe = *std::move(opened);
   }
-  task.store.stop_threads();
+  task.session.stop_threads();
   const pid_t keeper = ::fork();
   if (keeper < 0) {
     return refused("fork");
@@ -183,13 +183,9 @@ class KeeperLoop {
               .max_runtime = std::nullopt,
               .release_for_runner = {},
               .keep_for_runner = {}},
-        m_log(Verbosity::quiet),
-        m_lease(task.store,
-                {.spec = task.spec,
-                 .owner = task.hold.owner,
-                 .lease = task.taken.grant.lease,
-                 .listener = std::move(task.taken.listener)},
-                task.how.kill_after, task.clock, m_log),
+        m_session(task.session),
+        m_lease(task.session.lease()),
+        m_began(m_lease.budget().term().from),
         m_deadline(stop_times(m_lease.budget(), task.how.kill_after))
   {
     if (m_pipe) {
@@ -207,11 +203,10 @@ class KeeperLoop {
   {
     end_for(end_script(await_reason()));
     if (!m_task.notify.empty() && !m_news.outcome.empty()) {
-      m_lease.stop_watchdog();
-      m_task.store.stop_threads();
-      m_news.command = m_task.spec.who.command;
-      m_news.label = m_task.spec.who.label;
-      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_task.taken.grant.lease.from);
+      m_session.stop_threads();
+      m_news.command = m_session.spec().who.command;
+      m_news.label = m_session.spec().who.label;
+      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_began);
       notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
              write_to_syslog);
     }
@@ -352,9 +347,8 @@ class KeeperLoop {
   Reason begin_to_end(Reason reason)
   {
     m_stop.phase = Phase::over;
-    if (reason == Reason::lost) {
-      m_lease.stop_watchdog();
-      reason = was_released() ? Reason::released : reason;
+    if (reason == Reason::lost && was_released()) {
+      reason = Reason::released;
     }
     if (is_protected() && (reason == Reason::process_ended || stops_script(reason))) {
       m_stop.phase = Phase::running;
@@ -418,9 +412,8 @@ class KeeperLoop {
   // The script has ended, and the lock is lost while processes that it left are stopped or waited for.
   Reason note_loss_of_leftovers(Reason reason)
   {
-    if (reason == Reason::lost) {
-      m_lease.stop_watchdog();
-      reason = was_released() ? Reason::released : reason;
+    if (reason == Reason::lost && was_released()) {
+      reason = Reason::released;
     }
     if (stops_script(reason)) {
       advance(StopOrder{kill_after(reason)});
@@ -540,8 +533,8 @@ class KeeperLoop {
     m_lease.stop_watchdog();
     const LeaseEvent event = m_lease.event().value_or(Unconfirmed{m_lease.trouble()});
     m_news.outcome = name_of(outcome);
-    m_news.message = loss_text(event, printable(m_task.spec.name.text())) + "; it was held for process " +
-                     std::to_string(m_task.spec.who.pid);
+    m_news.message = loss_text(event, printable(m_session.name().text())) + "; it was held for process " +
+                     std::to_string(m_session.spec().who.pid);
     write_to_syslog(m_news.message);
   }
 
@@ -570,11 +563,7 @@ class KeeperLoop {
 
   // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
   // is proven to be lost, because otherwise this request would release the lock.
-  bool was_released()
-  {
-    const auto released = release_lost({}, time_to_check_release);
-    return released && was_released_before(*released);
-  }
+  bool was_released() { return m_session.was_released(within(time_to_check_release)); }
 
   [[nodiscard]] bool is_forced()
   {
@@ -586,22 +575,19 @@ class KeeperLoop {
   // Records the loss in the history, because the server may have lost the event log together with the lock.
   void note_loss()
   {
-    [[maybe_unused]] const auto lost =
-        release_lost({.outcome = Outcome::lost, .fence = m_task.taken.grant.fence}, time_to_note_loss);
+    [[maybe_unused]] const auto lost = m_session.release(
+        {.result = {.outcome = Outcome::lost, .fence = m_session.fence()}}, within(time_to_note_loss));
   }
 
-  Result<Release> release_lost(const RunResult& result, Millis time_limit)
+  [[nodiscard]] CallLimits within(Millis time) const
   {
-    return m_task.store.release(m_task.spec, m_task.hold, {.result = result},
-                                {.deadline = m_task.clock.now() + time_limit, .stop = StopToken::never()});
+    return {.deadline = m_task.clock.now() + time, .stop = StopToken::never()};
   }
 
   // The lease was over after the watched process, so the history must not call the run lost.
   void note_late(const RunResult& result)
   {
-    [[maybe_unused]] const auto noted =
-        m_task.store.release(m_task.spec, m_task.hold, {.result = result, .late = true},
-                             {.deadline = m_task.clock.now() + time_to_note_loss, .stop = StopToken::never()});
+    [[maybe_unused]] const auto noted = m_session.release({.result = result, .late = true}, within(time_to_note_loss));
   }
 
   // Tries until the lease ends, because the lock ends by itself then.
@@ -614,10 +600,8 @@ class KeeperLoop {
     const auto released = retry_release(
         m_task.clock,
         {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
-        [&](const CallLimits& limit) {
-          return m_task.store.release(m_task.spec, m_task.hold, {.result = result}, limit);
-        },
-        [&] { m_task.store.drop_connection(); });
+        [&](const CallLimits& limit) { return m_session.release({.result = result}, limit); },
+        [&] { m_session.drop_connection(); });
     const bool is_gone = released && std::holds_alternative<NotHeld>(*released);
     if (is_gone && began < valid_until && m_task.clock.now() >= valid_until) {
       note_late(result);
@@ -635,8 +619,9 @@ class KeeperLoop {
   Instant m_look_at{};
   Instant m_kill_again_at = far_future;
   NotKilledReports m_not_killed;
-  const Log m_log;
-  Lease m_lease;
+  LockSession& m_session;
+  Lease& m_lease;
+  const Instant m_began;
   SharedDeadline m_deadline;  // moved by the watchdog
   Alarm m_alarm;
   RunResult m_result;            // of the watched process
@@ -657,7 +642,7 @@ void send_byte(int socket)
 bool run_keeper(const KeeperTask& task, Fd caller, std::optional<ScriptPipe> pipe)
 {
   try {
-    auto release_socket = ReleaseSocket::open(task.hold);
+    auto release_socket = ReleaseSocket::open(task.session.hold());
     if (!release_socket) {
       return false;
     }

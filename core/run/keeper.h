@@ -22,16 +22,14 @@
 #include "process/script_tree.h"
 #include "process/signals.h"
 #include "run/acquire.h"
+#include "run/lock_set.h"
 #include "run/run.h"
 
 namespace rlock {
 
 // All that the task refers to must outlive the keeper.
 struct KeeperTask {
-  LockStore& store;
-  const LockRequest& spec;
-  const Hold& hold;
-  Taken& taken;
+  LockSession& session;
   const PidFd& watched;  // the watched process
   const WatchedProcess& how;
   bool has_pipe;  // the script may open a pipe of the keeper

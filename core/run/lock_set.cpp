@@ -277,6 +277,11 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
   if (m_request.min_hold > Millis{0} && !(*store)->keeps_after_release()) {
     return not_offered("run --min-hold", m_request.server.shown(), nothing_kept_after_release);
   }
+  const bool is_for_job = m_request.held_for == HeldFor::job;
+  if (!is_for_job && !m_request.automatic && !(*store)->has_token_leases()) {
+    return not_offered(m_request.held_for == HeldFor::script ? "acquire without --pid" : "freeze",
+                       m_request.server.shown(), no_token_leases);
+  }
   m_store = *std::move(store);
   WaitPolicy own_policy = policy;
   own_policy.takes_message = may_begin_on_message();
@@ -293,7 +298,7 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
     return entry.error();
   }
   if (auto* entered = std::get_if<Entered>(&*entry)) {
-    if (const auto lasts = m_request.automatic ? std::nullopt : lasts_without_keeper(*m_store)) {
+    if (const auto lasts = m_request.automatic || !is_for_job ? std::nullopt : lasts_without_keeper(*m_store)) {
       const CallLimits limit{.deadline = m_context.clock.now() + give_back_timeout, .stop = StopToken::never()};
       [[maybe_unused]] const auto released = m_store->release(m_any_of[entered->taken.which], entered->hold,
                                                               {.result = {.outcome = Outcome::unused}}, limit);
@@ -311,10 +316,12 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
 
 // Whether the message of a hand-over may start the job. False if the server's answer says more than the message: whether another
 // job has succeeded (once), or how many replicas have the lock (sync). False for a fixed lease, which counts from the answer, and
-// for several locks, because the short lease of the message would hide which lease ends first.
+// for several locks, because the short lease of the message would hide which lease ends first. False for a script, which nothing
+// stops as surely as a job.
 bool LockSession::may_begin_on_message() const
 {
-  return m_request.automatic && !m_request.once && m_request.sync == 0 && m_request.names.size() == 1;
+  return m_request.held_for == HeldFor::job && m_request.automatic && !m_request.once && m_request.sync == 0 &&
+         m_request.names.size() == 1;
 }
 
 void LockSession::begin(Entered entered)
@@ -345,11 +352,11 @@ void LockSession::begin(Entered entered)
   }
 }
 
-// A process below the job of one of the shards holds what it asks for. flock(1) does not re-enter locks.
+// A process below the job of one of the shards holds what it asks for. flock(1) does not re-enter locks, and a freeze waits for them.
 std::vector<Ancestor> LockSession::ancestors() const
 {
-  return m_request.compatibility == Compatibility::flock ? std::vector<Ancestor>{}
-                                                         : ancestors_with(m_request.environment, m_any_of);
+  const bool reenters = m_request.compatibility == Compatibility::own && m_request.held_for != HeldFor::nobody;
+  return reenters ? ancestors_with(m_request.environment, m_any_of) : std::vector<Ancestor>{};
 }
 
 void LockSession::stop_threads()
@@ -429,6 +436,13 @@ void LockSession::note_skipped(const SkippedRun& run)
     m_store = *std::move(opened);
   }
   rlock::note_skipped(*m_store, spec(), m_hold.owner, run, limit);
+}
+
+Result<std::optional<Millis>> LockSession::leave_keeper()
+{
+  const auto lasts = lasts_without_keeper(*m_store);
+  const auto left = leave_keeper_of_leases(*m_store, name());
+  return left ? Result(lasts) : left.error();
 }
 
 Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)

@@ -56,6 +56,10 @@ class LockSession {
   // Ends all threads of the lease and of the store, so that the process can fork.
   void stop_threads();
 
+  // For a fixed lease that nobody renews: leaves a process that keeps it, where the store does not (lock/lease_keeping.h). Returns how
+  // long the lock would last without it; nullopt: no such process is needed. ErrorCode::os: it could not be started.
+  Result<std::optional<Millis>> leave_keeper();
+
   Result<Release> release(const ReleaseOptions& options, const CallLimits& limit);
   // Whether a lock that is lost was released by its token. True: the lease no longer has an event.
   bool was_released(const CallLimits& limit);

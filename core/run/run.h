@@ -70,7 +70,12 @@ struct TakeRequest {
   std::vector<std::string> environment = {};   // NAME=value, of this process; a job's has RLOCK_* as well
 };
 
+// Who works under the lock. script: rlock acquire, which has no job; its lock may be kept by a keeper, or by nobody for one lease.
+// nobody: rlock freeze, which joins no hold of an ancestor.
+enum class HeldFor { job, script, nobody };
+
 struct RunRequest : TakeRequest {
+  HeldFor held_for = HeldFor::job;
   std::set<LockName> names;          // acquired in this order by all callers, so that no cycle of waiters arises
   bool automatic = true;             // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
   std::optional<Millis> once;        // rlock once: skip the job if it succeeded within that time

@@ -75,7 +75,7 @@ bool ScriptPipe::is_held() const
   return ::poll(&pipe, 1, 0) == 0;
 }
 
-Result<int> descriptor_for_pipe(pid_t script)
+Result<int> descriptor_for_pipe(pid_t script, pid_t shell)
 {
   const std::string process = "process " + std::to_string(script);
   const std::string directory = "/proc/" + std::to_string(script);
@@ -87,7 +87,7 @@ Result<int> descriptor_for_pipe(pid_t script)
     return Error{ErrorCode::os, "/proc does not show the descriptors of " + process};
   }
   for (int digit = highest_digit; digit >= lowest_digit; --digit) {
-    if (is_free(script, digit) && is_free(::getppid(), digit)) {
+    if (is_free(script, digit) && is_free(shell, digit)) {
       return digit;
     }
   }

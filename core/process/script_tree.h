@@ -48,10 +48,10 @@ class ScriptPipe {
   Fd m_write;
 };
 
-// The highest descriptor of one digit, as dash knows no others, that is free in the script and in the caller of this process, which
-// may be another shell. A pipe without a reader, which an earlier keeper has left, is free as well. ErrorCode::os: there is none, or
+// The highest descriptor of one digit, as dash knows no others, that is free in the script and in the shell that called this process,
+// which may be another one. A pipe without a reader, which an earlier keeper has left, is free as well. ErrorCode::os: there is none, or
 // the script cannot open the pipe; the text says why.
-Result<int> descriptor_for_pipe(pid_t script);
+Result<int> descriptor_for_pipe(pid_t script, pid_t shell);
 
 struct ScriptProcess {
   ProcessInfo process;

@@ -177,7 +177,7 @@ class AcquiredLock {
     if (!m_request.watched->has_pipe) {
       return std::nullopt;
     }
-    const auto free = descriptor_for_pipe(m_request.watched->pid);
+    const auto free = descriptor_for_pipe(m_request.watched->pid, ::getppid());
     if (!free) {
       m_context.log.notice("only the script itself is watched, and not what it starts: " + free.error().text,
                            {.event = "script_alone", .key = m_session.name().text()});

@@ -68,7 +68,7 @@ end
 -- Publishes a hint. An error must not fail the grant: Redis 6 reports a missing right only here. But a server without the command
 -- fails it, because no lock could be released or handed over there; the client takes the grant back.
 local function publish_taken()
-  local told = redis.pcall(SHARDED and 'SPUBLISH' or 'PUBLISH', TAKEN, 'taken')
+  local told = SHARDED and redis.pcall('SPUBLISH', TAKEN, 'taken') or redis.pcall('PUBLISH', TAKEN, 'taken')
   if type(told) == 'table' and string.find(told.err or '', 'Unknown Redis command', 1, true) then
     if SHARDED then
       redis.call('SPUBLISH', TAKEN, 'taken')

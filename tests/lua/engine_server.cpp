@@ -194,6 +194,9 @@ class EngineServer {
     if (command == "EVAL" || command == "EVALSHA") {
       return run(words);
     }
+    if (command == "HELLO") {
+      return list({"role", "master"});
+    }
     if (command == "PING") {
       return text("PONG");
     }

@@ -137,6 +137,9 @@ KeySpace& Server::redis()
 
 Value Server::execute(const Words& words)
 {
+  if (words[0] == "HELLO") {
+    return Value::list({"role", "master"});
+  }
   set_time();
   change_version();
   const bool by_hash = words[0] == "EVALSHA";

@@ -2,6 +2,7 @@
 // Which processes belong to a script that has the pipe of its keeper, and the descriptor that it gets for it.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <array>
@@ -133,8 +134,15 @@ TEST_CASE("script tree: the highest digit that is free, or that an earlier keepe
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed check leaves no stopped process
+    constexpr int above_digits = 20;     // the process may have inherited any of the digits
     std::array<int, 2> ends{};
     [[maybe_unused]] const int made = ::pipe(ends.data());
+    for (int& end : ends) {
+      const int moved = ::fcntl(end, F_DUPFD, above_digits);
+      ::close(end);
+      end = moved;
+    }
     const Fd unread(::dup2(ends[1], 7));  // nobody reads it when both ends[0] are closed
     for (const int used : {9, 8}) {
       ::dup2(STDERR_FILENO, used);
@@ -150,12 +158,12 @@ TEST_CASE("script tree: the highest digit that is free, or that an earlier keepe
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
-  const auto left = descriptor_for_pipe(child);
+  const auto left = descriptor_for_pipe(child, child);
   REQUIRE(left);
   CHECK(*left == 7);
   ::kill(child, SIGCONT);
   REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
-  const auto none = descriptor_for_pipe(child);
+  const auto none = descriptor_for_pipe(child, child);
   REQUIRE_FALSE(none);
   CHECK(none.error().text == "process " + std::to_string(child) + " has no free descriptor from 3 to 9");
   ::kill(child, SIGKILL);

@@ -324,8 +324,8 @@ Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> opera
       const bool had_session = m_session.id != 0;
       auto link = open_link(member, share);
       const bool is_there = static_cast<bool>(link);
-      auto answered =
-          link ? attach_and_ask(member, *std::move(link), operations, share) : Result<std::vector<Answer>>(link.error());
+      auto answered = link ? attach_and_ask(member, *std::move(link), operations, share)
+                           : Result<std::vector<Answer>>(link.error());
       if (answered || answered.error().code == ErrorCode::interrupted || (had_session && m_session.id == 0)) {
         return answered;
       }

@@ -77,19 +77,26 @@ void PostgresServer::start()
   for (const std::string& setting : m_settings) {
     argv.insert(argv.end(), {"-c", setting});
   }
-  start_process(std::move(argv));
-  wait_until_it_answers();
+  start_process(argv);
+  wait_until(
+      [&] {
+        if (!is_running()) {  // after a crash it refuses to start while a process of the dead server has its shared memory
+          start_process(argv);
+        }
+        return answers();
+      },
+      "PostgreSQL answers");
+}
+
+bool PostgresServer::answers() const
+{
+  Process ready({(program_directory() / "pg_isready").string(), "-q", "-d", url()}, {.cwd = "/"});
+  return ready.wait() == success;
 }
 
 void PostgresServer::wait_until_it_answers()
 {
-  const std::string program = (program_directory() / "pg_isready").string();
-  wait_until(
-      [&] {
-        Process ready({program, "-q", "-d", url()}, {.cwd = "/"});
-        return ready.wait() == success;
-      },
-      "PostgreSQL answers");
+  wait_until([&] { return answers(); }, "PostgreSQL answers");
 }
 
 // The user is a parameter, because rlock hides what stands before the @ in its arguments, by which tests find its processes.

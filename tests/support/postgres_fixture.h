@@ -35,6 +35,7 @@ class PostgresServer final : public DatabaseServer {
   void make_standby();  // after kill(): the next start is that of a standby, which waits for a primary
 
  private:
+  [[nodiscard]] bool answers() const;
   void wait_until_it_answers();
 
   std::vector<std::string> m_settings;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/acquire.h"
 
+#include "base/duration.h"
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/text.h"

@@ -166,8 +166,8 @@ class Maker {
                                  .amount = Millis{0}});
     }
     // The job of the first client must not end before the machines stop: else a machine stops that has the lock. A machine that dies
-    // must not share the lock with it.
-    const bool holds_with_first = kind == FaultKind::kill_both && kind_of(schedule.clients.front().kind).is_shared;
+    // or stands still must not share the lock with it, because then the lock is held until the ttl of that machine ends.
+    const bool holds_with_first = kind_of(schedule.clients.front().kind).is_shared;
     schedule.stops_only_waiters =
         schedule.clients.front().automatic && !holds_with_first &&
         std::ranges::none_of(schedule.clients, &ClientPlan::cancels) &&

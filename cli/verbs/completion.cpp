@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 6> signal_names{"TERM", "INT", "HUP", "QU
 std::vector<Candidate> plain_candidates(const auto& words)
 {
   std::vector<Candidate> candidates;
+  candidates.reserve(std::size(words));
   for (const std::string_view word : words) {
     candidates.push_back({std::string(word), {}});
   }

@@ -322,6 +322,9 @@ Error Discovery::no_master_known(const Answers& answers) const
       worst = &error;
     }
   }
+  if (worst == nullptr) {
+    return {ErrorCode::unreachable, "no sentinel of " + where + " was asked"};
+  }
   return is_passing(worst->code) ? Error{worst->code, "no sentinel of " + where + " answers; the first: " + worst->text}
                                  : *worst;
 }

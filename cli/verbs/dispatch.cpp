@@ -107,7 +107,7 @@ Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable
     return has_own ? error : with_password_for_job(error, environment);
   }
   if (end.error().code != ErrorCode::unreachable || words.has("--server")) {
-    return end;
+    return end.error();
   }
   const auto server = resolve_endpoints({}, environment);
   return with_private_server(end.error(), server ? server->named_by : "");

@@ -213,9 +213,9 @@ TEST_CASE("sim: the rules notice mistakes of a store of records and of its engin
 TEST_CASE("sim: the rules notice mistakes of a store with sessions and of its engine")
 {
   check_found({{2, "an answer to a keep-alive counts as a renewal", RecordMistake::keep_alive_is_proof},
-               {400, "a renewal is proven by another leader", RecordMistake::any_leader_proves},
+               {514, "a renewal is proven by another leader", RecordMistake::any_leader_proves},
                {271, "a stale read counts as a proof", RecordMistake::stale_read_proves},
-               {12, "presences are asked for before the record", RecordMistake::presences_before_record},
+               {41, "presences are asked for before the record", RecordMistake::presences_before_record},
                {63, "a grant does not need the presence of its owner", RecordMistake::presence_after_grant}},
               StoreKind::sessions);
 }

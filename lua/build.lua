@@ -369,7 +369,7 @@ local function hex_escapes(text)
   return (string.gsub(text, '.', function(byte) return string.format('\\x%02x', string.byte(byte)) end))
 end
 
--- What scripts.cpp has: the lines, the blocks, which consist of numbers of lines, and the scripts, which consist of numbers of blocks.
+-- What the first file has: the lines, the blocks, which consist of numbers of lines, and the scripts, which consist of numbers of blocks.
 local line_table, number_of_line, block_table, place_of, definitions = {}, {}, {}, {}, {}
 
 -- The numbers of the lines of a text, two bytes each. The scripts of the kinds share most lines.

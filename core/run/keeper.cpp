@@ -233,7 +233,7 @@ class KeeperLoop {
     int release = -1;
     int caller = -1;
     int joined_pipe = -1;  // readable: the script has the pipe
-    int held_pipe = -1;    // hung up: nobody has it any more; what somebody writes to it does not count
+    int held_pipe = -1;    // hangs up when no process has the pipe any more; bytes in it do not count
   };
 
   // Waits for news of the lease, a signal, or one of these descriptors.

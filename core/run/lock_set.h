@@ -56,8 +56,8 @@ class LockSession {
   // Ends all threads of the lease and of the store, so that the process can fork.
   void stop_threads();
 
-  // For a fixed lease that nobody renews: leaves a process that keeps it, where the store does not (lock/lease_keeping.h). Returns how
-  // long the lock would last without it; nullopt: no such process is needed. ErrorCode::os: it could not be started.
+  // For a fixed lease that no process renews: leaves a process that keeps the lease, where the store does not keep it
+  // (lock/lease_keeping.h). Returns how long the lock would last without it; nullopt: no such process is needed. ErrorCode::os: it could not be started.
   Result<std::optional<Millis>> leave_keeper();
 
   Result<Release> release(const ReleaseOptions& options, const CallLimits& limit);

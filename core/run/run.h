@@ -70,8 +70,10 @@ struct TakeRequest {
   std::vector<std::string> environment = {};   // NAME=value, of this process; a job's has RLOCK_* as well
 };
 
-// Who works under the lock. script: rlock acquire, which has no job; its lock may be kept by a keeper, or by nobody for one lease.
-// nobody: rlock freeze, which joins no hold of an ancestor.
+// What works under the lock.
+//   job     the command of rlock run
+//   script  the caller of rlock acquire: a keeper renews the lock, or no process does and the lock lasts for one lease
+//   nobody  rlock freeze, which joins no hold of an ancestor
 enum class HeldFor { job, script, nobody };
 
 struct RunRequest : TakeRequest {

@@ -173,7 +173,7 @@ local function have_hand_over_watched(ms)
   local told = tonumber(redis.call('HGET', WAITERS, '#watch') or 0)
   local now = now_us()  -- inline
   if not place and told > 0 then
-    redis.call('HDEL', WAITERS, '#watch')  -- nobody is in line who was told, so that no note outlives the last waiter
+    redis.call('HDEL', WAITERS, '#watch')  -- no waiter that was told is left: the note must not outlive the last one
   end
   if not place or math.abs(now - told) < WATCH_PAUSE * 1000 then
     return

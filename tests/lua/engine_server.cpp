@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock_engine_server: a server on the unix socket redis.sock of the working directory, which runs the scripts as the record engine
 // does: it reads the record, runs the script on it, and writes it back. With RLOCK_TEST_SERVER it stands in place of redis-server
-// for the cases of tests/lua. One record has all keys. Of Redis it knows only what these cases need; tests/CMakeLists.txt lists
-// those that need more.
+// for the cases of tests/lua. One record has all keys. Of Redis it knows only what these cases need; redis_alone.txt lists the cases
+// that need more.
 #include "base/fd.h"
 #include "base/log.h"
 #include "lua/scripts.h"

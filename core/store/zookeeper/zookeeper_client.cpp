@@ -44,7 +44,7 @@ std::size_t longest_of(std::span<const Operation> operations)
   return longest;
 }
 
-// The server ended the connection instead of an answer, or nobody knows why there was none.
+// Whether the server ended the connection instead of answering, or the reason for the missing answer is unknown.
 bool has_hung_up(const Result<std::vector<Answer>>& answered)
 {
   return !answered && answered.error().code == ErrorCode::unreachable && !answered.error().late;

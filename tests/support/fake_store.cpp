@@ -137,7 +137,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
       const auto lease = options.only_checks ? std::nullopt : std::optional(lease_from(sent_at, spec.ttl));
       return holds(owner) ? Renewal{Renewed{.lease = lease, .forced = m_server->m_asked_by, .at = time()}}
-                          : Renewal{NotHeld{.what = "expired or deleted", .forced = std::nullopt}};
+                          : Renewal{NotHeld{.what = loss(), .forced = std::nullopt}};
     });
   }
   Result<bool> raise_fence(const LockRequest&, const Owner& owner, std::uint64_t fence,
@@ -221,6 +221,10 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
     return {.from = sent_at - m_server->m_earlier, .length = ttl - m_server->m_less};
   }
   [[nodiscard]] bool holds(const Owner& owner) const { return m_server->m_holder == owner.text(); }
+  [[nodiscard]] std::string loss() const
+  {
+    return m_server->m_holder ? "now held by " + *m_server->m_holder : expired_or_deleted;
+  }
 
   template <typename T, typename Act>
   Result<T> answer(const std::string& what, const Owner& owner, const CallLimits& limit, Act act)

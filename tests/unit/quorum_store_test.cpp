@@ -182,6 +182,26 @@ TEST_CASE(
   CHECK(std::holds_alternative<NotHeld>(*renewal));
 }
 
+TEST_CASE("quorum store: a loss is told in the words of a server that knows its cause")
+{
+  const Five five;
+  const auto store = five.store();
+  REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
+  wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
+  for (const auto& server : five.servers) {
+    server->forget_all();
+  }
+  five.servers[0]->be(Behavior::down);
+  five.servers[1]->be(Behavior::down);
+  REQUIRE(granted(five.store()->acquire(spec, bob, {}, five.within(5s))));
+  five.servers[0]->be(Behavior::fine);
+  five.servers[1]->be(Behavior::fine);
+  const auto renewal = store->renew(spec, alice, {}, five.within(5s));
+  REQUIRE(renewal);
+  REQUIRE(std::holds_alternative<NotHeld>(*renewal));
+  CHECK(std::get<NotHeld>(*renewal).what == "now held by bob");
+}
+
 TEST_CASE("quorum store: a lock that too few servers still know of is neither kept nor proven lost")
 {
   const Five five;

@@ -63,6 +63,9 @@ ReentryResult refusal_in(const Answers<ReentryResult>& answers)
   return *refusal;
 }
 
+// A server that never granted the hold only knows that it is not there.
+bool says_why(const NotHeld& lost) { return !lost.what.empty() && lost.what != expired_or_deleted; }
+
 Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_t quorum)
 {
   Renewed kept{.lease = std::nullopt, .forced = std::nullopt};
@@ -75,7 +78,7 @@ Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_
       kept.forced = one->forced ? one->forced : kept.forced;
     } else {
       const auto& gone = std::get<NotHeld>(**answer);
-      lost.what = lost.what.empty() ? gone.what : lost.what;
+      lost.what = says_why(lost) ? lost.what : gone.what;
       lost.forced = gone.forced ? gone.forced : lost.forced;
       lost.revoked = lost.revoked || gone.revoked;
     }

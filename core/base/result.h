@@ -62,8 +62,6 @@ class [[nodiscard]] Result {
   std::variant<T, Error> m_state;
 };
 
-// What the errno of a failed system call means.
-
 // Whether the system has run out of memory or descriptors, so that the same call may succeed later.
 constexpr bool is_shortage(int error)
 {

@@ -201,12 +201,12 @@ Result<std::optional<Reply>> Connection::receive(const CallLimits& limit)
 
 namespace {
 
-using Request = std::vector<std::string_view>;
+using Words = std::vector<std::string_view>;
 
-Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Request>& requests,
+Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Words>& requests,
                                    const CallLimits& limit)
 {
-  for (const Request& request : requests) {
+  for (const Words& request : requests) {
     if (const auto sent = connection.send(request, limit); !sent) {
       return sent.error();
     }
@@ -222,7 +222,7 @@ Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Req
   return replies;
 }
 
-Request hello(const Endpoint& endpoint, bool logs_in)
+Words hello(const Endpoint& endpoint, bool logs_in)
 {
   if (!logs_in) {
     return {"HELLO", "2"};
@@ -232,9 +232,9 @@ Request hello(const Endpoint& endpoint, bool logs_in)
 }
 
 // AUTH without HELLO, for servers before Redis 6 and for some proxies.
-Request plain_auth(const Endpoint& endpoint)
+Words plain_auth(const Endpoint& endpoint)
 {
-  return endpoint.user.empty() ? Request{"AUTH", endpoint.password} : Request{"AUTH", endpoint.user, endpoint.password};
+  return endpoint.user.empty() ? Words{"AUTH", endpoint.password} : Words{"AUTH", endpoint.user, endpoint.password};
 }
 
 // The text of the server is not shown, because some texts quote the request with its password.
@@ -287,7 +287,7 @@ Result<bool> log_in(Connection& connection, const Endpoint& endpoint, const Call
   const bool logs_in = !endpoint.user.empty() || !endpoint.password.empty();
   const std::string db = std::to_string(endpoint.db);
   const bool says_hello = logs_in || endpoint.must_be_master || (endpoint.refuses_replica && endpoint.db != 0);
-  std::vector<Request> requests;
+  std::vector<Words> requests;
   if (says_hello) {
     requests.push_back(hello(endpoint, logs_in));
   }

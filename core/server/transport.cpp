@@ -10,11 +10,8 @@
 #include "server/sentinel.h"
 
 namespace rlock {
-namespace {
 
 std::vector<std::string_view> views(std::span<const std::string> words) { return {words.begin(), words.end()}; }
-
-}  // namespace
 
 std::vector<Result<Reply>> Transport::call_each(std::span<const Request> requests, const CallLimits& limit)
 {

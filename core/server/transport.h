@@ -22,6 +22,9 @@ struct Request {
   std::vector<std::string> words;
 };
 
+// The words last as long as the strings.
+std::vector<std::string_view> views(std::span<const std::string> words);
+
 // Threads: not thread-safe; may be handed from one thread to another between calls.
 class Transport {
  public:

@@ -14,8 +14,6 @@
 namespace rlock {
 namespace {
 
-std::vector<std::string_view> views(std::span<const std::string> words) { return {words.begin(), words.end()}; }
-
 Request by_sha(const ScriptCall& call)
 {
   std::vector<std::string> words{"EVALSHA", std::string(call.script.sha1), std::to_string(call.keys.size())};

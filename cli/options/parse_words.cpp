@@ -64,8 +64,6 @@ class Parser {
         m_may_be_shortened(operands == Operands::getopt)
   {
     m_app.set_help_flag();
-    // CLI11 from 2.4 on takes --w and -w for one name where a configuration file may set both; rlock reads its file itself.
-    m_app.option_defaults()->configurable(false);
     m_app.prefix_command(m_operand_ends_options);
     m_app.allow_extras();
     const auto end = std::ranges::find(args, "--");
@@ -76,7 +74,7 @@ class Parser {
   {
     std::vector<std::string> words;  // in reverse, as CLI11 takes them
     std::transform(m_args.rbegin(), m_args.rend(), std::back_inserter(words),
-                   [this](const std::string& word) { return with_empty_value(word); });
+                   [this](const std::string& word) { return with_empty_value(with_whole_name(word)); });
     try {
       m_app.parse(words);
     } catch (const CLI::ParseError&) {
@@ -84,7 +82,7 @@ class Parser {
     }
     ParsedWords parsed{.options = found_options(), .operands = {}};
     bool may_be_option = true;
-    for (const std::string& word : m_app.remaining()) {
+    for (const std::string& word : operands()) {
       if (may_be_option && is_option(word)) {
         return unknown(word);
       }
@@ -100,7 +98,6 @@ class Parser {
   struct Added {
     CLI::Option* parsed;
     const Option* option;
-    std::string names;
     std::size_t taken = 0;  // results
   };
 
@@ -122,12 +119,8 @@ class Parser {
   void add_options_in(const std::string& word)
   {
     if (is_long(word)) {
-      const std::string_view name = long_name(word);
-      if (const Option* const option = named(name)) {
+      if (const Option* const option = named(long_name(word))) {
         add(*option);
-        if (!option->has_name(name)) {
-          add(*option, std::string(name));
-        }
       }
     } else if (is_option(word)) {
       for (const char letter : word.substr(1)) {
@@ -138,17 +131,32 @@ class Parser {
     }
   }
 
-  void add(const Option& option) { add(option, std::string(option.names)); }
-
-  void add(const Option& option, const std::string& names)
+  void add(const Option& option)
   {
-    if (std::ranges::find(m_added, names, &Added::names) != m_added.end()) {
+    if (std::ranges::find(m_added, &option, &Added::option) != m_added.end()) {
       return;
     }
+    const std::string names(option.names);
     CLI::Option* const parsed = option.takes_value()
                                     ? m_app.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                                     : m_app.add_flag(names)->disable_flag_override();
-    m_added.push_back({.parsed = parsed, .option = &option, .names = names});
+    m_added.push_back({.parsed = parsed, .option = &option});
+  }
+
+  // CLI11 2.4.1 refuses an option --w beside -w, so it is told whole names only. An operand comes back as it was: where names may be
+  // shortened, the first operand ends the options, so that the words that CLI11 leaves are the last ones.
+  [[nodiscard]] std::string with_whole_name(const std::string& word) const
+  {
+    const Option* const option = m_may_be_shortened && is_long(word) ? named(long_name(word)) : nullptr;
+    return option == nullptr ? word : whole_name(*option, long_name(word)).append(word, long_name(word).size());
+  }
+  [[nodiscard]] std::vector<std::string> operands() const
+  {
+    std::vector<std::string> left = m_app.remaining();
+    if (m_may_be_shortened) {
+      std::ranges::copy(m_args.last(left.size()), left.begin());
+    }
+    return left;
   }
 
   [[nodiscard]] std::string with_empty_value(const std::string& word) const

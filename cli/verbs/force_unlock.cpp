@@ -143,7 +143,7 @@ ForceUnlockRequest request_for(const Owner& owner, const LockKind& kind, const F
 {
   return {
       .name = options.name,
-      .kind = kind,
+      .kind = as_inspected(kind),
       .owner = owner,
       .by = text_of({.by = options.by, .reason = options.reason}),
       .grace = options.grace,

@@ -121,8 +121,11 @@ Result<LockRequest> lock_spec_of(const TokenLock& token_lock, Millis ttl, const 
   if (!state && state.error().code != ErrorCode::config) {
     return state.error();
   }
-  return LockRequest{
-      .name = token_lock.name, .kind = state ? state->kind : LockKind{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
+  return LockRequest{.name = token_lock.name,
+                     .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
+                     .ttl = ttl,
+                     .who = {},
+                     .once = {}};
 }
 
 Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)

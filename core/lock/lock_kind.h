@@ -74,7 +74,7 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<LockKind>> kind_
      .announces_release = true},
     {.key_content = "permits",
      .with_article = "permits",
-     .advice = "take one with --permits N",
+     .advice = "take one with --permits N; if none is held, rlock forget frees the name",
      .inspect_as = Permits{0},
      .status_label = ", permits",
      .is_shared = true,
@@ -95,6 +95,13 @@ constexpr const KindDescriptor& kind_of(const LockKind& kind) { return kind_tabl
 static_assert(kind_of(Reader{}).is_shared && !kind_of(Writer{}).is_shared && kind_of(Permits{0}).is_shared &&
                   kind_of(Plain{}).announces_release && !kind_of(StringLock{}).announces_release,
               "the rows are in the order of LockKind's alternatives");
+
+// The kind for a request about a lock that was inspected. The number of its permits was counted there, and may be that of another
+// program: the script knows better.
+constexpr LockKind as_inspected(const LockKind& kind)
+{
+  return std::holds_alternative<Permits>(kind) ? LockKind{Permits{0}} : kind;
+}
 
 // The row for what a key holds; nullptr: the key holds no lock.
 constexpr const KindDescriptor* kind_in_key(std::string_view key_content)

@@ -326,7 +326,7 @@ bool CancelHolder::begin(StopToken stop)
                  {.event = "frozen"});
     return false;
   }
-  ask(*holder, state->kind);
+  ask(*holder, as_inspected(state->kind));
   return false;
 }
 

@@ -72,14 +72,26 @@ local function requested_limit(requested)
   return tonumber(requested) or 0
 end
 
+-- As many permits as OWNER asked for when it got its own, by the event log; nil: the log does not tell.
+local function logged_limit()
+  local limit
+  for _, entry in ipairs(redis.pcall('LRANGE', EVENTS, 0, -1)) do
+    if entry_has(entry, '@kind.acquired@', OWNER) or entry_has(entry, '@word.to@', OWNER) then
+      limit = tonumber(string.match(entry, '%z@word.wish@%z(%d+)'))
+    end
+  end
+  return limit
+end
+
 -- Whether the key has the number of this semaphore, or was deleted. Permits without their number stay with their holders. A number
 -- that rlock did not write last is that of a JVM if all permits are as many as the owner asked for, else that of another program.
 local function is_number_or_missing()
   local number = redis.pcall('GET', LOCK)
   local limit = requested_limit(REQUESTED_MODE)  -- inline
   local is_number = type(number) == 'string' and string.find(number, '^%-?%d+$')
-  local is_usual = not is_number or limit == 0 or number + redis.call('ZCARD', SECOND) == limit
-  return not number or is_number and (is_usual or number == redis.pcall('GET', OWN_NUMBER))
+  local permits = is_number and number + redis.call('ZCARD', SECOND)
+  return not number or is_number and (permits == limit or number == redis.pcall('GET', OWN_NUMBER)
+      or limit == 0 and permits == (logged_limit() or permits))
 end
 
 local function holds(owner)

@@ -62,11 +62,6 @@ local function log_trouble(text, memory)
   pcall(keep_events, memory or TROUBLE_MEMORY)
 end
 
--- Whether an entry has this pair, such as the kind `acquired` and its owner.
-local function entry_has(entry, message, value)
-  return string.find(entry .. '\0', '\0' .. message .. '\0' .. value .. '\0', 1, true)
-end
-
 -- Logs once that OWNER has confirmed a recent hand-over.
 local function log_confirmation()
   local events = redis.pcall('LRANGE', EVENTS, 0, -1)

@@ -121,6 +121,11 @@ local function arrival_of(score)
   return score < 0 and score + FREEZES_FIRST or score
 end
 
+-- Whether an entry of the event log has this pair, such as the kind `acquired` and its owner.
+local function entry_has(entry, message, value)
+  return string.find(entry .. '\0', '\0' .. message .. '\0' .. value .. '\0', 1, true)
+end
+
 local lost_content  -- what a kind has found at the key in place of its lock, for people; nil: its name tells it
 
 -- The number of free permits that rlock last wrote: string. The key is not in KEYS, because only one kind writes it.

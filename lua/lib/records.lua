@@ -54,8 +54,8 @@ end
 -- The reply to an operator if the named owner does not hold the lock.
 local function not_held_reply()
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
-  if kind ~= NAME then
-    return {'other', kind}
+  if kind ~= NAME or lost_content then
+    return {'other', lost_content or kind}
   end
   local found = holders()
   return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])} or {'free'}

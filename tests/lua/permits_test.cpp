@@ -144,6 +144,20 @@ TEST_CASE("permits: a number that another program wrote under a held permit is a
   CHECK(lock.number() == "1000");
 }
 
+TEST_CASE("permits: a request that does not know how many there are takes a number of another program as a loss, too")
+{
+  const PermitsLock lock(3);
+  lock.acquire("a"), lock.acquire("b");
+  lock.server.command({"SET", "k", "1000"});
+  CHECK(word(lock.eval_as(Permits{0}, scripts_of(Permits{0}).renew, "a", {"30000"})) == "lost");
+  CHECK(word(lock.release_as(Permits{0}, "a")) == "lost");
+  CHECK(word(lock.eval_as(Permits{0}, scripts_of(Permits{0}).force, "b", {"eve@h", "take", "1000"})) != "broken");
+  CHECK(lock.number() == "1000");
+  lock.server.command({"SET", "k", "1"});
+  CHECK(word(lock.release_as(Permits{0}, "a")) == "released");
+  CHECK(lock.number() == "2");
+}
+
 TEST_CASE("permits: a number that a JVM wrote as it took or gave back a permit is no loss")
 {
   const PermitsLock lock(3);
@@ -151,7 +165,8 @@ TEST_CASE("permits: a number that a JVM wrote as it took or gave back a permit i
   lock.server.command({"DECR", "k"});
   lock.server.command({"ZADD", expiries, std::to_string(server_ms(lock.server) + 30'000), permit_bytes(hex(1))});
   CHECK(word(lock.renew("a")) == "kept");
-  CHECK(word(lock.release("a")) == "released");
+  CHECK(word(lock.eval_as(Permits{0}, scripts_of(Permits{0}).renew, "a", {"30000"})) == "kept");
+  CHECK(word(lock.release_as(Permits{0}, "a")) == "released");
   CHECK(lock.number() == "2");
 }
 

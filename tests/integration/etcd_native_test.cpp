@@ -281,7 +281,11 @@ TEST_CASE("etcd format: list, status and force-unlock know a native holder, also
   CHECK(has(line.rlock({"status", "k"}).out, owner));
   const Finished forgotten = line.rlock({"run", "-n", "-k", "k", "--", "true"});
   CHECK(forgotten.code == 78);
-  CHECK_MESSAGE(has(forgotten.err, "(try --format etcd)"), forgotten.err);
+  CHECK_MESSAGE(has(forgotten.err, "(try --format etcd; rflock takes no --format, rlock run does)"), forgotten.err);
+  const Finished as_flock = line.rlock({"flock", "--verbose", "-n", "k", "true"});
+  CHECK(as_flock.code == 78);
+  CHECK_MESSAGE(has(as_flock.err, "rflock takes no --format, rlock run does"), as_flock.err);
+  CHECK(line.rlock({"freeze", "k", "--for", "1m", "--reason", "why", "-n"}).code == 75);
   CHECK(line.rlock({"run", "-n", "-k", "another", "--", "true"}).code == 0);
   CHECK(line.rlock_run({"-n"}, {"true"}).code == 75);
   Process waiter = line.start_rlock_run({}, {"true"});

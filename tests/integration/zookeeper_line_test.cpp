@@ -191,8 +191,8 @@ TEST_CASE("zookeeper line: a caller without the format is refused where native c
   ScriptStore store(
       std::make_unique<record::RecordHost>(backend_on(line.nodes()), the_clock, std::make_unique<SystemRng>()),
       the_clock);
-  for (const Row& row : {Row{"-lock-", "(try --format curator)"}, Row{"__lock__", "(try --format kazoo)"},
-                         Row{"-__READ__", "(try --format curator with --shared or --exclusive)"}}) {
+  for (const Row& row : {Row{"-lock-", "(try --format curator;"}, Row{"__lock__", "(try --format kazoo;"},
+                         Row{"-__READ__", "(try --format curator with --shared or --exclusive;"}}) {
     CAPTURE(std::string(row.mark));
     line.come(row.mark);
     for (const LockKind& kind : {LockKind(Plain{}), LockKind(Reader{})}) {

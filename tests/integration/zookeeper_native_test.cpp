@@ -224,7 +224,8 @@ void shown_native(NativeFormat format)
   CHECK(has(line.rlock({"status", "k"}).out, owner));
   const Finished forgotten = line.rlock({"run", "-n", "-k", "k", "--", "true"});
   CHECK(forgotten.code == 78);
-  CHECK_MESSAGE(has(forgotten.err, "(try --format " + line.format() + ")"), forgotten.err);
+  CHECK_MESSAGE(has(forgotten.err, "(try --format " + line.format() + "; rflock takes no --format, rlock run does)"),
+                forgotten.err);
   CHECK(line.rlock_run({"-n"}, {"true"}).code == 75);
   Process waiter = line.start_rlock_run({}, {"true"});
   line.await_contenders(2);

@@ -165,6 +165,16 @@ Result<Done> LockLine::look_for_native(const Work& work, Snapshot& state, const 
   return Done{};
 }
 
+namespace {
+
+std::string how_to_give(const LineFormat& format)
+{
+  return " (try --format " + std::string(name_of(format.clients)) +
+         (format.has_readers ? " with --shared or --exclusive" : "") + "; rflock takes no --format, rlock run does)";
+}
+
+}  // namespace
+
 // Of a caller that has left out the format, and would run beside native clients.
 Result<Done> LockLine::check_no_native(const Work& work, const Snapshot& state, const CallLimits& limit)
 {
@@ -177,8 +187,7 @@ Result<Done> LockLine::check_no_native(const Work& work, const Snapshot& state, 
   }
   const std::string format(name_of(m_line->format().clients));
   return Error{ErrorCode::config, "a client of the format " + format + " has the lock " + printable(work.lock.text()) +
-                                      ": " + printable(shown.line->first->name) + " (try --format " + format +
-                                      (m_line->has_readers() ? " with --shared or --exclusive)" : ")")};
+                                      ": " + printable(shown.line->first->name) + how_to_give(m_line->format())};
 }
 
 // Whether the lock may be taken as the caller asks.
@@ -191,8 +200,7 @@ Result<Done> LockLine::check_format(const Work& work, const Started& start) cons
   }
   const bool is_shared = start.beside.has_readers;
   if (is_shared && work.line_use == LineUse::takes && !is_of_read_write_lock(*work.script)) {
-    return Error{ErrorCode::config,
-                 has_format + " of a read-write lock (try --format " + format + " with --shared or --exclusive)"};
+    return Error{ErrorCode::config, has_format + " of a read-write lock" + how_to_give(start.beside)};
   }
   if (!is_shared && asks_for_shared(work)) {
     return Error{ErrorCode::config,
@@ -202,7 +210,7 @@ Result<Done> LockLine::check_format(const Work& work, const Started& start) cons
     return Error{ErrorCode::config, has_format + " of a lock without readers (leave out --exclusive)"};
   }
   if (work.beside != no_line && work.beside != start.beside) {
-    return Error{ErrorCode::config, has_format + " (try --format " + format + ")"};
+    return Error{ErrorCode::config, has_format + how_to_give(start.beside)};
   }
   return Done{};
 }

@@ -3,6 +3,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/shown_time.h"
 #include "base/text.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
@@ -56,6 +57,12 @@ Result<RunEnd> freeze(const AcquireRequest& request, const RunContext& context, 
 
 namespace {
 
+Millis left_of(const AcquireRequest& request)
+{
+  return request.ends_at ? std::max(std::chrono::ceil<Millis>(*request.ends_at - BootClock().now()), Millis{0})
+                         : request.ttl;
+}
+
 // As the server has it.
 HolderInfo record_of(const AcquireRequest& request)
 {
@@ -65,7 +72,7 @@ HolderInfo record_of(const AcquireRequest& request)
           .sudo_user = sudo_user(request.environment, user),
           .command = {},
           .label = {},
-          .lease = request.ttl,
+          .lease = left_of(request),
           .freeze = request.freeze};
 }
 
@@ -74,7 +81,7 @@ HolderInfo record_of(const AcquireRequest& request)
 std::string frozen_now(const AcquireRequest& request)
 {
   const std::int64_t now_ms = wall_clock_ms();
-  return printable(request.name.text()) + " is " + freeze_text(record_of(request), request.ttl, now_ms);
+  return printable(request.name.text()) + " is " + freeze_text(record_of(request), left_of(request), now_ms);
 }
 
 namespace {
@@ -84,11 +91,14 @@ struct RawFreeze {
   TakeRequest request;
   std::string reason;
   std::optional<Millis> lasts;
+  std::string until;               // empty: not given
+  std::optional<Instant> ends_at;  // what `until` says
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> freeze_examples{
+constexpr std::array<std::string_view, 4> freeze_examples{
     "rlock freeze stock --for 2h --reason 'moving the database'",
+    "rlock freeze stock --until 22:00 --reason 'moving the database'",
     "rlock freeze 'deploy:*' --for 1h --reason 'release week' -w 10m",
     "rlock freeze nightly --for 12h --reason 'no backup tonight' -n",
 };
@@ -113,8 +123,14 @@ constexpr std::array freeze_rows{
     OptionRow<RawFreeze>{{.names = "--for",
                           .value = "DUR",
                           .help = "how long, from the moment when the freeze takes effect",
-                          .range = fixed_lease_range},
+                          .range = fixed_lease_range,
+                          .excludes = {"--until"}},
                          set<&RawFreeze::lasts>},
+    OptionRow<RawFreeze>{{.names = "--until",
+                          .value = "TIME",
+                          .help = "when it ends, whenever it takes effect, such as 22:00 (the next one), 2026-11-26, "
+                                  "'2026-11-26 22:00' or 2026-11-26T21:00Z"},
+                         set<&RawFreeze::until>},
     OptionRow<RawFreeze>{{.names = "--reason",
                           .value = "TEXT",
                           .help = "why, for those whose jobs do not start, and for status, list and events"},
@@ -151,6 +167,7 @@ Result<std::vector<AcquireRequest>> requests_of(const RawFreeze& raw, const Take
     if (!request) {
       return request.error();
     }
+    request->ends_at = raw.ends_at;
     requests.push_back(*std::move(request));
   }
   if (std::ranges::any_of(*subjects, [](const Subject& each) { return std::holds_alternative<Pattern>(each); })) {
@@ -218,7 +235,7 @@ class Freezes {
     const BootClock clock;
     SystemRng rng;
     return freeze(request, {clock, rng, m_call.signals, log}, [&] {
-      print(m_raw.json ? freeze_json(request.name, record_of(request), request.ttl, false)
+      print(m_raw.json ? freeze_json(request.name, record_of(request), left_of(request), false)
                        : frozen_now(request) + "\n");
     });
   }
@@ -318,15 +335,52 @@ class Freezes {
   std::optional<int> m_signal;  // that has arrived
 };
 
-Result<RunEnd> execute(const RawFreeze& raw, const Call& call)
+// The time until --until.
+Result<Millis> time_until(const std::string& text)
 {
+  const std::int64_t now_ms = wall_clock_ms();
+  const auto time = read_time(text, TimeOfDay::next, now_ms);
+  if (!time) {
+    return usage("--until: '" + printable(text) + "' is no time (try --until 22:00, or --until '2026-11-26 22:00')");
+  }
+  const Millis left{*time - now_ms};
+  if (left < fixed_lease_range.least) {
+    return usage("--until: '" + printable(text) + "' is over (name a time to come)");
+  }
+  if (left > fixed_lease_range.most) {
+    return usage("--until: '" + printable(text) + "' is too far away (" + show(fixed_lease_range.most) + " at most)");
+  }
+  return left;
+}
+
+// With the time of --until. A freeze that has not taken effect by then gives up.
+Result<RawFreeze> resolve_end(const RawFreeze& raw)
+{
+  RawFreeze resolved = raw;
+  if (!raw.until.empty()) {
+    if (const Result<Done> done = assign(time_until(raw.until), resolved.lasts); !done) {
+      return done.error();
+    }
+    resolved.ends_at = BootClock().now() + *resolved.lasts;
+    resolved.request.wait = std::min(raw.request.wait.value_or(*resolved.lasts), *resolved.lasts);
+  }
+  return resolved;
+}
+
+Result<RunEnd> execute(const RawFreeze& given, const Call& call)
+{
+  const Result<RawFreeze> resolved = resolve_end(given);
+  if (!resolved) {
+    return resolved.error();
+  }
+  const RawFreeze& raw = *resolved;
   if (raw.take.keys.keys.empty() && call.operands.empty()) {
     return usage("no key: name the locks, or a pattern (try rlock freeze 'deploy:*')");
   }
   if (!raw.lasts || raw.reason.empty()) {
     return usage(raw.lasts ? "--reason is needed: those whose jobs do not start want to know why (try --reason 'moving "
                              "the database')"
-                           : "--for is needed: it says how long the freeze lasts (try --for 2h)");
+                           : "--for or --until is needed: how long the freeze lasts (try --for 2h, or --until 22:00)");
   }
   TakeRequest wanted = raw.request;
   wanted.ttl = *raw.lasts;
@@ -370,7 +424,7 @@ void add_freeze_options(OptionTable& options, RawFreeze& raw)
 const Verb freeze_verb{
     .name = "freeze",
     .summary = "let no new job start under locks for a while",
-    .synopsis = "--for DUR --reason TEXT [OPTION...] [-k] KEY | PATTERN...",
+    .synopsis = "--for DUR|--until TIME --reason TEXT [OPTION...] KEY|GLOB...",
     .examples = freeze_examples,
     .own_exits = freeze_exits,
     .common_exits = freeze_codes,

@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 
 namespace rlock::cli {
 namespace {
@@ -45,42 +44,11 @@ constexpr std::array history_exits{
              "the server knows of no such run that is over; standard error says so, unless --json is given"},
 };
 
-// "2026-11-26", "2026-11-26 22:00", also with seconds, T and Z. "22:00" is the last time that a clock showed 22:00. Returns ms since
-// 1970; nullopt: the text is no time.
-std::optional<std::int64_t> parse_time(std::string_view text)
-{
-  const bool has_zone = text.ends_with('Z');
-  const bool is_utc = has_zone || shown_zone() == ShownZone::utc;
-  const std::string word(text.substr(0, text.size() - (has_zone ? 1 : 0)));
-  const std::time_t now = wall_clock_ms() / 1000;
-  for (const char* const form :
-       {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%H:%M"}) {
-    std::tm parts{};
-    const bool is_today = std::string_view(form) == "%H:%M";
-    if (is_today && (is_utc ? ::gmtime_r(&now, &parts) : ::localtime_r(&now, &parts)) == nullptr) {
-      return std::nullopt;
-    }
-    parts.tm_sec = 0;
-    parts.tm_isdst = -1;
-    const char* const end = ::strptime(word.c_str(), form, &parts);
-    if (end != nullptr && *end == '\0') {
-      const auto time_of = [&](std::tm moment) { return is_utc ? ::timegm(&moment) : std::mktime(&moment); };
-      std::time_t time = time_of(parts);
-      if (is_today && time > now) {
-        --parts.tm_mday;
-        time = time_of(parts);
-      }
-      return time > 0 ? std::optional(std::int64_t{time} * 1000) : std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
 Result<Done> read_since(const Given& given, RawHistory& raw)
 {
   const std::optional<Millis> ago = parse_duration(given.value);
-  const auto time =
-      ago ? std::optional(std::max<std::int64_t>(wall_clock_ms() - ago->count(), 1)) : parse_time(given.value);
+  const auto time = ago ? std::optional(std::max<std::int64_t>(wall_clock_ms() - ago->count(), 1))
+                        : read_time(given.value, TimeOfDay::last, wall_clock_ms());
   if (!time) {
     return usage("--since: '" + printable(given.value) +
                  "' is neither a duration nor a time (try --since 12h, or --since '2026-11-26 22:00')");

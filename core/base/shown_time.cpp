@@ -2,6 +2,7 @@
 #include "base/shown_time.h"
 
 #include <ctime>
+#include <string_view>
 #include "base/clock.h"
 
 namespace rlock {
@@ -41,6 +42,36 @@ std::optional<std::string> shown_minute(std::int64_t wall_ms, std::int64_t now_m
   const bool is_today = moment->substr(0, date_length) == shown_time(now_ms).value_or("").substr(0, date_length);
   const std::size_t begin = is_today ? date_length + 1 : 0;
   return moment->substr(begin, minute_length - begin) + moment->substr(second_length);
+}
+
+std::optional<std::int64_t> read_time(const std::string& text, TimeOfDay which, std::int64_t now_ms)
+{
+  const bool has_zone = text.ends_with('Z');
+  const bool is_utc = has_zone || shown_zone() == ShownZone::utc;
+  const std::string word = text.substr(0, text.size() - (has_zone ? 1 : 0));
+  const std::time_t now = now_ms / 1000;
+  for (const char* const form :
+       {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%H:%M"}) {
+    std::tm parts{};
+    const bool is_time_of_day = std::string_view(form) == "%H:%M";
+    if (is_time_of_day && (is_utc ? ::gmtime_r(&now, &parts) : ::localtime_r(&now, &parts)) == nullptr) {
+      return std::nullopt;
+    }
+    parts.tm_sec = 0;
+    parts.tm_isdst = -1;
+    const char* const end = ::strptime(word.c_str(), form, &parts);
+    if (end != nullptr && *end == '\0') {
+      const auto time_of = [&](std::tm moment) { return is_utc ? ::timegm(&moment) : std::mktime(&moment); };
+      std::time_t time = time_of(parts);
+      const bool is_next = time > now;
+      if (is_time_of_day && is_next != (which == TimeOfDay::next)) {
+        parts.tm_mday += is_next ? -1 : 1;
+        time = time_of(parts);
+      }
+      return time > 0 ? std::optional(std::int64_t{time} * 1000) : std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace rlock

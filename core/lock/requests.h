@@ -110,6 +110,8 @@ struct LockRequest {
   // With `once`: a success counts if it began in this period, or for a waiter, in the period in which the waiter arrived. `once`
   // is how long the server remembers it.
   std::optional<Period> period = std::nullopt;
+  // When the lease must end, whenever a waiter gets the lock: `ttl` is counted anew for each attempt.
+  std::optional<Instant> ends_at = std::nullopt;
 };
 
 struct AcquireOptions {

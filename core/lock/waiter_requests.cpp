@@ -27,6 +27,9 @@ WaiterRequests::Answer WaiterRequests::acquire(const LockCandidate& candidate, c
       m_owner = Owner::fresh(m_rng, ::getpid());
     }
     spec.who.since_ms = wall_clock_ms();
+    if (spec.ends_at) {
+      spec.ttl = spec.who.lease = std::max(std::chrono::ceil<Millis>(*spec.ends_at - m_clock.now()), Millis{1});
+    }
     auto answer = m_store.acquire(spec, m_owner, options, limit);
     m_needs_fresh_owner = m_store.releases_refused_attempts() && !(answer && std::holds_alternative<Granted>(*answer));
     const Busy* busy = answer ? std::get_if<Busy>(&*answer) : nullptr;

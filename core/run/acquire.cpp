@@ -80,7 +80,8 @@ LockRequest spec_of(const AcquireRequest& request, const LockName& name)
                   .freeze = request.freeze},
           .once = {},
           .sync = sync_of(request.sync, request.ttl, request.server.timeout),
-          .beside = request.beside};
+          .beside = request.beside,
+          .ends_at = request.ends_at};
 }
 
 // A spec for each shard, or for the only lock.

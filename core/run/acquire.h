@@ -36,6 +36,7 @@ struct AcquireRequest : TakeRequest {
   std::optional<WatchedProcess> watched;  // nullopt: one lease, which is not renewed
   // Why the lease is a freeze, which waits before all others and joins no hold of an ancestor; empty: it is none.
   std::string freeze = {};
+  std::optional<Instant> ends_at = std::nullopt;  // when the freeze ends, whenever it begins; nullopt: after `ttl`
 };
 
 // Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <ctime>
 #include <regex>
 #include <sstream>
 
@@ -51,6 +52,16 @@ struct FreezeFixture {
 
   RedisServer server;
 };
+
+// "2026-11-28T21:00:00Z", so far from now.
+std::string iso_time(std::chrono::seconds away)
+{
+  const std::time_t then = std::time(nullptr) + away.count();
+  std::tm parts{};
+  ::gmtime_r(&then, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
 
 }  // namespace
 
@@ -197,6 +208,42 @@ TEST_CASE("freeze: when its time is over, the waiters go on")
   CHECK(waiter.out() == "ran\n");
 }
 
+TEST_CASE("freeze: --until ends it at that time, however long it has waited for a job")
+{
+  skip_on_quorum("several servers have no queue");
+  const FreezeFixture lock;
+  Process job = held_run(lock.server, {"-k", "k"});
+  Process freeze = start_on(lock.server, {"freeze", "k", "--until", iso_time(60s), "--reason", "why"});
+  lock.await_line(1);
+  std::this_thread::sleep_for(3s);
+  job.signal(SIGTERM);
+  CHECK(freeze.wait(30s) == success);
+  const json state = lock.state();
+  CHECK(state.at("ttl_ms") <= 57'000);
+  CHECK(state.at("ttl_ms") > 40'000);
+  const Finished waits = rlock_on(lock.server, {"freeze", "k", "--until", iso_time(3s), "--reason", "why", "-w", "1h"});
+  CHECK(waits.code == 75);
+}
+
+TEST_CASE("freeze: --until takes the next 22:00, and refuses what is no time to come")
+{
+  const FreezeFixture lock;
+  const auto freeze = [&](const std::string& time) {
+    return rlock_on(lock.server, {"freeze", "k", "--until", time, "--reason", "why", "--utc", "-n"});
+  };
+  CHECK(has(freeze("tomorrow").err, "--until: 'tomorrow' is no time (try --until 22:00"));
+  CHECK(has(freeze(iso_time(-10s)).err, "is over (name a time to come)"));
+  CHECK(has(freeze("2199-01-01").err, "is too far away (30d at most)"));
+  for (const std::string& time : {iso_time(-60s), iso_time(-60s).substr(0, 10)}) {
+    CHECK(freeze(time).code == 64);
+  }
+  const Finished both = rlock_on(lock.server, {"freeze", "k", "--until", "22:00", "--for", "2h", "--reason", "why"});
+  CHECK(both.code == 64);
+  const Finished frozen = freeze(iso_time(-60s).substr(11, 5));
+  CHECK_MESSAGE(frozen.code == 0, frozen.err);
+  CHECK(lock.state().at("ttl_ms") > 86'000'000);
+}
+
 TEST_CASE(
     "freeze: --cancel-in-progress does not break one, nor does a signal that ends one that waits leave it in line")
 {
@@ -303,7 +350,7 @@ TEST_CASE("freeze: its events, its place in the history, and what it cannot free
   const std::vector<std::pair<Words, std::string>> wrong{
       {{"freeze", "k", "--for", "1h"}, "--reason is needed"},
       {{"freeze", "k", "--for", "1h", "--reason", ""}, "--reason: the text is empty"},
-      {{"freeze", "k", "--reason", "why"}, "--for is needed"},
+      {{"freeze", "k", "--reason", "why"}, "--for or --until is needed"},
       {{"freeze", "--for", "1h", "--reason", "why"}, "no key"},
       {{"freeze", "p", "--for", "1h", "--reason", "why"}, "permits cannot be frozen"},
       {{"thaw"}, "no key"},

@@ -218,10 +218,26 @@ void EventLogReader::add_grant(const EventLogEntry& entry, std::vector<LockEvent
   m_holder = entry.is_shared ? "" : taker;
 }
 
+namespace {
+
+// Whether a later entry corrects a loss: the run was over before its lease, and told its result when the lease was over.
+bool is_corrected(const EventLogEntry& entry, std::span<const EventLogEntry> later)
+{
+  return entry.kind == EventKind::lost && std::ranges::any_of(later, [&](const EventLogEntry& each) {
+           return each.kind == EventKind::released && each.ends() && each.owner == entry.owner;
+         });
+}
+
+}  // namespace
+
 std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entries)
 {
   std::vector<LockEvent> events;
-  for (const EventLogEntry& entry : entries) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const EventLogEntry& entry = entries[i];
+    if (is_corrected(entry, entries.subspan(i + 1))) {
+      continue;
+    }
     add_end(entry, events);
     if (entry.ends()) {
       m_holder = m_holder == entry.owner ? "" : m_holder;

@@ -53,6 +53,12 @@ class LeaseBudget {
   // process needs the time that is left to die on a loaded machine.
   [[nodiscard]] constexpr Instant last_resort_at() const { return valid_until() - last_resort_lead(); }
 
+  // Whether the lease explains that a release finds the lock gone: it was over before the answer, and the job had ended before that.
+  [[nodiscard]] constexpr bool explains_late_release(Instant job_ended, Instant answered) const
+  {
+    return job_ended < valid_until() && answered >= valid_until();
+  }
+
  private:
   [[nodiscard]] constexpr Millis last_resort_lead() const
   {

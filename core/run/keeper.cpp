@@ -594,16 +594,16 @@ class KeeperLoop {
   void release(const RunResult& result = {})
   {
     m_lease.stop_watchdog();
-    const Instant valid_until = m_lease.budget().valid_until();
-    const Instant give_up = std::max(valid_until, m_task.clock.now() + m_task.server_timeout);
+    const LeaseBudget& budget = m_lease.budget();
     const Instant began = m_task.clock.now();
+    const Instant give_up = std::max(budget.valid_until(), began + m_task.server_timeout);
     const auto released = retry_release(
         m_task.clock,
         {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
         [&](const CallLimits& limit) { return m_session.release({.result = result}, limit); },
         [&] { m_session.drop_connection(); });
     const bool is_gone = released && std::holds_alternative<NotHeld>(*released);
-    if (is_gone && began < valid_until && m_task.clock.now() >= valid_until) {
+    if (is_gone && budget.explains_late_release(began, m_task.clock.now())) {
       note_late(result);
     }
   }

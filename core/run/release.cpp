@@ -95,14 +95,13 @@ void tell_untold(const RunContext& context, const LockSession& session, const Re
                      {.event = "release_untold", .key = key});
 }
 
-// Whether the lease explains that the lock is gone: it was over after the job, and before the answer to the release.
+// Whether the lock was not lost while the job ran.
 bool was_over_after_job(const RunRequest& request, const RunContext& context, LockSession& session,
                         const ReleaseAllOptions& options, const NotHeld& answer)
 {
-  const Instant valid_until = session.lease().budget().valid_until();
   const bool was_not_renewed = options.lease_over && request.automatic;
-  return options.ended < valid_until && context.clock.now() >= valid_until && !was_not_renewed && !answer.forced &&
-         !session.lease().event();
+  return session.lease().budget().explains_late_release(options.ended, context.clock.now()) && !was_not_renewed &&
+         !answer.forced && !session.lease().event();
 }
 
 // The event log of the server may say that the lock was lost.

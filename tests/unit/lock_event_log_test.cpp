@@ -55,6 +55,16 @@ TEST_CASE("event log: a hand-over is one event")
         "1 acquired a #1000; 2 handed_over b #2000 from a; 3 released b #2000");
 }
 
+TEST_CASE("event log: a job that was over before its lease was found over is told once, by its release")
+{
+  CHECK(history({"acquired a ", "lost a what none", "released a owner a exit 0"}) ==
+        "1 acquired a #1000; 3 released a #1000");
+  CHECK(history({"acquired a ", "acquired b ", "lost a what held", "released a owner a exit 0"}) ==
+        "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; 4 released a #1000; held by b");
+  CHECK(history({"acquired a ", "lost a what none", "acquired b ", "released b owner b"}) ==
+        "1 acquired a #1000; 2 lost a #1000; 3 acquired b #3000; 4 released b #3000");
+}
+
 TEST_CASE("event log: a skip names the holder that keeps the lock after its run, and a freeze with its reason")
 {
   CHECK(history({"acquired a  info host=h", "released a owner a exit 0", "skipped s info host=i times 2 holder a"}) ==

@@ -47,6 +47,19 @@ struct Asked {
 
 }  // namespace
 
+TEST_CASE(
+    "lease budget: a lock that is found gone is no loss only if its job ended before the lease, and the answer came "
+    "after")
+{
+  const LeaseBudget budget({.from = Instant{}, .length = 30s});
+  const Instant end = budget.valid_until();
+  CHECK(budget.explains_late_release(end - 1ms, end));
+  CHECK(budget.explains_late_release(Instant{}, end + 1h));
+  CHECK_FALSE(budget.explains_late_release(end, end + 1ms));
+  CHECK_FALSE(budget.explains_late_release(end + 1ms, end + 2ms));
+  CHECK_FALSE(budget.explains_late_release(end - 2ms, end - 1ms));
+}
+
 TEST_CASE("lease budget: the deadlines of leases of every length, whatever --kill-after says")
 {
   struct Row {

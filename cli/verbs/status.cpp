@@ -314,6 +314,36 @@ Result<std::vector<LockState>> states_of(const Subject& subject, const OpenedSto
   return std::vector{*state};
 }
 
+// The locks that `subjects` names, which come first there, with their runs: in a few requests for all. Empty: a name has no state, or
+// there are not several.
+Result<std::vector<LockState>> states_of_names(const std::vector<Subject>& subjects, const OpenedStore& opened)
+{
+  std::vector<LockName> names;
+  for (const Subject& subject : subjects) {
+    if (const auto* name = std::get_if<LockName>(&subject)) {
+      names.push_back(*name);
+    }
+  }
+  LockListing* const listing = opened.store->listing();
+  if (names.size() < 2 || listing == nullptr) {
+    return std::vector<LockState>{};
+  }
+  auto states = listing->states_of(names, opened.per_answer());
+  const auto added = states ? add_runs(opened, LogPart::all, *states) : states.error();
+  if (!added) {
+    return added.error();
+  }
+  std::vector<LockState> in_order;
+  for (const LockName& name : names) {
+    const auto state = std::ranges::find(*states, name, &LockState::name);
+    if (state == states->end()) {
+      return std::vector<LockState>{};
+    }
+    in_order.push_back(*state);
+  }
+  return in_order;
+}
+
 void print_states(const std::vector<LockState>& states, const ListOptions& options)
 {
   for (const LockState& state : states) {
@@ -328,13 +358,17 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
   const bool is_scraped = options.output_format == OutputFormat::prometheus;
   bool all_held = true;
   std::vector<LockState> scraped;  // printed together, by family
-  for (const Subject& subject : subjects) {
-    Result<std::vector<LockState>> states = states_of(subject, opened);
-    if (!states) {
-      return states.error();
-    }
-    if (const auto added = add_runs(opened, LogPart::all, *states); !added) {
-      return added.error();
+  const auto named = states_of_names(subjects, opened);
+  if (!named) {
+    return named.error();
+  }
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    const Subject& subject = subjects[i];
+    const bool is_known = i < named->size();
+    Result<std::vector<LockState>> states = is_known ? std::vector{(*named)[i]} : states_of(subject, opened);
+    const auto added = states && !is_known ? add_runs(opened, LogPart::all, *states) : Result(Done{});
+    if (!states || !added) {
+      return states ? added.error() : states.error();
     }
     all_held = all_held && !states->empty() && states->front().held();
     if (const auto* pattern = std::get_if<Pattern>(&subject); pattern != nullptr && states->empty()) {
@@ -402,7 +436,7 @@ struct RawTtl {
 constexpr std::array<std::string_view, 1> ttl_examples{"rlock ttl -k stock"};
 
 constexpr std::array ttl_exits{
-    ExitLine{ExitCode::ok, "held; -1 means that the lock never expires (null in JSON)"},
+    ExitLine{ExitCode::ok, "held; -1 means that the lock never expires, or that its end is unknown (null in JSON)"},
     ExitLine{ExitCode::no, "free, and 0 is printed"},
 };
 

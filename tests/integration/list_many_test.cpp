@@ -63,6 +63,24 @@ std::int64_t scripts_run(const RedisServer& server) { return calls(server, "eval
 
 }  // namespace
 
+TEST_CASE("status: many names in the order of the words, and what is no lock is said")
+{
+  const RedisServer server({.alone = true});
+  Words names;
+  for (int i = 40; i-- > 0;) {
+    names.push_back("lock" + std::to_string(i));
+  }
+  REQUIRE(rlock_on(server, {"acquire", "-k", names.back(), "--lease", "60s"}).code == 0);
+  const Finished status = rlock_on(server, joined({"status", "--json"}, names));
+  CHECK(status.code == 1);
+  CHECK(listed(status.out) == names);
+
+  server.command({"SADD", "lock7", "x"});
+  const Finished refused = rlock_on(server, joined({"status", "--json"}, names));
+  CHECK(refused.code == 78);
+  CHECK(listed(refused.out).size() == 32);
+}
+
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("list: 150000 ordinary hashes cost at most 200 scripts, and no lock among them is missed")

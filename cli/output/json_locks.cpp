@@ -188,9 +188,9 @@ Json limit_of(const LockState& state)
   return or_null(permits != nullptr ? std::int64_t{permits->limit} : 0);
 }
 
-constexpr JsonField ttl_documented{
-    "ttl_ms", "integer or null",
-    "time until the lock expires unless it is renewed; 0: the lock is free; null: it never expires by itself"};
+constexpr JsonField ttl_documented{"ttl_ms", "integer or null",
+                                   "time until the lock expires unless it is renewed; 0: the lock is free; null: it "
+                                   "never expires by itself, or its end is unknown"};
 
 // A freeze, and the ttl of its lock; nullopt: unknown.
 struct ShownFreeze {

@@ -2,6 +2,7 @@
 #include "cli/output/prometheus.h"
 
 #include "base/text.h"
+#include "cli/output/show.h"
 #include "lock/kept_runs.h"
 
 #include <algorithm>
@@ -24,6 +25,9 @@ std::string seconds(std::int64_t ms)
 
 std::optional<std::string> ttl(const LockState& state, std::int64_t)
 {
+  if (!state.ttl && ends_with_session(state)) {
+    return std::nullopt;
+  }
   return state.held() && !state.ttl ? std::optional<std::string>("+Inf")
                                     : seconds(state.held() ? state.ttl->count() : 0);
 }

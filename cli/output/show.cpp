@@ -59,6 +59,11 @@ bool is_job_over(const LockState& state)
          std::ranges::all_of(state.holders, [](const Holder& each) { return each.info && each.info->over; });
 }
 
+bool ends_with_session(const LockState& state)
+{
+  return state.beside == NativeFormat::curator || state.beside == NativeFormat::kazoo;
+}
+
 namespace {
 
 constexpr std::size_t waiters_shown = 10;
@@ -72,11 +77,6 @@ std::string line(const char* label, const std::string& value)
   char padded[16];
   std::snprintf(padded, sizeof padded, "  %-9s", label);
   return value.empty() ? "" : padded + value + "\n";
-}
-
-bool ends_with_session(const LockState& state)
-{
-  return state.beside == NativeFormat::curator || state.beside == NativeFormat::kazoo;
 }
 
 std::string show_ttl(const LockState& state)

@@ -82,6 +82,18 @@ TEST_CASE("watch: the ttl of another client may be zero for a moment")
   CHECK(has(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]), "[--------] 0s"));
 }
 
+TEST_CASE("watch: a lock without a ttl never ends, or ends with the session of its client, which is unknown")
+{
+  View view;
+  LockState state = three.front();
+  state.ttl = {};
+  CHECK(has(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]), "never ends"));
+  for (const NativeFormat format : {NativeFormat::curator, NativeFormat::kazoo}) {
+    state.beside = format;
+    CHECK(has(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]), "unknown"));
+  }
+}
+
 TEST_CASE("watch: shows each holder, and the time left")
 {
   const InUtc in_utc;

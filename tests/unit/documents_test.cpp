@@ -129,6 +129,16 @@ TEST_CASE("documents: no page tells of Redis alone what is so with every kind of
   CHECK_FALSE(has(text_of(source / "man/rlock-servers.7.in"), "= Ns Ar FILE , Ql"));
 }
 
+TEST_CASE("documents: the manual writes no value of an option as an option")
+{
+  for (const fs::directory_entry& page : fs::directory_iterator(source / "man")) {
+    CAPTURE(page.path().filename().string());
+    const auto values =
+        all_matches(text_of(page.path()), "\\.Fl -[a-z-]+ ([a-z]+)");  // Fl writes a dash before each word
+    CHECK(values == std::vector<std::string>{});
+  }
+}
+
 TEST_CASE("documents: the manual names the number of events that a lock keeps")
 {
   for (const char* page : {"man/rlock-events.1.in", "man/rlock-status.1.in"}) {

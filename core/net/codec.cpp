@@ -313,7 +313,8 @@ Error error_from_reply(std::string_view text, std::string_view where)
 {
   const int line = script_line(text);
   text = unwrapped(text);
-  if (begins_with_words(text, "ERR Protocol error: unauthenticated")) {  // the answer to a request of many words
+  // The answers to a request of many words, and to a HELLO.
+  if (begins_with_words(text, "ERR Protocol error: unauthenticated") || begins_with_words(text, "NOAUTH HELLO")) {
     text = "NOAUTH Authentication required";
   }
   const auto* const rule = std::find_if(std::begin(rules), std::end(rules),

@@ -116,12 +116,6 @@ struct FreeDescription {
 
 }  // namespace
 
-ErrorCode meaning_of(std::int64_t code)
-{
-  const auto row = std::ranges::find(codes, code, &CodeRow::code);
-  return row == codes.end() ? ErrorCode::internal : row->means;
-}
-
 // libmongoc takes leave of the server here; nothing waits for the answer.
 void Connection::drop()
 {

@@ -39,7 +39,6 @@ constexpr std::int64_t duplicate_key = 11000;
 constexpr std::int64_t unauthorized = 13;
 // A document of more than 16 MB: BSONObjectTooLarge, of an insert, after an update.
 constexpr std::array<std::int64_t, 3> too_large{10334, 17420, 17419};
-ErrorCode meaning_of(std::int64_t code);  // ErrorCode::internal: of no other meaning to a lock client
 
 // Not thread-safe. After an Error, unless server_error() says that the server answered, the connection is dropped.
 class Connection {

@@ -278,12 +278,10 @@ Result<Done> Connection::connect(const CallLimits& limit)
 Error Connection::failed()
 {
   const unsigned number = m_lib->mysql_errno(m_mysql);
-  const auto row = std::ranges::find(numbers, number, &NumberRow::number);
-  const bool is_known = row != numbers.end();
-  m_refusal = is_known ? row->refusal : Refusal::other;
-  const Error error{.code = is_known ? row->code : ErrorCode::unreachable,
-                    .text = m_spec.url + ": " + printable(m_lib->mysql_error(m_mysql)) +
-                            std::string(is_known ? row->advice : std::string_view{}),
+  const NumberRow& row = meaning_of(number);
+  m_refusal = row.refusal;
+  const Error error{.code = row.code,
+                    .text = m_spec.url + ": " + printable(m_lib->mysql_error(m_mysql)) + std::string(row.advice),
                     .was_there = is_loss(number)};
   m_step = Step::none;
   if (m_refusal != Refusal::killed && m_refusal != Refusal::not_killed && m_refusal != Refusal::no_such_table) {

@@ -3,6 +3,7 @@
 // Private to store/mysql.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include "base/result.h"
@@ -91,6 +92,13 @@ inline constexpr auto numbers = std::to_array<NumberRow>({
     {1366, ErrorCode::config, Refusal::other, " (the name of the lock is no UTF-8)"},
     {1406, ErrorCode::config, Refusal::other, ""},
 });
+
+inline const NumberRow& meaning_of(unsigned number)
+{
+  static constexpr NumberRow unknown{0, ErrorCode::unreachable, Refusal::other, ""};
+  const auto* const row = std::ranges::find(numbers, number, &NumberRow::number);
+  return row == numbers.end() ? unknown : *row;
+}
 
 // Whether the server had answered on the connection that is lost.
 constexpr bool is_loss(unsigned number)

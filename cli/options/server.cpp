@@ -7,6 +7,7 @@
 #include "base/password_file.h"
 #include "base/text.h"
 #include "run/environment.h"
+#include "run/refusal.h"
 
 #include <sys/stat.h>
 
@@ -320,10 +321,7 @@ Error with_password_for_job(Error error, const Environment& environment)
     return origin_of_password({}, environment, each, named->url_origin).has_value();
   });
   if (!has_password) {
-    error.text +=
-        "; a job does not get the password that rlock had from a URL or RLOCK_PASSWORD: with --password-file FILE on "
-        "the "
-        "outer rlock the job gets that file";
+    error.text += no_password_in_job;
   }
   return error;
 }

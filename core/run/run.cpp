@@ -13,6 +13,7 @@
 #include "run/acquire_all.h"
 #include "run/attempts.h"
 #include "run/environment.h"
+#include "run/refusal.h"
 #include "run/release.h"
 #include "run/report.h"
 #include "run/supervision.h"
@@ -28,9 +29,21 @@ constexpr std::size_t other_descriptors = 8;
 // Open files above the need where the limit is raised, such as for what the caller left open.
 constexpr std::size_t spare_descriptors = 24;
 
+// Whether a job calls, which did not get a password.
+bool lacks_password_of_outer(const RunRequest& request)
+{
+  const auto has_password = [](const Endpoint& each) { return !each.password.empty(); };
+  return request.server.named_by == server_variable &&
+         !environment_value(request.environment, token_variable).empty() &&
+         std::ranges::none_of(request.server.endpoints, has_password);
+}
+
 RunReport fail(const RunRequest& request, const RunContext& context, const Error& found)
 {
-  const Error error = with_private_server(found, request.server.named_by);
+  Error error = with_private_server(found, request.server.named_by);
+  if (error.code == ErrorCode::refused && lacks_password_of_outer(request)) {
+    error.text += no_password_in_job;
+  }
   const ExitWith end = failure(error.code, request.compatibility);
   context.log.error(error.text, {.event = "failed", .exit_code = end.code});
   const bool is_unreachable = exit_code_of(error.code) == ExitCode::unavailable;

@@ -309,9 +309,16 @@ TEST_CASE("secrets: a job that is refused for want of the outer rlock's password
 {
   const RedisServer server({.password = secret});
   const std::string with = "unix://:" + std::string(secret) + "@" + server.socket_path().string();
-  const Finished check = run_rlock({"run", "-S", with, "-k", "k", "--", RLOCK_BINARY, "check"});
-  CHECK(check.code == 77);
-  CHECK_MESSAGE(has(check.err, "with --password-file FILE on the outer rlock the job gets that file"), check.err);
+  for (const Words& job : std::vector<Words>{{"check"},
+                                             {"run", "-k", "other", "-n", "--", "true"},
+                                             {"flock", "--verbose", "other", "true"},
+                                             {"once", "-k", "other", "--for", "1h", "--", "true"},
+                                             {"acquire", "-k", "other", "--lease", "5s"}}) {
+    CAPTURE(job.front());
+    const Finished inner = run_rlock(joined({"run", "-S", with, "-k", "k", "--", RLOCK_BINARY}, job));
+    CHECK(inner.code == 77);
+    CHECK_MESSAGE(has(inner.err, "with --password-file FILE on the outer rlock the job gets that file"), inner.err);
+  }
   const Finished outside = run_rlock({"check", "-S", server.url(), "-k", "k", "--token", "x:1"});
   CHECK_MESSAGE(!has(outside.err, "outer rlock"), outside.err);
 }

@@ -97,11 +97,12 @@ std::string wrong_code(const Records& records, const RunRecord& run, int code)
   }
 }
 
-// The shell of a script and the script itself are one process; the keeper sends TERM to it.
+// The shell of a script and the script itself are one process; the keeper sends TERM to it, and then KILL.
 std::string wrong_script(const RunRecord& run, const test::Exit& exit)
 {
   if (exit.signal != 0) {
-    return exit.signal == SIGTERM || was_killed(run) || was_told_to_stop(run) ? "" : wrong_death(run, exit.signal);
+    return exit.signal == SIGTERM || exit.signal == SIGKILL || was_told_to_stop(run) ? ""
+                                                                                     : wrong_death(run, exit.signal);
   }
   const bool by_itself = run.evidence.end && run.evidence.end->code == exit.code;
   const bool never_began = !run.evidence.begin && (exit.code == busy || exit.code == unavailable || exit.code == lost);

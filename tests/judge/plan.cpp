@@ -88,12 +88,29 @@ std::string draw_duration(Rng& rng, bool faulty)
                                             : 10 + below(rng, 400));
 }
 
+void draw_kill_after(Rng& rng, RunPlan& plan)
+{
+  append(plan.rlock_options, {"--kill-after", text_of(Millis(100 + static_cast<std::int64_t>(below(rng, 300))))});
+}
+
+// What the script has started outlives it, if its keeper lets it.
+void draw_children_of_script(Rng& rng, RunPlan& plan)
+{
+  switch (below(rng, 4)) {
+    case 0: append(plan.job_options, {"--child"}); break;
+    case 1: append(plan.job_options, {"--child", "--child"}); break;
+    case 2: append(plan.job_options, {"--ignore-term", "--child"}); break;
+    default: break;
+  }
+  draw_kill_after(rng, plan);
+}
+
 void draw_job(Rng& rng, RunPlan& plan, bool faulty)
 {
   const bool outlasts = outlasts_kill(plan.record.form);
   plan.job_options = {draw_duration(rng, faulty || outlasts)};
   if (plan.record.kind == Kind::script) {
-    return;  // the keeper sends one TERM to one process
+    return draw_children_of_script(rng, plan);
   }
   if (plan.record.form == JobForm::hidden) {
     plan.job_options.emplace_back("--nobody");
@@ -124,7 +141,7 @@ void draw_job(Rng& rng, RunPlan& plan, bool faulty)
     static constexpr std::array codes{1, 3, 42, 255};
     plan.job_options.push_back(number(static_cast<std::uint64_t>(codes[below(rng, codes.size())])));
   }
-  append(plan.rlock_options, {"--kill-after", text_of(Millis(100 + static_cast<std::int64_t>(below(rng, 300))))});
+  draw_kill_after(rng, plan);
 }
 
 std::string quoted(const Words& words)

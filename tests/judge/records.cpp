@@ -70,7 +70,7 @@ bool was_told(const RunRecord& run)
     return true;  // it could not exit with a code of its own
   }
   if (run.kind == Kind::script) {
-    return run.exit->signal == SIGTERM || !run.signals.empty();
+    return run.exit->signal == SIGTERM || run.exit->signal == SIGKILL || !run.signals.empty();
   }
   const bool killed_otherwise =
       (run.exit->signal == SIGKILL && sent(Target::job, SIGKILL)) ||

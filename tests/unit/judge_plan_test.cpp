@@ -35,6 +35,7 @@ TEST_CASE(
   const std::vector<JobForm> forms(job_forms.begin(), job_forms.end());
   std::map<JobForm, int> planned;
   std::map<JobForm, int> faults;
+  int scripts_with_children = 0;
   test::SeededRng rng(1);
   for (int i = 0; i < 20'000; ++i) {
     const RunPlan plan = draw_run(rng, true, forms);
@@ -42,6 +43,7 @@ TEST_CASE(
     const bool leaves_children = position(plan.job_options, "--child") < plan.job_options.size();
     CHECK_FALSE((form == JobForm::setsid_wait && leaves_children));  // these are daemons
     ++planned[form];
+    scripts_with_children += plan.record.kind == Kind::script && leaves_children ? 1 : 0;
     CHECK((form == JobForm::direct || plan.record.kind != Kind::script));
     CHECK_FALSE((outlasts_kill(form) && plan.record.fixed));
     if (!plan.fault) {
@@ -53,6 +55,7 @@ TEST_CASE(
     const bool needs_renewal = stops(*plan.fault, Target::runner) || stops(*plan.fault, Target::guardian);
     CHECK_FALSE((outlasts_kill(form) && needs_renewal));
   }
+  CHECK(scripts_with_children > 500);
   for (const JobForm form : forms) {
     CAPTURE(std::string(name_of(form)));
     CHECK(planned[form] > 500);

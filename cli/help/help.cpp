@@ -2,8 +2,10 @@
 #include "cli/help/help.h"
 
 #include "cli/help/manual.h"
+#include "cli/help/page.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
+#include "help/store_pages.h"
 
 #include <algorithm>
 #include <array>
@@ -18,40 +20,41 @@ namespace {
 
 constexpr std::array topics{
     Topic{"servers", "the server URLs and their options", help_of_servers, mdoc_of_servers},
+    Topic{"exits", "the exit codes", help_of_exits, mdoc_of_exits},
     Topic{"json", "the JSON objects that rlock prints", help_of_json, mdoc_of_json},
 };
 
-// The stores that the first topic describes: their names and those in their URLs.
-constexpr std::array<std::string_view, 13> stores{"redis",    "rediss",     "sentinel", "cluster", "unix",
-                                                  "postgres", "postgresql", "mysql",    "mariadb", "mongo",
-                                                  "mongodb",  "etcd",       "zookeeper"};
-
-// The forms of a server's URL.
-struct UrlForm {
-  std::string_view url;
-  std::string_view meaning;
-};
 constexpr std::array forms{
-    UrlForm{"redis://[user[:password]@]host[:port][/db]",
+    UrlForm{"redis", "redis://[user[:password]@]host[:port][/db]",
             "one server; host and host:port mean the same without redis://"},
-    UrlForm{"rediss://...", "one server with TLS; its certificate must name that host"},
-    UrlForm{"unix://[user[:password]@]/path[?db=N]", "one server, by its unix socket"},
-    UrlForm{"redis+cluster://host:port,host:port", "a cluster, by some of its nodes; rediss+cluster:// with TLS"},
-    UrlForm{"redis+sentinel://host:port,host:port/master[/db]",
+    UrlForm{"redis", "rediss://...", "one server with TLS; its certificate must name that host"},
+    UrlForm{"redis", "unix://[user[:password]@]/path[?db=N]", "one server, by its unix socket"},
+    UrlForm{"redis", "redis+cluster://host:port,host:port",
+            "a cluster, by some of its nodes; rediss+cluster:// with TLS"},
+    UrlForm{"redis", "redis+sentinel://host:port,host:port/master[/db]",
             "the master of that name, which the sentinels know; rediss+sentinel:// with TLS"},
-    UrlForm{"postgresql://[user[:password]@]host[:port]/database",
+    UrlForm{"postgresql", "postgresql://[user[:password]@]host[:port]/database",
             "a PostgreSQL database, in any form that libpq reads, and ?create=no, ?table=shedlock"},
-    UrlForm{"mysql://[user[:password]@]host[:port]/database",
+    UrlForm{"mysql", "mysql://[user[:password]@]host[:port]/database",
             "a MySQL or MariaDB database, also mariadb://; ?socket=PATH, ssl-mode=, ssl-ca=, create=no, "
             "table=shedlock"},
-    UrlForm{"mongodb://[user[:password]@]host[:port][,host...]/database",
+    UrlForm{"mongodb", "mongodb://[user[:password]@]host[:port][,host...]/database",
             "a MongoDB server or replica set, in any form that libmongoc reads, and ?collection=NAME, ?table=shedLock; "
             "mongodb+srv:// as well"},
-    UrlForm{"etcd://[user[:password]@]host[:port][,host...][/prefix]",
+    UrlForm{"etcd", "etcd://[user[:password]@]host[:port][,host...][/prefix]",
             "an etcd cluster, by some of its members; etcds:// with TLS"},
-    UrlForm{"zookeeper://[user[:password]@]host[:port][,host...][/chroot]",
+    UrlForm{"zookeeper", "zookeeper://[user[:password]@]host[:port][,host...][/chroot]",
             "a ZooKeeper ensemble; zookeeper+tls:// with TLS"},
-    UrlForm{"local:", "a private server that rlock starts for all processes of this user on this host"},
+    UrlForm{"redis", "local:", "a private server that rlock starts for all processes of this user on this host"},
+};
+
+constexpr std::array store_pages{
+    StorePage{"redis", "locks on Redis or Valkey", " rediss valkey sentinel cluster unix local quorum ", pages::redis},
+    StorePage{"postgresql", "locks in a PostgreSQL database", " postgres ", pages::postgresql},
+    StorePage{"mysql", "locks in a MySQL or MariaDB database", " mariadb ", pages::mysql},
+    StorePage{"mongodb", "locks in a MongoDB database", " mongo ", pages::mongodb},
+    StorePage{"etcd", "locks on etcd", " etcds ", pages::etcd},
+    StorePage{"zookeeper", "locks on ZooKeeper", " ", pages::zookeeper},
 };
 
 }  // namespace
@@ -60,12 +63,21 @@ std::span<const Topic> all_topics() { return topics; }
 
 const Topic* find_topic(std::string_view name)
 {
-  if (std::ranges::find(stores, name) != stores.end()) {
-    return find_topic(topics.front().name);
-  }
-  const auto* const found =
-      std::find_if(topics.begin(), topics.end(), [&](const Topic& topic) { return topic.name == name; });
+  const auto* const found = std::ranges::find(topics, name, &Topic::name);
   return found == topics.end() ? nullptr : found;
+}
+
+std::span<const UrlForm> url_forms() { return forms; }
+
+std::span<const StorePage> all_stores() { return store_pages; }
+
+const StorePage* find_store(std::string_view name)
+{
+  const std::string other = " " + std::string(name) + " ";
+  const auto* const found = std::ranges::find_if(store_pages, [&](const StorePage& store) {
+    return store.name == name || store.other_names.find(other) != std::string_view::npos;
+  });
+  return found == store_pages.end() ? nullptr : found;
 }
 
 std::string_view version() { return RLOCK_VERSION; }
@@ -195,11 +207,21 @@ std::string keys_text(const Verb& verb)
   return text;
 }
 
+std::string names_of_stores()
+{
+  std::string names;
+  for (const StorePage& store : store_pages) {
+    names += (names.empty() ? "" : ", ") + std::string(store.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string overview(Verbs verbs)
 {
   constexpr std::size_t column = 16;
+  constexpr std::size_t topic_column = 25;
   std::string text =
       "rlock: run a command under a distributed lock\n\n"
       "Usage: rlock VERB [OPTION...]\n\n"
@@ -213,9 +235,12 @@ std::string overview(Verbs verbs)
   }
   text += "\nrlock help VERB describes a verb. Other topics:\n";
   for (const Topic& topic : all_topics()) {
-    text += entry("rlock help " + std::string(topic.name), topic.summary, 25);
+    text += entry("rlock help " + std::string(topic.name), topic.summary, topic_column);
   }
-  return text;
+  text += entry("rlock help STORE", names_of_stores(), topic_column);
+  return text + "\nManual pages beside those of the verbs:\n" +
+         entry("man 7 rlock", "what a lock promises, and what it does not", topic_column) +
+         entry("man rlock-recipes", "recipes by task", topic_column);
 }
 
 std::string help_of(const Verb& verb)
@@ -257,6 +282,28 @@ std::string help_of_servers()
   return text + "\nOptions of every verb that asks a server:\n" + described_text(table, server_group);
 }
 
+std::string help_of_store(const StorePage& store)
+{
+  constexpr std::size_t column = 28;
+  const std::string name(store.name);
+  std::string text = "rlock help " + name + ": " + std::string(store.title) + "\n\nURLs:\n";
+  for (const UrlForm& form : forms) {
+    text += form.store == store.name ? entry(form.url, form.meaning, column) : "";
+  }
+  return text + text_of_page(store.page) + "\nThis is the page rlock-" + name +
+         "(7); rlock help servers describes the options.\n";
+}
+
+std::string help_of_exits()
+{
+  constexpr std::size_t column = 16;
+  std::string text = "rlock help exits: the exit codes that are not the job's own\n\n";
+  for (const ExitCodeRow& row : exit_codes) {
+    text += entry(number_text(row.code), row.meaning, column);
+  }
+  return text;
+}
+
 std::string help_of_json()
 {
   constexpr std::size_t column = 16;
@@ -275,13 +322,19 @@ std::string help_of_json()
   return text;
 }
 
-std::vector<ShownExit> exits_of(const Verb& verb)
+std::vector<ShownExit> own_exits_of(const Verb& verb)
 {
   std::vector<ShownExit> exits;
   for (const ExitLine& line : verb.own_exits) {
     const auto* const code = std::get_if<ExitCode>(&line.code);
     exits.push_back({code != nullptr ? number_text(*code) : std::string(std::get<1>(line.code)), line.meaning});
   }
+  return exits;
+}
+
+std::vector<ShownExit> exits_of(const Verb& verb)
+{
+  std::vector<ShownExit> exits = own_exits_of(verb);
   for (const ExitCode code : verb.common_exits) {
     exits.push_back({number_text(code), meaning_of(code)});
   }

@@ -18,6 +18,7 @@ std::string brief_help_of(const Verb& verb);  // -h: options by name
 // The topics.
 std::string help_of_servers();  // the URLs, and the options of all verbs that ask a server
 std::string help_of_json();
+std::string help_of_exits();  // the table of base/exit_code.h
 
 // The exit codes of a verb: the verb's own lines and the common codes, those with numbers in ascending order.
 struct ShownExit {
@@ -25,6 +26,7 @@ struct ShownExit {
   std::string_view meaning;
 };
 std::vector<ShownExit> exits_of(const Verb& verb);
+std::vector<ShownExit> own_exits_of(const Verb& verb);  // in the order of Verb::own_exits
 
 struct Topic {
   std::string_view name;
@@ -35,6 +37,25 @@ struct Topic {
 
 std::span<const Topic> all_topics();
 const Topic* find_topic(std::string_view name);  // nullptr: there is none
+
+// A form of the URL of a server.
+struct UrlForm {
+  std::string_view store;  // StorePage::name; empty: of no page of its own
+  std::string_view url;
+  std::string_view meaning;
+};
+std::span<const UrlForm> url_forms();
+
+// A kind of server with a manual page of its own, rlock-NAME(7).
+struct StorePage {
+  std::string_view name;
+  std::string_view title;
+  std::string_view other_names;  // each between two blanks; they lead to this page as well
+  std::string_view page;         // its source, in mdoc(7)
+};
+std::span<const StorePage> all_stores();
+const StorePage* find_store(std::string_view name);  // nullptr: there is none
+std::string help_of_store(const StorePage& store);
 
 std::string_view version();  // "0.1.0"
 

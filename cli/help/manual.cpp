@@ -70,7 +70,7 @@ std::string options(const OptionTable& table)
   std::string text;
   for (const std::string_view group : table.groups()) {
     if (group == server_group) {
-      text += ".Pp\n" + std::string(group) + ", described in\n.Xr rlock 1 :\n" + names(table, group);
+      text += ".Pp\n" + std::string(group) + ", described in\n.Xr rlock-servers 7 :\n" + names(table, group);
     } else if (!group.empty()) {  // help hides the group ""
       text += ".Pp\n" + plain(group) + ":\n" + list(table, group);
     }
@@ -125,8 +125,9 @@ std::string mdoc_of(const Verb& verb)
   if (!verb.keys.empty()) {
     text += described("Keys:", verb.keys, [](const KeyLine& line) { return std::pair(line.key, line.meaning); });
   }
-  text += described("Exit codes:", exits_of(verb),
+  text += described("Exit codes:", own_exits_of(verb),
                     [](const ShownExit& exit) { return std::pair(exit.code, exit.meaning); });
+  text += ".Pp\nOther codes have the meaning that stands in rlock(1).\n";
   text += ".Pp\nExamples:\n.Bd -literal -offset indent -compact\n";
   for (const std::string_view example : verb.examples) {
     text += literal(example) + "\n";
@@ -139,7 +140,17 @@ std::string mdoc_of_servers()
   OptionTable table;
   RawServer raw;
   add_server_options(table, raw);
-  return list(table, server_group);
+  return described("The server:", url_forms(), [](const UrlForm& form) { return std::pair(form.url, form.meaning); }) +
+         ".Pp\nThe options of every verb that asks a server:\n" + list(table, server_group);
+}
+
+std::string mdoc_of_exits()
+{
+  std::string text = ".Bl -tag -width Ds -compact\n";
+  for (const ExitCodeRow& row : exit_codes) {
+    text += ".It " + word(std::to_string(static_cast<int>(row.code))) + "\n" + plain(row.meaning) + "\n";
+  }
+  return text + ".El\n";
 }
 
 std::string mdoc_of_json()

@@ -8,13 +8,14 @@
 
 namespace rlock::cli {
 
-// A subsection: the synopsis of the verb, its options, exit codes and examples.
+// A subsection: the synopsis of the verb, its options, the exit codes that are its own, and at the end its examples.
 std::string mdoc_of(const Verb& verb);
 
 std::string mdoc_of_verbs(Verbs verbs);  // a list of all verbs
 
 // The topics.
-std::string mdoc_of_servers();  // a list of the options that add_server_options adds
+std::string mdoc_of_servers();  // the URLs, and the options that add_server_options adds
+std::string mdoc_of_exits();    // the table of base/exit_code.h
 std::string mdoc_of_json();     // a subsection for each object
 
 }  // namespace rlock::cli

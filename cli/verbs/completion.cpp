@@ -228,6 +228,9 @@ class CommandLine {
       for (const Topic& topic : all_topics()) {
         topics.push_back({std::string(topic.name), std::string(topic.summary)});
       }
+      for (const StorePage& store : all_stores()) {
+        topics.push_back({std::string(store.name), std::string(store.title)});
+      }
       return topics;
     }
     if (word == "SIG") {

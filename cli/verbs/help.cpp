@@ -14,7 +14,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> help_examples{"rlock help run", "rlock help servers",
+constexpr std::array<std::string_view, 4> help_examples{"rlock help run", "rlock help servers", "rlock help etcd",
                                                         "rlock help --mdoc run"};
 constexpr std::array help_exits{ExitLine{ExitCode::ok, "printed"}};
 
@@ -35,6 +35,11 @@ Result<RunEnd> execute(const RawHelp& raw, const Call& call)
     print(raw.mdoc ? topic->mdoc() : topic->help());
     return ended(ExitCode::ok);
   }
+  const StorePage* const store = find_store(call.operands.front());
+  if (store != nullptr && !raw.mdoc) {
+    print(help_of_store(*store));
+    return ended(ExitCode::ok);
+  }
   const Result<const Verb*> verb = find_verb(call.operands.front());
   if (!verb) {
     return verb.error();
@@ -53,7 +58,7 @@ void add_help_options(OptionTable& options, RawHelp& raw) { options.add(mdoc_row
 const Verb help_verb{
     .name = "help",
     .summary = "show how to use rlock, a verb, or a topic",
-    .synopsis = "[OPTION...] [VERB | servers | json]",
+    .synopsis = "[OPTION...] [VERB | servers | exits | json | STORE]",
     .examples = help_examples,
     .own_exits = help_exits,
     .common_exits = printing_codes,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/help.h"
 
+#include "base/exit_code.h"
+#include "cli/help/manual.h"
+#include "cli/help/page.h"
 #include "cli/options/option_table.h"
 #include "cli/verbs/dispatch.h"
 #include "support/test.h"
@@ -40,16 +43,73 @@ TEST_CASE("help: every verb has all its parts and fits a terminal")
   }
 }
 
-TEST_CASE("help: the name of each store leads to the URLs of the servers")
+TEST_CASE("help: the name of each store leads to its URLs, an example and its manual page")
 {
-  const Topic* const servers = find_topic("servers");
-  REQUIRE(servers != nullptr);
-  const std::string urls = servers->help();
-  for (const char* name :
-       {"redis", "sentinel", "cluster", "postgresql", "mysql", "mariadb", "mongodb", "etcd", "zookeeper"}) {
-    CHECK(find_topic(name) == servers);
-    CHECK(has(urls, name));
+  struct Row {
+    const char* name;
+    const char* page;
+    const char* url;
+  };
+  for (const Row& row : {
+           Row{"redis", "rlock-redis", "redis://"},
+           Row{"valkey", "rlock-redis", "redis://"},
+           Row{"sentinel", "rlock-redis", "redis+sentinel://"},
+           Row{"cluster", "rlock-redis", "redis+cluster://"},
+           Row{"postgresql", "rlock-postgresql", "postgresql://"},
+           Row{"postgres", "rlock-postgresql", "postgresql://"},
+           Row{"mysql", "rlock-mysql", "mysql://"},
+           Row{"mariadb", "rlock-mysql", "mariadb://"},
+           Row{"mongodb", "rlock-mongodb", "mongodb://"},
+           Row{"etcd", "rlock-etcd", "etcd://"},
+           Row{"zookeeper", "rlock-zookeeper", "zookeeper://"},
+       }) {
+    CAPTURE(row.name);
+    const StorePage* const store = find_store(row.name);
+    REQUIRE(store != nullptr);
+    const std::string text = help_of_store(*store);
+    CHECK(has(text, std::string(row.page) + "(7)"));
+    CHECK(has(text, row.url));
+    CHECK(has(help_of_servers(), row.url));
+    CHECK(has(text, "\nDESCRIPTION\n    rlock run -S "));
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      CHECK_MESSAGE(line.size() <= 80, line);
+    }
   }
+  CHECK(find_store("") == nullptr);
+  CHECK(find_store("run") == nullptr);
+}
+
+TEST_CASE("help: a manual page as text has its words, options and lists")
+{
+  const std::string text = text_of_page(
+      ".Sh NAME\n.Nm rlock-x\n.Sh DESCRIPTION\n.Bd -literal -offset indent -compact\nrlock run \\-\\- "
+      "./job.sh\n.Ed\n.Pp\n"
+      ".Ql local:\\&\nis one,\n.Nm rlock\nknows it\n.Pq Xr rlock 7 , No and Fl -sync Cm 1 .\n"
+      ".Sh LISTS\n.Bl -tag -width Ds\n.It Ql table= Ns Ar NAME\na table\n.El\nAfter the list.\n.Sh SEE ALSO\n.Xr a "
+      "1\n");
+  CHECK(text ==
+        "\nDESCRIPTION\n    rlock run -- ./job.sh\n\n  local: is one, rlock knows it (rlock(7)), and --sync 1.\n"
+        "\nLISTS\n  table=NAME\n        a table\n  After the list.\n");
+}
+
+TEST_CASE("help: the overview names the stores, the limits and the recipes")
+{
+  const std::string text = overview(all_verbs());
+  for (const char* part : {"rlock help STORE", "postgresql", "zookeeper", "man 7 rlock", "man rlock-recipes"}) {
+    CHECK_MESSAGE(has(text, part), part);
+  }
+}
+
+TEST_CASE("help: exits has each code, and the page of a verb only the codes that are its own")
+{
+  for (const ExitCodeRow& row : exit_codes) {
+    CHECK(has(help_of_exits(), "\n  " + std::to_string(static_cast<int>(row.code)) + " "));
+  }
+  const std::string page = mdoc_of(status_verb);
+  CHECK(has(page, "\n.It \\&1\n"));
+  CHECK_FALSE(has(page, "\n.It \\&69\n"));
+  CHECK(has(help_of(status_verb), "\n  69 "));
 }
 
 TEST_CASE("help: the synopsis of once and the text of --history say what they mean")

@@ -3,6 +3,7 @@
 #include "base/defaults.h"
 #include "base/exit_code.h"
 #include "cli/help/help.h"
+#include "cli/help/manual.h"
 #include "cli/verbs/dispatch.h"
 #include "lock/event_log.h"
 #include "lock/schema.h"
@@ -109,12 +110,54 @@ TEST_CASE("documents: README names the exit codes of run")
   CHECK(codes_in(section_of(text_of(source / "README.md"), "Exit codes"), "\n\\| ([0-9, ]+) \\|") == known);
 }
 
-TEST_CASE("documents: a run that ends with 69 or 77 may leave its lock, and each page of it says so")
+TEST_CASE("documents: the exit codes stand in rlock(1), all of them, and nowhere else as a table")
 {
-  CHECK(has(section_of(text_of(source / "README.md"), "Exit codes"), "the lock may remain until its ttl is over"));
-  for (const char* page : {"man/rlock.1.in", "man/rlock-run.1.in"}) {
-    CAPTURE(page);
-    CHECK(has(text_of(source / page), "the lock may remain until its ttl is over"));
+  const std::string table = cli::mdoc_of_exits();
+  for (const ExitCodeRow& row : exit_codes) {
+    const std::string item = "\n.It \\&" + std::to_string(static_cast<int>(row.code)) + "\n" + std::string(row.meaning);
+    CHECK_MESSAGE(has(table, item), item);
+  }
+  int tables = 0;
+  for (const fs::path& page : source_files(source / "man")) {
+    tables += count(text_of(page), "@topic exits@");
+  }
+  CHECK(tables == 1);
+  CHECK(has(text_of(source / "man/rlock.1.in"), "@topic exits@"));
+}
+
+TEST_CASE("documents: a run that ends with 69 or 77 may leave its lock, and rlock(1) says so")
+{
+  CHECK(has(text_of(source / "man/rlock.1.in"), "the lock may remain until its ttl is over"));
+  CHECK(has(text_of(source / "man/rlock-run.1.in"), ".Sx EXIT STATUS\nof\n.Xr rlock 1"));
+}
+
+TEST_CASE("documents: a manual page begins with examples, and rlock(7) with its limits")
+{
+  int pages = 0;
+  for (const fs::path& page : source_files(source / "man")) {
+    const std::string text = text_of(page);
+    const std::size_t begin = text.find("\n.Sh DESCRIPTION\n");
+    if (page.extension() != ".in") {
+      continue;
+    }
+    ++pages;
+    CAPTURE(page.string());
+    REQUIRE(begin != std::string::npos);
+    const std::string beginning = text.substr(begin, text.find("\n.Pp\n", begin) - begin);
+    if (page.filename() == "rlock.7.in") {
+      CHECK(has(beginning, "\ndoes not protect from\n"));
+    } else {
+      CHECK(std::regex_search(beginning, std::regex("\n(\\.Bd -literal|\\.Dl |@examples )")));
+    }
+  }
+  CHECK(pages >= 20);
+}
+
+TEST_CASE("documents: the recipes by task name each recipe")
+{
+  const std::string page = text_of(source / "man/rlock-recipes.7.in");
+  for (const fs::path& recipe : source_files(source / "packaging" / "recipes")) {
+    CHECK_MESSAGE(has(page, recipe.filename().string()), recipe);
   }
 }
 
@@ -125,8 +168,8 @@ TEST_CASE("documents: no page tells of Redis alone what is so with every kind of
     CHECK_FALSE(has(page, text));
   }
   CHECK(has(text_of(source / "man/rlock-acl.1.in"), "must exist"));
-  CHECK(has(text_of(source / "man/rlock-servers.7.in"), "authSource"));
-  CHECK_FALSE(has(text_of(source / "man/rlock-servers.7.in"), "= Ns Ar FILE , Ql"));
+  CHECK(has(text_of(source / "man/rlock-mongodb.7.in"), "authSource"));
+  CHECK_FALSE(has(text_of(source / "man/rlock-mysql.7.in"), "= Ns Ar FILE , Ql"));
 }
 
 TEST_CASE("documents: the manual writes no value of an option as an option")

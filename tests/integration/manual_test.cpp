@@ -126,7 +126,7 @@ TEST_CASE("manual: help, pages and completions know the same options")
 TEST_CASE("manual: every variable and every kind of server that the code knows is on a page")
 {
   std::string manual;
-  for (const auto& page : pages(RLOCK_SOURCE_DIR "/man", ".*\\.in")) {
+  for (const auto& page : pages(RLOCK_MAN_DIR, ".*\\.[157]")) {
     manual += text_of(page);
   }
   std::string code;

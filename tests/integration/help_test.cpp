@@ -118,7 +118,7 @@ std::vector<Rest> rests_of(const std::string& verb)
       {"release", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
       {"check", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
       {"force-unlock", {{{"-k", "k", "--yes"}, {}}, {{"-k", "k"}, {}}, {{"--yes"}, {}}}},
-      {"freeze", {{{"k", "--for", "1h", "--reason", "x"}, {}}}},
+      {"freeze", {{{"k", "--for", "1h", "--reason", "x"}, {}}, {{"k", "--reason", "x"}, {}}}},
       {"completion", {{{}, {"bash"}}}},
   };
   const auto rests = known.find(verb);

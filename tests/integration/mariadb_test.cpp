@@ -453,7 +453,7 @@ TEST_CASE("mariadb: the server's defaults for sessions change nothing of what rl
 
 TEST_CASE("mariadb: the record of a lock stays below max_allowed_packet, and what does not is an error that names it")
 {
-  const MariadbServer server({"max-allowed-packet=16384"});
+  const MariadbServer server({"max-allowed-packet=8192"});
   for (int i = 0; i < 20; ++i) {
     CAPTURE(i);
     const Finished run =
@@ -466,5 +466,5 @@ TEST_CASE("mariadb: the record of a lock stays below max_allowed_packet, and wha
       connection.ask("select '" + std::string(20'000, 'x') + "'", {clock.now() + 10s, StopToken::never()});
   REQUIRE_FALSE(refused);
   CHECK(connection.refusal() == mysql::Refusal::too_large);
-  CHECK_MESSAGE(has(refused.error().text, "20009 bytes, but of 16384 (raise max_allowed_packet"), refused.error().text);
+  CHECK_MESSAGE(has(refused.error().text, "20009 bytes, but of 8192 (raise max_allowed_packet"), refused.error().text);
 }

@@ -3,7 +3,12 @@
 include(GNUInstallDirs)
 set(CPACK_PACKAGE_NAME rlock)
 set(CPACK_PACKAGE_VENDOR "the rlock authors")
-set(CPACK_PACKAGE_CONTACT "the rlock authors <rlock@users.noreply.github.com>")
+# packaging/release/project.sh sets RLOCK_PACKAGER and RLOCK_HOME.
+set(packager "$ENV{RLOCK_PACKAGER}")
+if(packager STREQUAL "")
+  set(packager "the rlock authors <rlock@users.noreply.github.com>")
+endif()
+set(CPACK_PACKAGE_CONTACT "${packager}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a distributed lock on Redis, a database, etcd or ZooKeeper")
 set(CPACK_PACKAGE_DESCRIPTION
 "rlock runs a job on one machine at a time. It takes a lock on a Redis server,
@@ -45,7 +50,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packaging/changelog.Debian @ONLY CON
 
   * See CHANGELOG.md.
 
- -- the rlock authors <rlock@users.noreply.github.com>  @changelog_date@
+ -- @packager@  @changelog_date@
 ")
 execute_process(COMMAND gzip -9nkf ${PROJECT_BINARY_DIR}/packaging/changelog.Debian)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packaging/copyright @ONLY CONTENT

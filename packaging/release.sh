@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # release.sh [--twice] [--key FILE] VERSION: makes the files of a release from the last commit, on Debian 12, in build/release/VERSION, and
 # tries them: static programs, packages and a container image for x86_64 and aarch64, the source, a Homebrew formula, a bill of
-# materials and the checksums. --twice: builds in a second directory as well, and compares the bytes. --key: the private key that
-# signs the checksums; its public half stands in install.sh. Without it this is a trial, signed with a key of its own.
+# materials, a PKGBUILD, and the checksums. --twice: builds in a second directory as well, and compares the bytes. --key: the private
+# key that signs the checksums, instead of RLOCK_KEY; its public half stands in the install.sh of the release. Where there is no such
+# file this is a trial, signed with a key of its own.
 # First installs with apt what is missing (packaging/install-deps.sh release), which adds the architecture arm64 to dpkg.
-# RLOCK_HOME: the address of the repository, which packages, formula and bill name.
+# packaging/release/project.sh has the address of the repository and the path of the key.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 top=$PWD
@@ -27,14 +28,14 @@ say "what a release needs"
 sh packaging/install-deps.sh release
 grep -q "^project(rlock VERSION $version " CMakeLists.txt || die "project() in CMakeLists.txt has another version"
 [ "$(dpkg --print-architecture)" = amd64 ] || die "a release is made on Debian 12 for amd64"
-[ -z "$key" ] || grep -qxF "$(openssl pkey -in "$key" -pubout | sed -n 2p)" packaging/install.sh ||
-  die "the public half of $key is not the key in packaging/install.sh"
 [ -z "$(git status --porcelain)" ] || die "there are changes that are not committed; a release is made of a commit"
-grep -q "^## $version " CHANGELOG.md || echo "note: CHANGELOG.md has no section $version, so this is a trial"
+grep -q "^## ${version}[, ]" CHANGELOG.md || echo "note: CHANGELOG.md has no section $version, so this is a trial"
 
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-RLOCK_HOME=${RLOCK_HOME:-https://example.org/rlock}
-export SOURCE_DATE_EPOCH RLOCK_HOME
+# shellcheck source=packaging/release/project.sh
+. packaging/release/project.sh
+[ -n "$key" ] || [ ! -r "$RLOCK_KEY" ] || key=$RLOCK_KEY
+export SOURCE_DATE_EPOCH
 export LC_ALL=C TZ=UTC
 name=rlock-$version
 work=$top/build/release/work
@@ -106,19 +107,23 @@ if $twice; then
   echo "yes, all $(find "$work/first/out" -type f | wc -l) files"
 fi
 
-say "source, formula, installer, bill of materials, checksums"
+say "source, formula, PKGBUILD, installer, bill of materials, checksums"
 cp "$work/first/out"/* "$work/$name.tar.gz" packaging/install.sh "$out"
 source_sum=$(sha256sum <"$out/$name.tar.gz")
-sed -e "s|@HOME@|$RLOCK_HOME|g; s|@VERSION@|$version|g; s|@SHA256@|${source_sum%% *}|" packaging/release/rlock.rb.in >"$out/rlock.rb"
-python3 packaging/release/sbom.py "$version" "$out" "$work/first/$name/build"/*
-(cd "$out" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
+filled() { sed -e "s|@HOME@|$RLOCK_HOME|g; s|@VERSION@|$version|g; s|@SHA256@|${source_sum%% *}|; s|@PACKAGER@|$RLOCK_PACKAGER|" "$1"; }
+filled packaging/release/rlock.rb.in >"$out/rlock.rb"
+filled packaging/release/PKGBUILD.in >"$out/PKGBUILD"
 if [ -z "$key" ]; then
-  echo 'note: there is no --key, so this is a trial, which install.sh refuses without its key'
+  echo 'note: there is no key of releases, so this is a trial'
   key=$work/trial.key
   openssl genpkey -algorithm ed25519 -out "$key"
 fi
-openssl pkeyutl -sign -inkey "$key" -rawin -in "$out/SHA256SUMS" -out "$out/SHA256SUMS.sig"
 openssl pkey -in "$key" -pubout -out "$work/key.pub"
+public=$(sed -n 2p "$work/key.pub")
+sed -i "/^release_key=/{n;s|.*|$public|}" "$out/install.sh"
+python3 packaging/release/sbom.py "$version" "$out" "$work/first/$name/build"/*
+(cd "$out" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
+openssl pkeyutl -sign -inkey "$key" -rawin -in "$out/SHA256SUMS" -out "$out/SHA256SUMS.sig"
 
 bash packaging/release/try.sh "$version" "$out" "$work"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sends a mail about each run that did not succeed, except runs that were cancelled or did not get the lock:
 #
-#   rlock run -k nightly --notify '/usr/local/lib/notify-mail.sh ops@example.org' -- ./nightly.sh
+#   rlock run -k nightly --notify '/usr/local/lib/notify-mail.sh root' -- ./nightly.sh
 case $RLOCK_OUTCOME in
   succeeded | cancelled | busy | replaced) exit 0 ;;
 esac

@@ -159,3 +159,60 @@ TEST_CASE("demo: the picture of watch is recorded from a real session")
     CHECK_MESSAGE(has(picture, text), text);
   }
 }
+
+TEST_CASE("release: the address and the registry are those of the fork that makes it")
+{
+  const ReleaseFixture release;
+  struct Row {
+    const char* setting;
+    const char* expected;
+  };
+  for (const Row& row : {
+           Row{"GITHUB_REPOSITORY=Shop/rlock", "https://github.com/Shop/rlock ghcr.io/shop/rlock"},
+           Row{"CI_PROJECT_URL=https://gitlab.test/shop/rlock; CI_REGISTRY_IMAGE=registry.test/shop/rlock",
+               "https://gitlab.test/shop/rlock registry.test/shop/rlock"},
+           Row{"origin=git@github.com:shop/rlock.git", "https://github.com/shop/rlock ghcr.io/shop/rlock"},
+           Row{"origin=ssh://git@git.test/shop/rlock.git", "https://git.test/shop/rlock localhost:5000/rlock"},
+           Row{"origin=https://git.test/shop/rlock.git", "https://git.test/shop/rlock localhost:5000/rlock"},
+           Row{"RLOCK_HOME=https://a.test/b; RLOCK_REGISTRY=c.test/d", "https://a.test/b c.test/d"},
+       }) {
+    CAPTURE(row.setting);
+    // git is a function, so that no configuration of this machine matters.
+    rlock::test::Process shell = release.sh(
+        "unset GITHUB_REPOSITORY GITHUB_SERVER_URL CI_PROJECT_URL CI_REGISTRY_IMAGE RLOCK_HOME RLOCK_REGISTRY; " +
+        std::string(row.setting) + "; git() { echo \"$origin\"; }; . " + (packaging / "release/project.sh").string() +
+        "; echo \"$RLOCK_HOME $RLOCK_REGISTRY\"");
+    CHECK(shell.wait(30s) == success);
+    CHECK(shell.out() == std::string(row.expected) + "\n");
+  }
+}
+
+TEST_CASE("apt-repository.sh: apt takes the package from it, and refuses an index that was changed")
+{
+  const ReleaseFixture release;
+  if (release.sh("command -v gpg dpkg-deb dpkg-scanpackages apt-get").wait(30s) != success) {
+    skip("gpg, dpkg-dev and apt");
+  }
+  const std::string prepare =
+      "export GNUPGHOME=$PWD/gpg; mkdir -m 700 gpg; trap 'gpgconf --kill all' EXIT\n"
+      "set -e; gpg --batch -q --passphrase '' --quick-generate-key 'test <test@rlock.test>' ed25519 sign never\n"
+      "mkdir -p package/DEBIAN debs state/lists/partial cache/archives/partial\n"
+      "printf 'Package: rlock\\nVersion: 1\\nArchitecture: %s\\nMaintainer: t <t@t>\\nDescription: t\\n' "
+      "$(dpkg --print-architecture) >package/DEBIAN/control\n"
+      "dpkg-deb -b package debs/rlock_1_$(dpkg --print-architecture).deb >/dev/null\n";
+  const std::string apt =
+      "apt() { apt-get -o Dir::Etc::sourcelist=$PWD/public/rlock.sources -o Dir::Etc::sourceparts=- "
+      "-o Dir::State=$PWD/state -o Dir::Cache=$PWD/cache -o APT::Sandbox::User=root "
+      "-o APT::Update::Error-Mode=any \"$@\"; }\n"
+      "sed -i \"s|/etc/apt/keyrings|$PWD/public|\" public/rlock.sources\n";
+  rlock::test::Process taken =
+      release.sh(prepare + (packaging / "release/apt-repository.sh").string() + " debs public\n" + apt +
+                 "apt update && apt download rlock && cmp rlock_1_*.deb debs/rlock_1_*.deb");
+  CHECK_MESSAGE(taken.wait(60s) == success, taken.err() << taken.out());
+
+  rlock::test::Process changed = release.sh(
+      "echo >>public/dists/stable/main/binary-$(dpkg --print-architecture)/Packages\n"
+      "gzip -kf public/dists/stable/main/binary-*/Packages; rm -rf state; mkdir -p state/lists/partial\n" +
+      apt + "apt update");
+  CHECK(changed.wait(60s) != success);
+}

@@ -34,14 +34,7 @@ std::vector<std::string> all_matches(const std::string& text, const char* patter
   return found;
 }
 
-std::string section_of(const std::string& page, const std::string& heading)
-{
-  const std::size_t begin = page.find("\n## " + heading);
-  REQUIRE_MESSAGE(begin != std::string::npos, heading);
-  return page.substr(begin, page.find("\n## ", begin + 1) - begin);
-}
-
-// The numbers in the rows of an exit table.
+// The numbers in the lines that match.
 std::set<std::string> codes_in(const std::string& text, const char* row_pattern)
 {
   std::set<std::string> codes;
@@ -148,7 +141,7 @@ TEST_CASE("documents: the exit codes stand in rlock(1), all of them, and nowhere
     const std::string item = "\n.It \\&" + std::to_string(static_cast<int>(row.code)) + "\n" + std::string(row.meaning);
     CHECK_MESSAGE(has(table, item), item);
   }
-  int tables = 0;
+  std::size_t tables = 0;
   for (const fs::path& page : source_files(source / "man")) {
     tables += count(text_of(page), "@topic exits@");
   }

@@ -92,7 +92,7 @@ class PageText {
         std::string page;
         std::string section;
         words >> page >> section;
-        add_word(page + "(" + section + ")");
+        add_word(page.append("(").append(section).append(")"));
       } else if (word == "Fl") {
         is_option = true;
       } else if (!is_macro(word)) {

@@ -24,39 +24,6 @@ constexpr std::array topics{
     Topic{"json", "the JSON objects that rlock prints", help_of_json, mdoc_of_json},
 };
 
-constexpr std::array forms{
-    UrlForm{"redis", "redis://[user[:password]@]host[:port][/db]",
-            "one server; host and host:port mean the same without redis://"},
-    UrlForm{"redis", "rediss://...", "one server with TLS; its certificate must name that host"},
-    UrlForm{"redis", "unix://[user[:password]@]/path[?db=N]", "one server, by its unix socket"},
-    UrlForm{"redis", "redis+cluster://host:port,host:port",
-            "a cluster, by some of its nodes; rediss+cluster:// with TLS"},
-    UrlForm{"redis", "redis+sentinel://host:port,host:port/master[/db]",
-            "the master of that name, which the sentinels know; rediss+sentinel:// with TLS"},
-    UrlForm{"postgresql", "postgresql://[user[:password]@]host[:port]/database",
-            "a PostgreSQL database, in any form that libpq reads, and ?create=no, ?table=shedlock"},
-    UrlForm{"mysql", "mysql://[user[:password]@]host[:port]/database",
-            "a MySQL or MariaDB database, also mariadb://; ?socket=PATH, ssl-mode=, ssl-ca=, create=no, "
-            "table=shedlock"},
-    UrlForm{"mongodb", "mongodb://[user[:password]@]host[:port][,host...]/database",
-            "a MongoDB server or replica set, in any form that libmongoc reads, and ?collection=NAME, ?table=shedLock; "
-            "mongodb+srv:// as well"},
-    UrlForm{"etcd", "etcd://[user[:password]@]host[:port][,host...][/prefix]",
-            "an etcd cluster, by some of its members; etcds:// with TLS"},
-    UrlForm{"zookeeper", "zookeeper://[user[:password]@]host[:port][,host...][/chroot]",
-            "a ZooKeeper ensemble; zookeeper+tls:// with TLS"},
-    UrlForm{"redis", "local:", "a private server that rlock starts for all processes of this user on this host"},
-};
-
-constexpr std::array store_pages{
-    StorePage{"redis", "locks on Redis or Valkey", " rediss valkey sentinel cluster unix local quorum ", pages::redis},
-    StorePage{"postgresql", "locks in a PostgreSQL database", " postgres ", pages::postgresql},
-    StorePage{"mysql", "locks in a MySQL or MariaDB database", " mariadb ", pages::mysql},
-    StorePage{"mongodb", "locks in a MongoDB database", " mongo ", pages::mongodb},
-    StorePage{"etcd", "locks on etcd", " etcds ", pages::etcd},
-    StorePage{"zookeeper", "locks on ZooKeeper", " ", pages::zookeeper},
-};
-
 }  // namespace
 
 std::span<const Topic> all_topics() { return topics; }
@@ -67,18 +34,7 @@ const Topic* find_topic(std::string_view name)
   return found == topics.end() ? nullptr : found;
 }
 
-std::span<const UrlForm> url_forms() { return forms; }
-
-std::span<const StorePage> all_stores() { return store_pages; }
-
-const StorePage* find_store(std::string_view name)
-{
-  const std::string other = " " + std::string(name) + " ";
-  const auto* const found = std::ranges::find_if(store_pages, [&](const StorePage& store) {
-    return store.name == name || store.other_names.find(other) != std::string_view::npos;
-  });
-  return found == store_pages.end() ? nullptr : found;
-}
+std::string summary_of(const Engine& engine) { return "locks on " + std::string(engine.title); }
 
 std::string_view version() { return RLOCK_VERSION; }
 
@@ -191,7 +147,7 @@ std::string heading(const Verb& verb)
 std::string examples_text(const Verb& verb)
 {
   std::string text = "\nExamples:\n";
-  for (const std::string_view example : verb.examples) {
+  for (const std::string_view example : examples_of(verb)) {
     text += "  " + std::string(example) + "\n";
   }
   return text;
@@ -210,8 +166,8 @@ std::string keys_text(const Verb& verb)
 std::string names_of_stores()
 {
   std::string names;
-  for (const StorePage& store : store_pages) {
-    names += (names.empty() ? "" : ", ") + std::string(store.name);
+  for (const Engine* const engine : built_engines()) {
+    names += (names.empty() ? "" : ", ") + std::string(engine->page);
   }
   return names;
 }
@@ -276,21 +232,24 @@ std::string help_of_servers()
   RawServer raw;
   add_server_options(table, raw);
   std::string text = "rlock help servers: the server URLs and their options\n\nURLs:\n";
-  for (const UrlForm& form : forms) {
-    text += entry(form.url, form.meaning, column);
+  for (const Engine* const engine : built_engines()) {
+    for (const UrlForm& form : engine->url_forms) {
+      text += entry(form.url, form.meaning, column);
+    }
   }
   return text + "\nOptions of every verb that asks a server:\n" + described_text(table, server_group);
 }
 
-std::string help_of_store(const StorePage& store)
+std::string help_of_store(const Engine& engine)
 {
   constexpr std::size_t column = 28;
-  const std::string name(store.name);
-  std::string text = "rlock help " + name + ": " + std::string(store.title) + "\n\nURLs:\n";
-  for (const UrlForm& form : forms) {
-    text += form.store == store.name ? entry(form.url, form.meaning, column) : "";
+  const std::string name(engine.page);
+  std::string text = "rlock help " + name + ": " + summary_of(engine) + "\n\nURLs:\n";
+  for (const UrlForm& form : engine.url_forms) {
+    text += entry(form.url, form.meaning, column);
   }
-  return text + text_of_page(store.page) + "\nThis is the page rlock-" + name +
+  const auto* const page = std::ranges::find(store_pages, engine.page, &StorePage::name);
+  return text + (page == store_pages.end() ? "" : text_of_page(page->mdoc)) + "\nThis is the page rlock-" + name +
          "(7); rlock help servers describes the options.\n";
 }
 

@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+namespace rlock {
+struct Engine;  // store/engine.h
+}
+
 namespace rlock::cli {
 
 std::string overview(Verbs verbs);
@@ -38,24 +42,9 @@ struct Topic {
 std::span<const Topic> all_topics();
 const Topic* find_topic(std::string_view name);  // nullptr: there is none
 
-// A form of the URL of a server.
-struct UrlForm {
-  std::string_view store;  // StorePage::name; empty: of no page of its own
-  std::string_view url;
-  std::string_view meaning;
-};
-std::span<const UrlForm> url_forms();
-
-// A kind of server with a manual page of its own, rlock-NAME(7).
-struct StorePage {
-  std::string_view name;
-  std::string_view title;
-  std::string_view other_names;  // each between two blanks; they lead to this page as well
-  std::string_view page;         // its source, in mdoc(7)
-};
-std::span<const StorePage> all_stores();
-const StorePage* find_store(std::string_view name);  // nullptr: there is none
-std::string help_of_store(const StorePage& store);
+// A store has a manual page of its own, rlock-PAGE(7).
+std::string summary_of(const Engine& engine);
+std::string help_of_store(const Engine& engine);  // rlock help PAGE
 
 std::string_view version();  // "0.1.0"
 

@@ -129,7 +129,7 @@ std::string mdoc_of(const Verb& verb)
                     [](const ShownExit& exit) { return std::pair(exit.code, exit.meaning); });
   text += ".Pp\nOther codes have the meaning that stands in rlock(1).\n";
   text += ".Pp\nExamples:\n.Bd -literal -offset indent -compact\n";
-  for (const std::string_view example : verb.examples) {
+  for (const std::string_view example : examples_of(verb)) {
     text += literal(example) + "\n";
   }
   return text + ".Ed\n";
@@ -140,7 +140,11 @@ std::string mdoc_of_servers()
   OptionTable table;
   RawServer raw;
   add_server_options(table, raw);
-  return described("The server:", url_forms(), [](const UrlForm& form) { return std::pair(form.url, form.meaning); }) +
+  std::vector<UrlForm> forms;
+  for (const Engine* const engine : built_engines()) {
+    forms.insert(forms.end(), engine->url_forms.begin(), engine->url_forms.end());
+  }
+  return described("The server:", forms, [](const UrlForm& form) { return std::pair(form.url, form.meaning); }) +
          ".Pp\nThe options of every verb that asks a server:\n" + list(table, server_group);
 }
 

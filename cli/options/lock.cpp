@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/lock.h"
 
+#include "store/open.h"
+
 #include <algorithm>
 
 namespace rlock::cli {
@@ -26,12 +28,9 @@ Result<Done> read_permits(const Given& given, TakeRequest& request)
 
 Result<Done> read_format(const Given& given, TakeRequest& request)
 {
-  enum class Format { redisson, string, etcd, curator, kazoo };
-  const auto format = chosen<Format::redisson, Format::string, Format::etcd, Format::curator, Format::kazoo>(given);
-  request.kind = format && *format == Format::string ? LockKind{StringLock{}} : request.kind;
-  const auto native = std::ranges::find(native_formats, given.value);
-  request.beside =
-      native == native_formats.end() ? NativeFormat::none : static_cast<NativeFormat>(native - native_formats.begin());
+  const auto format = index_of(given.value, given.option->value, given.option->name());
+  request.kind = given.value == "string" ? LockKind{StringLock{}} : request.kind;
+  request.beside = native_format(given.value);
   return format ? Result(Done{}) : format.error();
 }
 
@@ -53,13 +52,22 @@ constexpr std::array kind_rows{
                            read_permits},
 };
 
+std::string format_help()
+{
+  std::string text =
+      "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that "
+      "holds a lock of that name then cannot renew it; ";
+  for (const Engine* const engine : built_engines()) {
+    text += engine->beside_help.empty() ? "" : std::string(engine->beside_help) + "; ";
+  }
+  return text.substr(0, text.size() - 2) + " (redisson)";
+}
+
 constexpr OptionRow<TakeRequest> format_row{
     {.names = "--format",
-     .value = "redisson|string|etcd|curator|kazoo",
-     .help = "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that "
-             "holds a lock of that name then cannot renew it; etcd: beside etcdctl lock and the lock service of etcd; "
-             "curator, kazoo: beside the locks of these clients in ZooKeeper, curator also with -s and -x (redisson)",
-     .is_neutral = [](std::string_view value) { return value == "redisson" || value == "curator"; }},
+     .value = format_names,
+     .help = format_help,
+     .is_neutral = [](std::string_view value) { return value == "redisson" || knows_readers(native_format(value)); }},
     read_format};
 
 }  // namespace

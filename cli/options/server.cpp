@@ -84,7 +84,9 @@ Result<Done> parse_urls(const std::vector<std::string>& urls, const Source& sour
   for (const std::string& url : urls) {
     auto endpoint = parse_server(url);
     if (!endpoint) {
-      return source.error(endpoint.error().text);
+      Error error = source.error(endpoint.error().text);
+      error.code = endpoint.error().code == ErrorCode::config ? ErrorCode::config : error.code;
+      return error;
     }
     endpoints.push_back(*std::move(endpoint));
   }
@@ -483,14 +485,23 @@ constexpr std::array guard_rows{
                          set<&RawServer::no_restart_guard>},
 };
 
+std::string password_help()
+{
+  std::string variables;
+  for (const Engine* const engine : built_engines()) {
+    if (!engine->password_variable.empty()) {
+      variables += (variables.empty() ? "" : ", ") + std::string(engine->password_variable);
+    }
+  }
+  return "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, the variable of the "
+         "server's "
+         "tools: " +
+         variables + ")";
+}
+
 constexpr std::array access_rows{
-    OptionRow<RawServer>{
-        {.names = "--password-file",
-         .value = "FILE",
-         .help = "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, "
-                 "the variable of the server's tools: REDISCLI_AUTH, PGPASSWORD, MYSQL_PWD, ETCDCTL_PASSWORD)",
-         .has_variable = true},
-        set<&RawServer::password_file>},
+    OptionRow<RawServer>{{.names = "--password-file", .value = "FILE", .help = password_help, .has_variable = true},
+                         set<&RawServer::password_file>},
     OptionRow<RawServer>{
         {.names = "--cacert",
          .value = "FILE",

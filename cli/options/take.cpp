@@ -156,14 +156,15 @@ Result<Done> check_format(const TakeRequest& request)
   if (std::holds_alternative<Permits>(request.kind)) {
     return usage("--permits and --format exclude each other (try one of them)");
   }
-  const auto& formats = engine_of(request.server.endpoints.front()).beside;
-  const bool is_there = std::ranges::find(formats, request.beside) != formats.end();
-  if (request.server.endpoints.size() > 1 || !is_there) {
-    const bool is_etcd = request.beside == NativeFormat::etcd;
-    return usage("--format " + std::string(name_of(request.beside)) + " is for locks in " +
-                 (is_etcd ? "etcd" : "ZooKeeper") + ", which " + request.server.shown() +
-                 " is not (leave out --format, or give a server with -S " + (is_etcd ? "etcd" : "zookeeper") +
-                 "://host)");
+  const std::string format = "--format " + std::string(name_of(request.beside));
+  const Engine* const engine = engine_beside(request.beside);
+  if (engine == nullptr) {
+    return Error{ErrorCode::config, format + ": this rlock was built without the store of its clients (" +
+                                        std::string(stores_option) + ")"};
+  }
+  if (request.server.endpoints.size() > 1 || &engine_of(request.server.endpoints.front()) != engine) {
+    return usage(format + " is for locks in " + std::string(engine->title) + ", which " + request.server.shown() +
+                 " is not (leave out --format, or give a server with -S " + std::string(engine->name) + "://host)");
   }
   return Done{};
 }

@@ -62,8 +62,9 @@ struct Verb {
   std::span<const ExitLine> own_exits;     // codes whose meaning is the verb's own; they come first, or by their number
   std::span<const ExitCode> common_exits;  // codes with the meaning of the table in base/exit_code.h
   Operands operands;
-  std::span<const KeyLine> keys = {};    // empty: no live screen
-  std::string_view other_synopsis = {};  // of a second form of the call; empty: there is none
+  std::span<const KeyLine> keys = {};                          // empty: no live screen
+  std::string_view other_synopsis = {};                        // of a second form of the call; empty: there is none
+  std::vector<std::string_view> (*more_examples)() = nullptr;  // those of the stores
   // Adds the verb's options; the action owns the structure that they are parsed into.
   VerbAction (*add_options)(OptionTable& options);
 };
@@ -72,6 +73,14 @@ struct Verb {
 inline std::vector<std::string_view> synopses_of(const Verb& verb)
 {
   return verb.other_synopsis.empty() ? std::vector{verb.synopsis} : std::vector{verb.synopsis, verb.other_synopsis};
+}
+
+inline std::vector<std::string_view> examples_of(const Verb& verb)
+{
+  std::vector<std::string_view> all(verb.examples.begin(), verb.examples.end());
+  const auto more = verb.more_examples == nullptr ? std::vector<std::string_view>() : verb.more_examples();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 // Verb::add_options of a verb whose options are parsed into a Raw.

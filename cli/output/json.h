@@ -56,6 +56,6 @@ std::string rights_json(std::string_view user, std::string_view sql);
 // forgotten: the success of once.
 std::string forget_json(const LockName& name, bool forgotten, const Forgotten& rest);
 std::string setting_json(const ShownSetting& setting);
-std::string version_json(std::string_view version);
+std::string version_json(std::string_view version, const std::vector<std::string_view>& stores);
 
 }  // namespace rlock::cli

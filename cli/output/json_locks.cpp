@@ -227,7 +227,7 @@ constexpr Fields<LockState, 17> lock_fields{{
     {{"key", "string", "name of the lock; on Redis it is the key"},
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
-    {{"format", "string", "layout on the server: redisson, string, etcd, curator or kazoo"},
+    {{"format", "string", "layout on the server, as --format names it"},
      [](const LockState& state) -> Json { return format_of(state); }},
     {{"mode", "string", "how it is held: plain, shared, exclusive or permits"},
      [](const LockState& state) -> Json { return mode_of(state.kind); }},

@@ -121,8 +121,15 @@ constexpr Fields<ShownSetting, 6> setting_fields{{
      }},
 }};
 
-constexpr Fields<std::string_view, 1> version_fields{{
-    {{"version", "string", "version of rlock"}, [](const std::string_view& version) -> Json { return version; }},
+struct ShownVersion {
+  std::string_view version;
+  const std::vector<std::string_view>& stores;
+};
+
+constexpr Fields<ShownVersion, 2> version_fields{{
+    {{"version", "string", "version of rlock"}, [](const ShownVersion& shown) -> Json { return shown.version; }},
+    {{"stores", "array of string", "stores that this program knows, by their names in -DRLOCK_STORES"},
+     [](const ShownVersion& shown) -> Json { return shown.stores; }},
 }};
 
 }  // namespace
@@ -168,6 +175,9 @@ std::string rights_json(std::string_view user, std::string_view sql)
 
 std::string setting_json(const ShownSetting& setting) { return line_of(setting, setting_fields); }
 
-std::string version_json(std::string_view version) { return line_of(version, version_fields); }
+std::string version_json(std::string_view version, const std::vector<std::string_view>& stores)
+{
+  return line_of(ShownVersion{.version = version, .stores = stores}, version_fields);
+}
 
 }  // namespace rlock::cli

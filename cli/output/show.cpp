@@ -82,8 +82,8 @@ std::string line(const char* label, const std::string& value)
 std::string show_ttl(const LockState& state)
 {
   if (!state.ttl) {
-    return ends_with_session(state) ? "unknown: it ends with the session of its client"
-                                    : "none: it never expires by itself";
+    return ends_with_session(state.beside) ? "unknown: it ends with the session of its client"
+                                           : "none: it never expires by itself";
   }
   const Holder& first = state.holders.front();
   std::string left = show_roughly(*state.ttl);
@@ -253,9 +253,9 @@ Row row_of(const LockState& state, std::int64_t now_ms)
                                                    : "";
   return {printable(state.name.text()),
           holder_text(holder.owner, holder.info) + more + revoked_mark(state),
-          state.ttl                  ? show_roughly(*state.ttl)
-          : ends_with_session(state) ? "unknown"
-                                     : "never",
+          state.ttl                         ? show_roughly(*state.ttl)
+          : ends_with_session(state.beside) ? "unknown"
+                                            : "never",
           age ? show_roughly(*age) : "-",
           std::to_string(state.waiting.size()),
           command.empty() ? "-" : command};

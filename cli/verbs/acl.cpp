@@ -23,17 +23,20 @@ struct RawAcl {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 9> acl_examples{
+constexpr std::array<std::string_view, 3> acl_examples{
     "rlock acl -k 'app:*' --user deploy | redis-cli",
     "redis-cli ACL SETUSER deploy '>PASSWORD'",
     "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
-    "rlock acl -S postgresql:///app --user deploy | psql app",
-    "rlock acl -S mysql:///app --user deploy | mysql app",
-    "rlock acl -S mongodb://db1/app --user cron >role.js  # mongosh --file role.js",
-    "rlock acl -S etcd://e1,e2,e3/app --user deploy  # lines for etcdctl",
-    "rlock acl -S etcd://e1/app -k stock  # and those that --format etcd needs",
-    "rlock acl -S zookeeper://zk1/app --user cron >nodes  # for zkCli.sh",
 };
+
+std::vector<std::string_view> examples_of_stores()
+{
+  std::vector<std::string_view> all;
+  for (const Engine* const engine : built_engines()) {
+    all.insert(all.end(), engine->rights_examples.begin(), engine->rights_examples.end());
+  }
+  return all;
+}
 
 constexpr std::array acl_exits{
     ExitLine{ExitCode::ok, "the line, or the SQL, is printed"},
@@ -90,12 +93,11 @@ std::vector<std::string> resolve_globs(const RawAcl& raw, const Call& call)
   return globs;
 }
 
-// A database gives rights on whole tables. In etcd a lock with --format etcd has keys of its own.
 Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Endpoint& endpoint)
 {
   const Engine& engine = engine_of(endpoint);
   const std::vector<std::string> globs = resolve_globs(raw, call);
-  if (raw.cluster || (!globs.empty() && engine.beside.front() != NativeFormat::etcd)) {
+  if (raw.cluster || (!globs.empty() && !engine.rights_have_globs)) {
     return usage(std::string(raw.cluster ? "--cluster: " : "a key: ") +
                  "the rights of a database are for all its locks (leave it out)");
   }
@@ -135,13 +137,17 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 }
 
 constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take", "GLOB");
+std::string acl_server_help()
+{
+  std::string text = "the server, which is not asked; for all but Redis the rights are for all locks without GLOB";
+  for (const Engine* const engine : built_engines()) {
+    text += engine->rights_have_globs ? "; for " + std::string(engine->title) + " it adds what --format needs" : "";
+  }
+  return text;
+}
+
 constexpr OptionRow<RawAcl> acl_server_row{
-    {.names = "-S,--server",
-     .value = "URL|@NAME",
-     .help = "the server, which is not asked; for all but Redis the rights are for all locks without GLOB; "
-             "for etcd it adds what --format etcd needs",
-     .repeats = true,
-     .has_variable = true},
+    {.names = "-S,--server", .value = "URL|@NAME", .help = acl_server_help, .repeats = true, .has_variable = true},
     set<&RawAcl::urls>};
 constexpr std::array user_rows{
     OptionRow<RawAcl>{{.names = "--user", .value = "NAME", .help = "name of the user (rlock)"}, read_user},
@@ -170,6 +176,7 @@ const Verb acl_verb{
     .common_exits = printing_codes,
     .operands = Operands::anywhere,
     .other_synopsis = "-S URL [--user NAME]",
+    .more_examples = examples_of_stores,
     .add_options = bound<RawAcl, add_acl_options, execute>,
 };
 

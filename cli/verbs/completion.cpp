@@ -228,8 +228,8 @@ class CommandLine {
       for (const Topic& topic : all_topics()) {
         topics.push_back({std::string(topic.name), std::string(topic.summary)});
       }
-      for (const StorePage& store : all_stores()) {
-        topics.push_back({std::string(store.name), std::string(store.title)});
+      for (const Engine* const engine : built_engines()) {
+        topics.push_back({std::string(engine->page), summary_of(*engine)});
       }
       return topics;
     }

@@ -57,7 +57,7 @@ Result<const Verb*> find_verb(std::string_view name)
       return usage("unknown verb '" + std::string(name) + "'" + std::string(other.advice));
     }
   }
-  if (find_topic(name) != nullptr || find_store(name) != nullptr) {
+  if (find_topic(name) != nullptr || engine_named(name) != nullptr) {
     return usage("unknown verb '" + std::string(name) + "' (try rlock help " + std::string(name) + ")");
   }
   if (name.find('/') != std::string_view::npos) {

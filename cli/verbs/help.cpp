@@ -7,6 +7,7 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
+#include "store/open.h"
 
 #include <array>
 #include <memory>
@@ -35,7 +36,7 @@ Result<RunEnd> execute(const RawHelp& raw, const Call& call)
     print(raw.mdoc ? topic->mdoc() : topic->help());
     return ended(ExitCode::ok);
   }
-  const StorePage* const store = find_store(call.operands.front());
+  const Engine* const store = engine_named(call.operands.front());
   if (store != nullptr && !raw.mdoc) {
     print(help_of_store(*store));
     return ended(ExitCode::ok);
@@ -77,7 +78,13 @@ struct RawVersion {
 
 Result<RunEnd> execute(const RawVersion& raw, const Call&)
 {
-  print(raw.json ? version_json(version()) : "rlock " + std::string(version()) + "\n");
+  std::vector<std::string_view> stores;
+  std::string list;
+  for (const Engine* const engine : built_engines()) {
+    stores.push_back(engine->name);
+    list += (list.empty() ? "" : ", ") + std::string(engine->name);
+  }
+  print(raw.json ? version_json(version(), stores) : "rlock " + std::string(version()) + "\nstores: " + list + "\n");
   return ended(ExitCode::ok);
 }
 
@@ -87,7 +94,7 @@ void add_version_options(OptionTable& options, RawVersion& raw) { options.add(js
 
 const Verb version_verb{
     .name = "version",
-    .summary = "print the version",
+    .summary = "print the version, and the stores that this program knows",
     .synopsis = "[--json]",
     .examples = version_examples,
     .own_exits = version_exits,

@@ -154,11 +154,9 @@ Result<Done> check_queue(const RunRequest& request)
              : Result(Done{});
 }
 
-// A contender in ZooKeeper ends with the session of its runner.
 Result<Done> check_min_hold(const RunRequest& request)
 {
-  const bool ends_with_session = request.beside == NativeFormat::curator || request.beside == NativeFormat::kazoo;
-  return ends_with_session && request.min_hold > Millis{0}
+  return ends_with_session(request.beside) && request.min_hold > Millis{0}
              ? usage("--min-hold: a lock with --format " + std::string(name_of(request.beside)) +
                      " ends with the session of its rlock (leave out --min-hold, or let the job last longer)")
              : Result(Done{});

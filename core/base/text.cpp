@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 #include "base/hex.h"
+#include "base/server_schemes.h"
 
 namespace rlock {
 namespace {
@@ -186,10 +187,7 @@ std::size_t assignment_size(std::string_view after_name)
 // Whether the text ends with the scheme of a server of rlock, whose URLs have no '@' after the host.
 bool ends_with_own_scheme(std::string_view text)
 {
-  constexpr std::array<std::string_view, 14> schemes{"redis",    "rediss", "sentinel",  "cluster",      "postgresql",
-                                                     "postgres", "mysql",  "mariadb",   "mongodb",      "mongodb+srv",
-                                                     "etcd",     "etcds",  "zookeeper", "zookeeper+tls"};
-  return std::any_of(schemes.begin(), schemes.end(), [&](std::string_view scheme) { return text.ends_with(scheme); });
+  return std::ranges::any_of(server_schemes, [&](const ServerScheme& scheme) { return text.ends_with(scheme.name); });
 }
 
 // The offset of the '@' after the credentials of a URL; 0: the URL has none. `rest` follows "://". A password may

@@ -3,6 +3,7 @@
 // in the table of store/script/script_store.cpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -28,6 +29,21 @@ enum class NativeFormat {
 };
 inline constexpr std::array<std::string_view, 4> native_formats{"", "etcd", "curator", "kazoo"};
 constexpr std::string_view name_of(NativeFormat format) { return native_formats[static_cast<std::size_t>(format)]; }
+// NativeFormat::none: the name of another layout.
+constexpr NativeFormat native_format(std::string_view name)
+{
+  const auto* const known = std::ranges::find(native_formats, name);
+  return known == native_formats.end() ? NativeFormat::none : static_cast<NativeFormat>(known - native_formats.begin());
+}
+// Whether a lock of these clients ends with the session of its client, so that it has no ttl.
+constexpr bool ends_with_session(NativeFormat format)
+{
+  return format == NativeFormat::curator || format == NativeFormat::kazoo;
+}
+// Whether these clients also have a read-write lock.
+constexpr bool knows_readers(NativeFormat format) { return format == NativeFormat::curator; }
+// The values of --format: the layouts of Redis, then the native formats.
+inline constexpr std::string_view format_names = "redisson|string|etcd|curator|kazoo";
 
 // The modes of a read-write lock in requests and in the event log.
 inline constexpr std::string_view reader_mode{"read"};

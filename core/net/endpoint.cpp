@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include "base/server_schemes.h"
 #include "base/text.h"
 
 namespace rlock {
@@ -99,7 +100,11 @@ std::string show(const HostPort& at)
   return (ipv6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
 }
 
-std::string Endpoint::scheme_with_tls() const { return scheme == "zookeeper" ? scheme + "+tls" : scheme + "s"; }
+std::string Endpoint::scheme_with_tls() const
+{
+  const ServerScheme* const known = find_scheme(scheme);
+  return std::string(known == nullptr || known->with_tls.empty() ? scheme : known->with_tls);
+}
 
 std::string Endpoint::shown() const { return url_of(*this, false); }
 

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <algorithm>
 #include <charconv>
+#include "base/server_schemes.h"
 #include "base/text.h"
 #include "net/endpoint.h"
 #include "net/url_parts.h"
@@ -11,11 +12,17 @@
 namespace rlock {
 namespace {
 
-constexpr std::string_view good_forms =
-    "(valid ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
-    "redis+sentinel://host:26379/master, "
-    "unix:///path/to/socket, local:; postgresql://, mysql://, mariadb://, mongodb://, mongodb+srv:// with a database; "
-    "etcd://, etcds://, zookeeper://, zookeeper+tls://; see rlock-servers(7))";
+// Those of Redis, and how the others begin.
+std::string good_forms()
+{
+  std::string others;
+  for (const ServerScheme& scheme : server_schemes) {
+    others += scheme.engine == server_schemes.front().engine ? "" : ", " + std::string(scheme.name) + "://";
+  }
+  return "(valid ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
+         "redis+sentinel://host:26379/master, unix:///path/to/socket, local:" +
+         others + "; see rlock-servers(7))";
+}
 
 constexpr std::string_view one_server =
     "this names one server (several -S form a quorum; redis+sentinel://h1,h2/mymaster and redis+cluster://h1,h2 name a "
@@ -162,8 +169,8 @@ Result<Endpoint> parse_url(std::string_view url)
     }
     return cluster;
   }
-  return bad_url(url, (scheme.empty() ? "it does not begin with scheme:// " : "rlock does not know this scheme ") +
-                          std::string(good_forms));
+  return bad_url(
+      url, (scheme.empty() ? "it does not begin with scheme:// " : "rlock does not know this scheme ") + good_forms());
 }
 
 namespace {

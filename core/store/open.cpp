@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/open.h"
 
+#include "base/server_schemes.h"
 #include "lock/abilities.h"
 #include "net/url_parts.h"
-#include "store/etcd/etcd_backend.h"
-#include "store/mongo/mongo_backend.h"
-#include "store/mongo/mongo_rights.h"
-#include "store/mysql/mysql_backend.h"
-#include "store/mysql/mysql_schema.h"
-#include "store/postgres/postgres_backend.h"
-#include "store/postgres/postgres_schema.h"
+#include "store/built_engines.h"
 #include "store/quorum/quorum_store.h"
-#include "store/record/record_host.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/scan.h"
 #include "store/redis_transport.h"
-#include "store/zookeeper/zookeeper_backend.h"
-#include "store/zookeeper/zookeeper_checks.h"
 
 #include <algorithm>
 #include <array>
+#include <list>
 #include <span>
 #include <system_error>
 #include <utility>
 
 namespace rlock {
+
+#define RLOCK_ROW(name)       \
+  namespace name {            \
+  extern const Engine engine; \
+  }
+RLOCK_ENGINES(RLOCK_ROW)
+#undef RLOCK_ROW
+
 namespace {
 
 Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
@@ -40,186 +41,69 @@ Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const En
   return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport), clock, check));
 }
 
-std::unique_ptr<LockStore> store_on(std::unique_ptr<record::Backend> backend, const Clock& clock)
-{
-  auto host = std::make_unique<record::RecordHost>(std::move(backend), clock, std::make_unique<SystemRng>());
-  return std::make_unique<ScriptStore>(std::move(host), clock);
-}
-
-Result<std::unique_ptr<LockStore>> open_postgres(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
-                                                 StopToken)
-{
-  return store_on(postgres::open_backend(postgres::connection_spec(endpoint), clock, std::make_unique<SystemRng>()),
-                  clock);
-}
-
-Result<std::unique_ptr<LockStore>> open_mysql(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
-                                              StopToken)
-{
-  return store_on(mysql::open_backend(mysql::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
-}
-
-Result<std::unique_ptr<LockStore>> open_mongo(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
-                                              StopToken)
-{
-  return store_on(mongo::open_backend(mongo::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
-}
-
-Result<std::unique_ptr<LockStore>> open_etcd(const ServerSpec&, const Endpoint& endpoint, const Clock& clock, StopToken)
-{
-  return store_on(etcd::open_backend(etcd::connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
-}
-
-Result<std::unique_ptr<LockStore>> open_zookeeper(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
-                                                  StopToken)
-{
-  return store_on(zookeeper::open_backend(zookeeper::connection_spec(endpoint), clock, std::make_unique<SystemRng>()),
-                  clock);
-}
-
-Result<std::string> postgres_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
-{
-  return postgres::rights_sql(postgres::tables_for(postgres::connection_spec(endpoint).table), user);
-}
-
-Result<std::string> mysql_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
-{
-  return mysql::rights_sql(mysql::tables_for(mysql::connection_spec(endpoint).table), user);
-}
-
-Result<std::string> mongo_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
-{
-  return mongo::rights_script(mongo::connection_spec(endpoint), user);
-}
-
-Result<std::string> etcd_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string> globs)
-{
-  return etcd::rights_lines(etcd::connection_spec(endpoint), user, globs);
-}
-
-Result<std::string> zookeeper_rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
-{
-  return zookeeper::rights_lines(zookeeper::connection_spec(endpoint), user);
-}
-
-// The first row also gets what no other row is for.
-constexpr Engine postgres_engine{
-    .scheme = postgres::scheme,
-    .parse = postgres::parse_postgres_url,
-    .open = open_postgres,
-    .refuses_sync =
-        "rlock cannot ask PostgreSQL which replicas have a commit (leave out --sync, and set "
-        "synchronous_standby_names on the server)",
-    .refuses_quorum =
-        "a PostgreSQL database is no part of a quorum (give it alone; its hosts stand in one URL, "
-        "postgresql://a,b/database)",
-    .refuses_tls_files =
-        "the URL of a PostgreSQL server names the files for TLS (try "
-        "postgresql://host/database?sslrootcert=FILE, sslcert=, sslkey=)",
-    .password_variable = "PGPASSWORD",
-    .rights = postgres_rights,
+constexpr std::array redis_forms{
+    UrlForm{"redis://[user[:password]@]host[:port][/db]",
+            "one server; host and host:port mean the same without redis://"},
+    UrlForm{"rediss://...", "one server with TLS; its certificate must name that host"},
+    UrlForm{"unix://[user[:password]@]/path[?db=N]", "one server, by its unix socket"},
+    UrlForm{"redis+cluster://host:port,host:port", "a cluster, by some of its nodes; rediss+cluster:// with TLS"},
+    UrlForm{"redis+sentinel://host:port,host:port/master[/db]",
+            "the master of that name, which the sentinels know; rediss+sentinel:// with TLS"},
+    UrlForm{"local:", "a private server that rlock starts for all processes of this user on this host"},
 };
 
-constexpr Engine mysql_engine{
-    .scheme = mysql::scheme,
-    .parse = mysql::parse_mysql_url,
-    .open = open_mysql,
-    .refuses_sync =
-        "rlock cannot ask MySQL which replicas have a commit (leave out --sync, and set up semi-synchronous "
-        "replication)",
-    .refuses_quorum =
-        "a MySQL database is no part of a quorum (give it alone; its hosts stand in one URL, mysql://a,b/database)",
-    .refuses_tls_files =
-        "the URL of a MySQL server names the files for TLS (try mysql://host/database?ssl-ca=FILE, ssl-cert=, "
-        "ssl-key=)",
-    .password_variable = "MYSQL_PWD",
-    .rights = mysql_rights,
-};
+// It also gets the URLs without a scheme, or with an unknown one.
+constexpr Engine redis_engine{.name = "redis",
+                              .parse = parse_url,
+                              .open = open_redis,
+                              .title = "Redis",
+                              .page = "redis",
+                              .url_forms = redis_forms,
+                              .password_variable = "REDISCLI_AUTH"};
 
-constexpr Engine mongo_engine{
-    .scheme = mongo::scheme,
-    .parse = mongo::parse_mongo_url,
-    .open = open_mongo,
-    .refuses_sync = "every commit in MongoDB is on a majority of the replica set already (leave out --sync)",
-    .refuses_quorum =
-        "a MongoDB server is no part of a quorum (give it alone; the servers of a replica set stand in one URL, "
-        "mongodb://a,b,c/database?replicaSet=NAME)",
-    .refuses_tls_files =
-        "the URL of a MongoDB server names the files for TLS (try "
-        "mongodb://host/database?tls=true&tlsCAFile=FILE&tlsCertificateKeyFile=FILE)",
-    .connections = 4,
-    .rights = mongo_rights,
-};
+#define RLOCK_ROW(name) &name::engine,
+constexpr std::array engines{&redis_engine, RLOCK_ENGINES(RLOCK_ROW)};
+#undef RLOCK_ROW
 
-constexpr Engine etcd_engine{
-    .scheme = etcd::scheme,
-    .parse = etcd::parse_etcd_url,
-    .open = open_etcd,
-    .refuses_sync = "every write is on a majority of the members of etcd already (leave out --sync)",
-    .refuses_quorum =
-        "an etcd cluster is no part of a quorum: every write is on a majority already (give it alone; its members "
-        "stand "
-        "in one URL, etcd://a,b,c/prefix)",
-    .refuses_tls_files = "etcd:// is without TLS (try etcds://)",
-    .password_variable = "ETCDCTL_PASSWORD",
-    .beside = {NativeFormat::etcd},
-    .rights = etcd_rights,
-};
-
-constexpr Engine zookeeper_engine{
-    .scheme = zookeeper::scheme,
-    .parse = zookeeper::parse_zookeeper_url,
-    .open = open_zookeeper,
-    .refuses_sync = "every write to ZooKeeper is on a majority already (leave out --sync)",
-    .refuses_quorum =
-        "a ZooKeeper ensemble is no part of a quorum (give it alone; its members stand in one URL, "
-        "zookeeper://a,b,c)",
-    .refuses_tls_files = "the URL has no TLS (try zookeeper+tls://host:2281)",
-    .beside = {NativeFormat::curator, NativeFormat::kazoo},
-    .rights = zookeeper_rights,
-};
-
-constexpr Engine with_scheme(Engine engine, std::string_view scheme)
+// A list, because rows must not move.
+std::list<Engine>& added_engines()
 {
-  engine.scheme = scheme;
-  return engine;
-}
-
-constexpr std::array<Engine, 11> engines{
-    Engine{.scheme = "redis", .parse = parse_url, .open = open_redis, .password_variable = "REDISCLI_AUTH"},
-    postgres_engine,
-    with_scheme(postgres_engine, "postgres"),
-    mysql_engine,
-    with_scheme(mysql_engine, mysql::mariadb_scheme),
-    mongo_engine,
-    with_scheme(mongo_engine, mongo::srv_scheme),
-    etcd_engine,
-    with_scheme(etcd_engine, etcd::tls_scheme),
-    zookeeper_engine,
-    with_scheme(zookeeper_engine, zookeeper::tls_scheme),
-};
-
-std::vector<Engine>& added_engines()
-{
-  static std::vector<Engine> rows;
+  static std::list<Engine> rows;
   return rows;
 }
 
-const Engine& engine_for(std::string_view scheme)
+std::string_view scheme_in(std::string_view url) { return url.substr(0, url.find(':')); }
+
+// nullptr: rlock knows the scheme, and the engine is not built.
+const Engine* engine_for(std::string_view scheme)
 {
-  for (const std::span<const Engine> rows :
-       {std::span<const Engine>(engines), std::span<const Engine>(added_engines())}) {
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const Engine& each) { return each.scheme == scheme; });
-    if (row != rows.end()) {
-      return *row;
+  for (const Engine& added : added_engines()) {
+    if (added.name == scheme) {
+      return &added;
     }
   }
-  return engines.front();
+  const ServerScheme* const known = find_scheme(scheme);
+  const auto* const row =
+      std::ranges::find(engines, known == nullptr ? redis_engine.name : known->engine, &Engine::name);
+  return row == engines.end() ? nullptr : *row;
 }
 
 }  // namespace
 
-const Engine& engine_of(const Endpoint& endpoint) { return engine_for(endpoint.scheme); }
+std::span<const Engine* const> built_engines() { return engines; }
+
+const Engine& engine_of(const Endpoint& endpoint)
+{
+  const Engine* const engine = engine_for(endpoint.scheme);
+  return engine == nullptr ? redis_engine : *engine;  // no URL of an engine that is not built is an endpoint
+}
+
+const Engine* engine_beside(NativeFormat format)
+{
+  const auto* const row = std::ranges::find_if(
+      engines, [&](const Engine* each) { return std::ranges::find(each->beside, format) != each->beside.end(); });
+  return row == engines.end() ? nullptr : *row;
+}
 
 namespace {
 
@@ -292,15 +176,35 @@ std::size_t ServerSpec::descriptors_of_lock() const
 
 void add_engine(const Engine& engine) { added_engines().push_back(engine); }
 
-Result<Endpoint> parse_server(std::string_view url) { return engine_for(url.substr(0, url.find(':'))).parse(url); }
+Result<Endpoint> parse_server(std::string_view url)
+{
+  const Engine* const engine = engine_for(scheme_in(url));
+  if (engine == nullptr) {
+    return Error{ErrorCode::config, quotable_url(url) + ": this rlock was built without " +
+                                        std::string(find_scheme(scheme_in(url))->engine) + " (" +
+                                        std::string(stores_option) + ")"};
+  }
+  return engine->parse(url);
+}
+
+const Engine* engine_named(std::string_view word)
+{
+  constexpr std::array<std::string_view, 6> of_redis{"cluster", "local", "quorum", "sentinel", "unix", "valkey"};
+  const ServerScheme* const scheme = find_scheme(word);
+  const std::string_view name = scheme != nullptr ? scheme->engine
+                                : std::ranges::find(of_redis, word) != of_redis.end() ? redis_engine.name
+                                                                                     : word;
+  const auto* const row = std::ranges::find_if(engines, [&](const Engine* each) { return each->name == name || each->page == name; });
+  return row == engines.end() ? nullptr : *row;
+}
 
 std::vector<std::string> url_beginnings()
 {
-  std::vector<std::string> all{
-      "local:",           "unix://",          "rediss://", "redis+sentinel://", "rediss+sentinel://",
-      "redis+cluster://", "rediss+cluster://"};
-  for (const Engine& engine : engines) {
-    all.push_back(std::string(engine.scheme) + "://");
+  std::vector<std::string> all{"local:", "unix://"};
+  for (const ServerScheme& scheme : server_schemes) {
+    if (engine_for(scheme.name) != nullptr) {
+      all.push_back(std::string(scheme.name) + "://");
+    }
   }
   return all;
 }

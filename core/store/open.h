@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the LockStore of server URLs. A table has a row for each engine: the scheme of its URLs, and how to open its store.
+// Opens the LockStore of server URLs, each by the row of its engine (store/engine.h).
 #pragma once
 
 #include "base/defaults.h"
 #include "lock/store.h"
 #include "net/endpoint.h"
+#include "store/engine.h"
 #include "store/quorum/quorum.h"
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,36 +46,30 @@ struct ServerSpec {
   [[nodiscard]] std::size_t descriptors_of_lock() const;
 };
 
-// A row of the table.
-struct Engine {
-  std::string_view scheme;  // Endpoint::scheme of its URLs
-  Result<Endpoint> (*parse)(std::string_view url);
-  Result<std::unique_ptr<LockStore>> (*open)(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
-                                             StopToken stop);
-  // What the engine refuses, and what to do instead; empty: it refuses nothing, or only when it is asked.
-  std::string_view refuses_sync = {};       // --sync
-  std::string_view refuses_quorum = {};     // to be one of several servers
-  std::string_view refuses_tls_files = {};  // --cacert, --cert, --tls-key
-  // The most connections of a store while a lock is held and renewed, measured: for requests and for messages.
-  std::size_t connections = 2;
-  // The environment variable in which the server's own tools read a password; empty: none.
-  std::string_view password_variable = {};
-  std::array<NativeFormat, 2> beside = {};  // whose clients its locks may stand beside
-  // What an administrator feeds to the server's own tool, so that `user` may keep locks there. `globs`: locks that stand beside
-  // native clients, only where `beside` has etcd. nullptr: the rights are ACL rules of Redis.
-  Result<std::string> (*rights)(const Endpoint& endpoint, std::string_view user,
-                                std::span<const std::string> globs) = nullptr;
-};
+// What an error says of an engine that was left out of the build.
+inline constexpr std::string_view stores_option =
+    "build rlock with it in -DRLOCK_STORES, or give another server with -S";
+
+// The engines of this program, Redis first.
+std::span<const Engine* const> built_engines();
 
 // The row of the endpoint's engine.
 const Engine& engine_of(const Endpoint& endpoint);
+
+// The engine of the store whose clients these are; nullptr: it is not built.
+const Engine* engine_beside(NativeFormat format);
 
 // Adds a row for the rest of the process. Only tests call this. Not thread-safe.
 void add_engine(const Engine& engine);
 
 // Parses the URL of one server by the engine of its scheme; the parser of Redis takes a URL with an unknown scheme, or without
-// one. Errors: ErrorCode::usage; the text quotes the URL without its password.
+// one. Errors: ErrorCode::usage; the text quotes the URL without its password. ErrorCode::config: the engine is not built, or misses
+// its library.
 Result<Endpoint> parse_server(std::string_view url);
+
+// The engine that a word of a user means: its name, its manual page, the scheme of its URLs, or "sentinel", "valkey" and the like for
+// Redis; nullptr: there is none, or it is not built.
+const Engine* engine_named(std::string_view word);
 
 // How the URL of each kind of server begins.
 std::vector<std::string> url_beginnings();

@@ -37,7 +37,7 @@ has_ended() { ! kill -0 "$1" || grep -q '^State:.Z' "/proc/$1/status"; }
 try_program() {
   local what=$1 said code=0 runner job
   shift
-  [ "$(within "$@" version)" = "rlock $version" ] || die "$what: version"
+  [ "$(within "$@" version | head -n 1)" = "rlock $version" ] || die "$what: version"
   # shellcheck disable=SC2016  # the job's variable
   said=$(within "$@" run -k try -- sh -c 'echo "$RLOCK_KEY"; exit 7') || code=$?
   [ "$said $code" = 'try 7' ] || die "$what: run said '$said' and ended with $code"
@@ -128,7 +128,7 @@ try_image() {
   container=$(cd "$scratch" && "${buildah[@]}" from --quiet "oci:oci:$version")  # a path may not have upper case letters
   said=$(within "${buildah[@]}" run --isolation chroot "$container" -- /usr/bin/rlock version)
   "${buildah[@]}" rm "$container" >/dev/null
-  [ "$said" = "rlock $version" ] || die "image: $said"
+  [ "${said%%$'\n'*}" = "rlock $version" ] || die "image: $said"
   ok 'image for x86_64: "rlock version" in a container of buildah, isolated by chroot'
   try_unpacked_image amd64
   try_unpacked_image arm64 qemu-aarch64

@@ -14,7 +14,7 @@ const Words writes{"-x"};
 
 class Line : public ZookeeperLine {
  public:
-  Line() : ZookeeperLine(record::curator_read_write) {}
+  Line() : ZookeeperLine(zookeeper::curator_read_write) {}
 
   [[nodiscard]] Process start_curator(const std::string& kind, const Words& job, Millis session = native_start) const
   {

@@ -566,7 +566,7 @@ class SimulatedHost final : public ScriptHost {
 void Records::add_engine()
 {
   static const bool once = [] {
-    rlock::add_engine({.scheme = scheme,
+    rlock::add_engine({.name = scheme,
                        .parse = nullptr,
                        .open = [](const ServerSpec&, const Endpoint&, const Clock& clock,
                                   StopToken) -> Result<std::unique_ptr<LockStore>> {

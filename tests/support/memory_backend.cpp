@@ -333,7 +333,7 @@ void add_record_engine()
 {
   static const bool once = [] {
     for (const std::string_view each : {scheme, session_scheme}) {
-      add_engine({.scheme = each, .parse = parse_records, .open = open_records});
+      add_engine({.name = each, .parse = parse_records, .open = open_records});
     }
     return true;
   }();

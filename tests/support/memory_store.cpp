@@ -348,7 +348,7 @@ void add_memory_engine()
 {
   static const bool once = [] {
     for (const std::string_view each : {memory_scheme, memory_session_scheme}) {
-      add_engine({.scheme = each, .parse = parse_memory, .open = open_memory});
+      add_engine({.name = each, .parse = parse_memory, .open = open_memory});
     }
     return true;
   }();

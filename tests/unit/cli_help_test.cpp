@@ -6,6 +6,7 @@
 #include "cli/help/page.h"
 #include "cli/options/option_table.h"
 #include "cli/verbs/dispatch.h"
+#include "store/open.h"
 #include "support/test.h"
 
 #include <sstream>
@@ -64,7 +65,7 @@ TEST_CASE("help: the name of each store leads to its URLs, an example and its ma
            Row{"zookeeper", "rlock-zookeeper", "zookeeper://"},
        }) {
     CAPTURE(row.name);
-    const StorePage* const store = find_store(row.name);
+    const Engine* const store = engine_named(row.name);
     REQUIRE(store != nullptr);
     const std::string text = help_of_store(*store);
     CHECK(has(text, std::string(row.page) + "(7)"));
@@ -76,8 +77,8 @@ TEST_CASE("help: the name of each store leads to its URLs, an example and its ma
       CHECK_MESSAGE(line.size() <= 80, line);
     }
   }
-  CHECK(find_store("") == nullptr);
-  CHECK(find_store("run") == nullptr);
+  CHECK(engine_named("") == nullptr);
+  CHECK(engine_named("run") == nullptr);
 }
 
 TEST_CASE("help: a manual page as text has its words, options and lists")

@@ -149,7 +149,7 @@ TEST_CASE("json: the names that scripts rely on")
   CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
   CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
   CHECK(ttl_json(foreign()) == "{\"key\":\"java\",\"ttl_ms\":null}\n");
-  CHECK(version_json("1.2.3") == "{\"version\":\"1.2.3\"}\n");
+  CHECK(version_json("1.2.3", {"redis", "etcd"}) == "{\"version\":\"1.2.3\",\"stores\":[\"redis\",\"etcd\"]}\n");
 }
 
 TEST_CASE("json: the waiters, in their order, and null for what is unknown")

@@ -25,19 +25,20 @@ const std::map<std::string, Allowed> floors = {
      {"store/redis/", "store/script/", "lock/", "server/", "net/", "base/", "lua/scripts.h", "sys/"}},
     {"core/store/record", {"store/record/", "store/script/", "lock/", "base/", "lua/bytecode.h"}},
     {"core/store/postgres",
-     {"store/postgres/", "store/record/", "store/script/", "net/endpoint.h", "net/url_parts.h", "lock/", "base/"}},
+     {"store/postgres/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/url_parts.h",
+      "lock/", "base/"}},
     {"core/store/mysql",
-     {"store/mysql/", "store/record/", "store/script/", "net/endpoint.h", "net/url_parts.h", "lock/", "base/", "sys/",
-      "mariadb/"}},
+     {"store/mysql/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/url_parts.h", "lock/",
+      "base/", "sys/", "mariadb/"}},
     {"core/store/mongo",
-     {"store/mongo/", "store/record/", "store/script/", "net/endpoint.h", "net/dial.h", "net/url_parts.h", "lock/",
-      "base/", "mongoc/", "sys/"}},
+     {"store/mongo/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/dial.h",
+      "net/url_parts.h", "lock/", "base/", "mongoc/", "sys/"}},
     {"core/store/etcd",
-     {"store/etcd/", "store/record/", "store/script/", "net/byte_stream.h", "net/endpoint.h", "net/url_parts.h",
-      "lock/", "base/", "nghttp2/", "protozero/", "sys/"}},
+     {"store/etcd/", "store/engine.h", "store/record/", "store/script/", "net/byte_stream.h", "net/endpoint.h",
+      "net/url_parts.h", "lock/", "base/", "nghttp2/", "protozero/", "sys/"}},
     {"core/store/zookeeper",
-     {"store/zookeeper/", "store/record/", "store/script/", "net/endpoint.h", "net/byte_stream.h", "net/url_parts.h",
-      "lock/", "base/", "sys/"}},
+     {"store/zookeeper/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/byte_stream.h",
+      "net/url_parts.h", "lock/", "base/", "sys/"}},
     {"core/store/quorum", {"store/quorum/", "lock/", "base/", "sys/"}},
     {"core/lease", {"lease/", "lock/", "base/", "sys/"}},
     {"core/process", {"process/", "base/", "sys/", "linux/"}},
@@ -106,4 +107,69 @@ TEST_CASE("floors: every module has its floor")
       }
     }
   }
+}
+
+namespace {
+
+// How code can name a store.
+const std::map<std::string, std::vector<std::string_view>> words_of_stores = {
+    {"postgres", {"postgres", "psql", "libpq"}},
+    {"mysql", {"mysql", "mariadb"}},
+    {"mongo", {"mongo", "ferretdb"}},
+    {"etcd", {"etcd"}},
+    {"zookeeper", {"zookeeper", "curator", "kazoo"}},
+};
+
+// The line without its comment, in lower case. A URL is no comment.
+std::string code_of(std::string line)
+{
+  for (std::size_t at = line.find("//"); at != std::string::npos; at = line.find("//", at + 1)) {
+    if (at == 0 || (line[at - 1] != ':' && line[at - 1] != '"')) {
+      line.resize(at);
+      break;
+    }
+  }
+  std::ranges::transform(line, line.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return line;
+}
+
+// The stores that the file names, apart from that of its folder, as "file:line knows store".
+std::vector<std::string> known_stores(const fs::path& root, const std::string& file)
+{
+  std::vector<std::string> found;
+  std::ifstream source(root / file);
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    const std::string code = code_of(std::move(line));
+    for (const auto& [store, words] : words_of_stores) {
+      const auto is_in_code = [&](std::string_view word) { return code.find(word) != std::string::npos; };
+      if (!file.starts_with("core/store/" + store + "/") && std::ranges::any_of(words, is_in_code)) {
+        found.push_back(file + ":" + std::to_string(number) + " knows " + store);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+// The row of an engine, in its folder, says all that its URLs mean. Comments may name it.
+TEST_CASE("floors: no other place knows a store")
+{
+  // The names by which a program without the engine knows it, and those of formats in records.
+  const std::set<std::string> vocabulary = {"core/base/server_schemes.h", "core/lock/lock_kind.h"};
+  const fs::path root = RLOCK_SOURCE_DIR;
+  for (const std::string part : {"core", "cli"}) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / part)) {
+      const std::string file = fs::relative(entry.path(), root).string();
+      const bool is_code = entry.path().extension() == ".h" || entry.path().extension() == ".cpp";
+      if (is_code && !vocabulary.contains(file)) {
+        for (const std::string& known : known_stores(root, file)) {
+          FAIL_CHECK(known);
+        }
+      }
+    }
+  }
+  CHECK(known_stores(root, "core/base/server_schemes.h").size() > words_of_stores.size());  // it finds what is there
 }

@@ -11,6 +11,8 @@ using namespace rlock::record;
 
 namespace {
 
+constexpr LineFormat read_write_line{NativeFormat::curator, true};
+
 const LockName lock = *LockName::parse("k");
 
 class NoLine : public NativeLine {
@@ -32,7 +34,7 @@ class BoundLine final : public NoLine {
 
 class SharedLine final : public NoLine {
  public:
-  [[nodiscard]] LineFormat format() const override { return curator_read_write; }
+  [[nodiscard]] LineFormat format() const override { return read_write_line; }
   [[nodiscard]] bool binds_sessions() const override { return true; }
 };
 
@@ -209,7 +211,7 @@ LockRecord read_by(const std::vector<std::string>& readers, const std::string& w
 {
   const LockKeys names(lock, Writer{});
   LockRecord record;
-  put_beside(record, curator_read_write);
+  put_beside(record, read_write_line);
   Hash hash{{"mode", "read"}};
   Hash about;
   for (const std::string& reader : readers) {
@@ -243,7 +245,7 @@ LineChange changed_by_reader(LockRecord& record, const std::string& owner, const
 TEST_CASE("native line: each reader of a read-write lock stands in it, and the first waiter, each as what it asked for")
 {
   LockRecord record = read_by({"a", "b"}, "w");
-  CHECK(beside_of(record) == curator_read_write);
+  CHECK(beside_of(record) == read_write_line);
   CHECK(holders_of(record, lock) == std::vector<std::string>{"a", "b"});
   const LineChange reader = changed_by_reader(record, "a");
   CHECK(show(reader) == "+at-pa(pa)");

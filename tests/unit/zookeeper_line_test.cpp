@@ -47,11 +47,11 @@ TEST_CASE("zookeeper line: a contender goes by its node without the number")
 
 TEST_CASE("zookeeper line: the nodes of Curator's read-write lock are known")
 {
-  CHECK(is_contender(record::curator_read_write, "_c_f0000000-0000-4000-8000-000000000000-__READ__0000000002"));
-  CHECK(is_contender(record::curator_read_write, "_c_f0000000-0000-4000-8000-000000000000-__WRIT__0000000002"));
-  CHECK_FALSE(is_contender(record::curator_read_write, "_c_f0000000-0000-4000-8000-000000000000-__WRIT__2"));
-  CHECK_FALSE(is_contender(record::curator_read_write, early));
-  CHECK_FALSE(is_contender(record::curator_read_write, "__READ__"));
+  CHECK(is_contender(zookeeper::curator_read_write, "_c_f0000000-0000-4000-8000-000000000000-__READ__0000000002"));
+  CHECK(is_contender(zookeeper::curator_read_write, "_c_f0000000-0000-4000-8000-000000000000-__WRIT__0000000002"));
+  CHECK_FALSE(is_contender(zookeeper::curator_read_write, "_c_f0000000-0000-4000-8000-000000000000-__WRIT__2"));
+  CHECK_FALSE(is_contender(zookeeper::curator_read_write, early));
+  CHECK_FALSE(is_contender(zookeeper::curator_read_write, "__READ__"));
   CHECK_FALSE(is_contender(NativeFormat::curator, "_c_f0000000-0000-4000-8000-000000000000-__READ__0000000002"));
 }
 
@@ -59,14 +59,14 @@ TEST_CASE(
     "zookeeper line: a read-write lock of Curator has the order of the numbers, and its writer comes before its reader")
 {
   using Nodes = std::vector<std::string>;
-  const auto ordered = [](const Nodes& nodes) { return line_in(record::curator_read_write, nodes); };
+  const auto ordered = [](const Nodes& nodes) { return line_in(zookeeper::curator_read_write, nodes); };
   CHECK(ordered({"_c_a-__WRIT__0000000010", "_c_b-__READ__0000000002"}) ==
         Nodes{"_c_b-__READ__0000000002", "_c_a-__WRIT__0000000010"});
   CHECK(ordered({"_c_a-__READ__0000000002", "_c_b-__WRIT__0000000002"}) ==
         Nodes{"_c_b-__WRIT__0000000002", "_c_a-__READ__0000000002"});
   CHECK(ordered({early, "_c_b-__READ__0000000007", "0"}) == Nodes{"0", "_c_b-__READ__0000000007", early});
-  CHECK(contender_in(record::curator_read_write, "_c_b-__READ__0000000007") == "_c_b");
-  CHECK(contender_in(record::curator_read_write, "_c_b-__WRIT__0000000007") == "_c_b");
+  CHECK(contender_in(zookeeper::curator_read_write, "_c_b-__READ__0000000007") == "_c_b");
+  CHECK(contender_in(zookeeper::curator_read_write, "_c_b-__WRIT__0000000007") == "_c_b");
 }
 
 TEST_CASE("zookeeper line: a reader waits for the first writer in front of it, a writer for the first node")
@@ -74,7 +74,7 @@ TEST_CASE("zookeeper line: a reader waits for the first writer in front of it, a
   const std::vector<std::string> line{"_c_a-__READ__0000000001", "_c_b-__READ__0000000002", "_c_c-__WRIT__0000000003",
                                       "_c_d-__READ__0000000004", "_c_e-__WRIT__0000000005"};
   const auto first = [&](const std::string& own, bool reads = false) {
-    return contender_in(record::curator_read_write, first_in(record::curator_read_write, line, own, reads));
+    return contender_in(zookeeper::curator_read_write, first_in(zookeeper::curator_read_write, line, own, reads));
   };
   CHECK(first("_c_a") == "_c_a");
   CHECK(first("_c_b") == "_c_b");
@@ -84,7 +84,7 @@ TEST_CASE("zookeeper line: a reader waits for the first writer in front of it, a
   CHECK(first("", true) == "_c_c");
   CHECK(first("", false) == "_c_a");
   const std::vector<std::string> readers{line[0], line[1]};
-  CHECK(first_in(record::curator_read_write, readers, "", true).empty());
+  CHECK(first_in(zookeeper::curator_read_write, readers, "", true).empty());
   CHECK(holding_in(line) == readers);
   CHECK(holding_in({line[2], line[3]}) == std::vector<std::string>{line[2]});
   CHECK(holding_in({}).empty());

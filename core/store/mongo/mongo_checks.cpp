@@ -26,7 +26,7 @@ Finding version(const CheckedFacts& facts)
 {
   if (facts.ferretdb.starts_with("v1.") || facts.ferretdb == "unknown") {
     return fail("version", "FerretDB " + facts.ferretdb + ", whose updates are not atomic: two jobs may get one lock",
-                "keep locks in MongoDB, or in the database behind FerretDB (postgresql://)");
+                "keep locks in MongoDB, or in the database behind FerretDB");
   }
   if (!facts.ferretdb.empty()) {
     return warn("version", "FerretDB " + facts.ferretdb + ", with which rlock was not tested", "use MongoDB");

@@ -61,8 +61,7 @@ LockLine::LockLine(Backend& backend, KeySpace& keys) : m_lines(backend.native_li
 
 Result<LineFormat> LockLine::format_in(const ScriptRequest& request) const
 {
-  const LineFormat format(request.beside,
-                          request.beside == NativeFormat::curator && is_of_read_write_lock(request.script));
+  const LineFormat format(request.beside, knows_readers(request.beside) && is_of_read_write_lock(request.script));
   if (format != no_line && std::ranges::find(m_lines, format, &NativeLine::format) == m_lines.end()) {
     return Error{ErrorCode::config, "--format " + std::string(name_of(request.beside)) +
                                         ": this store has no such clients (leave out --format)"};
@@ -206,7 +205,7 @@ Result<Done> LockLine::check_format(const Work& work, const Started& start) cons
     return Error{ErrorCode::config,
                  has_format + ", in which it has one holder at a time (leave out --shared and --permits)"};
   }
-  if (work.beside.has_readers && start.beside == NativeFormat::curator) {
+  if (work.beside.has_readers && knows_readers(start.beside.clients)) {
     return Error{ErrorCode::config, has_format + " of a lock without readers (leave out --exclusive)"};
   }
   if (work.beside != no_line && work.beside != start.beside) {

@@ -46,7 +46,6 @@ struct LineFormat {
   friend constexpr bool operator==(const LineFormat&, const LineFormat&) = default;
 };
 inline constexpr LineFormat no_line{};
-inline constexpr LineFormat curator_read_write{NativeFormat::curator, true};
 
 struct Contender {
   std::string name;                  // in the line

@@ -85,7 +85,7 @@ class ZookeeperBackend final : public record::Backend {
         m_presences(m_shared->client, m_layout, clock),
         m_lines{NativeNodes(NativeFormat::curator, *m_shared, m_client.spec().chroot),
                 NativeNodes(NativeFormat::kazoo, *m_shared, m_client.spec().chroot),
-                NativeNodes(record::curator_read_write, *m_shared, m_client.spec().chroot)},
+                NativeNodes(curator_read_write, *m_shared, m_client.spec().chroot)},
         m_clock(clock),
         m_process(::getpid())
   {

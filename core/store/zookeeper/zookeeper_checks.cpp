@@ -174,7 +174,7 @@ std::optional<record::ClockDifference> clock_of_leader(Client& client, const Cal
 bool has_several_formats(const std::vector<std::string>& nodes)
 {
   const std::array<record::LineFormat, 3> formats{NativeFormat::curator, NativeFormat::kazoo,
-                                                  record::curator_read_write};
+                                                  curator_read_write};
   const auto there = std::ranges::count_if(formats, [&](record::LineFormat format) {
     return std::ranges::any_of(nodes, [&](const std::string& node) { return is_contender(format, node); });
   });

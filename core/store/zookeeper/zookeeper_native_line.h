@@ -22,6 +22,8 @@
 
 namespace rlock::zookeeper {
 
+inline constexpr record::LineFormat curator_read_write{NativeFormat::curator, true};
+
 // Pure functions.
 
 // Those of the children that the clients of this format regard, in their order.

@@ -128,11 +128,7 @@ Result<Diagnosed> diagnose_store(const ServerSpec& server, const Endpoint& endpo
   if (!store) {
     return store.error();
   }
-  StoreChecks* const checks = (*store)->store_checks();
-  if (checks == nullptr) {
-    return not_offered(doctor_verb.name, endpoint.shown());
-  }
-  auto found = checks->check_server({clock.now() + server.timeout, StopToken::never()});
+  auto found = (*store)->check_server({clock.now() + server.timeout, StopToken::never()});
   if (!found) {
     facts.failure = found.error();
   } else {

@@ -213,7 +213,7 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
   if (!opened) {
     return opened.error();
   }
-  if (ttl && !opened->store->has_token_leases()) {
+  if (ttl && !opened->store->traits().has_token_leases) {
     return not_offered("renew", opened->server, no_token_leases);
   }
   const Result<LockRequest> spec = lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened);

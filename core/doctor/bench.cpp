@@ -141,9 +141,8 @@ void erase_everywhere(const BenchPlan& plan, std::span<const LockName> names, co
     ServerSpec one = plan.server;
     one.endpoints = {endpoint};
     const auto store = open_store(one, clock, StopToken::never());
-    LockErasing* const erasing = store ? (*store)->erasing() : nullptr;
     for (const LockName& name : names) {
-      if (erasing == nullptr || !erasing->erase(name, {clock.now() + plan.server.timeout, StopToken::never()})) {
+      if (!store || !(*store)->erase(name, {clock.now() + plan.server.timeout, StopToken::never()})) {
         break;
       }
     }

@@ -151,16 +151,14 @@ Result<Probe> probe_lock(LockStore& store, const LockName& name, Millis ttl, Mil
                          .who = {.command = "rlock doctor"},
                          .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
-  if (LockErasing* const erasing = store.erasing(); erasing != nullptr) {
-    [[maybe_unused]] const auto erased = erasing->erase(name, {clock.now() + timeout, StopToken::never()});
-  }
+  [[maybe_unused]] const auto erased = store.erase(name, {clock.now() + timeout, StopToken::never()});
   return probe;
 }
 
 std::optional<Finding> check_lease(LockStore& store, const LockName& name, Millis ttl, Millis timeout,
                                    const Clock& clock, Rng& rng)
 {
-  if (!store.ends_holds_with_clients() || ttl > longest_trial(timeout)) {
+  if (!store.traits().ends_holds_with_clients || ttl > longest_trial(timeout)) {
     return std::nullopt;
   }
   const LockRequest spec{
@@ -169,9 +167,7 @@ std::optional<Finding> check_lease(LockStore& store, const LockName& name, Milli
   const auto limit = [&] { return CallLimits{clock.now() + timeout, StopToken::never()}; };
   const auto attempt = store.acquire(spec, owner, {}, limit());
   [[maybe_unused]] const auto released = store.release(spec, owner, {.result = {.outcome = Outcome::unused}}, limit());
-  if (LockErasing* const erasing = store.erasing(); erasing != nullptr) {
-    [[maybe_unused]] const auto erased = erasing->erase(name, limit());
-  }
+  [[maybe_unused]] const auto erased = store.erase(name, limit());
   const auto* granted = attempt ? std::get_if<Granted>(&*attempt) : nullptr;
   const Millis lease = granted != nullptr ? granted->lease.length : ttl;
   if (lease <= ttl) {

@@ -16,7 +16,7 @@ namespace rlock {
 // The findings about a server, in the order in which people read them. `ttl`: the ttl that the locks on this server will have.
 std::vector<Finding> check_server(const Facts& facts, Millis ttl);
 
-// The findings about a server whose store checks it itself (StoreChecks), and of a trial lock. Facts::info and Facts::config stay
+// The findings about a server whose store checks it itself (LockStore::check_server), and of a trial lock. Facts::info and Facts::config stay
 // empty.
 std::vector<Finding> check_store(const Facts& facts, const std::vector<Finding>& of_store);
 

@@ -151,22 +151,6 @@ class OnceMemory {
   virtual Result<bool> forget_success(const LockName& name, const CallLimits& limit) = 0;
 };
 
-// Lets a store be a member of a quorum, whose grants share one fencing number.
-class FenceRaising {
- public:
-  virtual ~FenceRaising() = default;
-  // If the owner holds the lock, later holders get a number greater than `fence`. False: the owner does not hold the lock.
-  virtual Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
-                                   const CallLimits& limit) = 0;
-};
-
-// Lets a member of a quorum tell whether its server may have lost data. A store without this ability never loses data.
-class RestartMarker {
- public:
-  virtual ~RestartMarker() = default;
-  virtual Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) = 0;
-};
-
 // The result of one check of `rlock doctor`.
 
 enum class CheckStatus { ok, warn, fail, unknown };
@@ -178,24 +162,7 @@ struct Finding {
   std::string advice;  // what to do; empty: nothing
 };
 
-// `rlock doctor`: what a store itself knows of its server.
-class StoreChecks {
- public:
-  virtual ~StoreChecks() = default;
-  // Whether the server is fit to keep locks, in the order in which people read it. The texts may quote the server. An Error: the
-  // server could not be asked. Changes nothing there.
-  virtual Result<std::vector<Finding>> check_server(const CallLimits& limit) = 0;
-};
-
-// For locks on trial, of `rlock doctor` and `rlock bench`.
-class LockErasing {
- public:
-  virtual ~LockErasing() = default;
-  // Deletes all that the store keeps of a lock of the kind Plain that no other client uses.
-  virtual Result<Done> erase(const LockName& name, const CallLimits& limit) = 0;
-};
-
-// Why a server does not offer LockStore::keeps_after_release and LockStore::has_token_leases.
+// Why a server does not offer Traits::keeps_after_release and Traits::has_token_leases.
 inline constexpr std::string_view nothing_kept_after_release = "its locks end with their release";
 inline constexpr std::string_view no_token_leases = "its locks end with the process that took them";
 

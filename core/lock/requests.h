@@ -30,7 +30,7 @@ struct Holder {
       false;  // its renewals are refused, so it ends with its ttl (ForceStep::revoke); false if not asked for
 };
 
-// That many waiters in front listen. Those behind may close their connections (LockStore::spares_connections).
+// That many waiters in front listen. Those behind may close their connections (Traits::spares_connections).
 inline constexpr std::uint64_t listening_waiters = 8;
 
 struct Waiter {

@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "base/result.h"
+#include "lock/abilities.h"
 #include "lock/requests.h"
 
 namespace rlock {
@@ -73,16 +74,33 @@ class Listener {
   virtual Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) = 0;
 };
 
-class EventLog;
-class FenceRaising;
-class ForceUnlock;
+// What a store is: its engine says this once.
+struct Traits {
+  // A released lock can stay taken for a while (ReleaseOptions::keep), though no process holds it.
+  bool keeps_after_release = true;
+  // A hold lasts for its whole lease although the process that took it has ended, and any process that knows the token can renew it.
+  bool has_token_leases = true;
+  // The store ends a hold with the presence of its client, so that a ttl is a bound (see the head).
+  bool ends_holds_with_clients = false;
+  // It serves so few connections at once that waiters far back in a queue must close theirs.
+  bool spares_connections = false;
+  // acquire itself releases an attempt that was not granted, as a quorum does. Then the next attempt needs a fresh owner.
+  bool releases_refused_attempts = false;
+  // Another server may take over. Then requests may go without an answer for longer than a short lease lasts.
+  bool may_fail_over = false;
+  // The scripts run on a node of a Redis cluster, which has other commands for messages.
+  bool is_cluster = false;
+  // An acquire must ask first whether the user may also renew, release and hand over (acl_check_cmd of Redis).
+  bool checks_rights = false;
+  // The store keeps locks alone. Elsewhere what has the shape of a foreign lock may be the data of another program.
+  bool has_only_locks = false;
+  // It has a place for more runs of a lock than its event log holds.
+  bool can_keep_runs = true;
+  // It can be one of several servers of which a quorum must agree (raise_fence, marker).
+  bool can_join_quorum = false;
+};
+
 class LeaseKeeping;
-class LockErasing;
-class LockListing;
-class OnceMemory;
-class RestartMarker;
-class RunHistory;
-class StoreChecks;
 
 class LockStore {
  public:
@@ -125,8 +143,7 @@ class LockStore {
   // Drops the connection, so that the next request opens a new one. Holds, and a session of the engine, stay.
   virtual void drop_connection() = 0;
 
-  // Whether acquire itself releases an attempt that was not granted, as a quorum does. Then the next attempt needs a fresh owner.
-  [[nodiscard]] virtual bool releases_refused_attempts() const { return false; }
+  [[nodiscard]] virtual Traits traits() const { return {}; }
   // Waits until LockRequest::sync is satisfied. Call this right after a grant; after an Error release the lock.
   virtual Result<Done> await_replicas(const LockRequest& spec, const CallLimits&)
   {
@@ -136,28 +153,38 @@ class LockStore {
   // Ends the store's threads until the next request, so that the process can fork.
   virtual void stop_threads() {}
 
-  // Whether the store serves so few connections at once that waiters far back in a queue must close theirs.
-  [[nodiscard]] virtual bool spares_connections() const { return false; }
+  // What one kind of engine can; ErrorCode::config from another one.
+  // Of a member of a quorum, whose grants share one fencing number: if the owner holds the lock, later holders get a number greater
+  // than `fence`. False: the owner does not hold the lock.
+  virtual Result<bool> raise_fence(const LockRequest&, const Owner&, std::uint64_t /*fence*/, const CallLimits&)
+  {
+    return Error{ErrorCode::config, "such a server is no part of a quorum (give it alone)"};
+  }
+  // Of a member of a quorum: whether its server may have lost data.
+  virtual Result<DataAge> marker(const MarkerNews&, const CallLimits&)
+  {
+    return Error{ErrorCode::config, "such a server is no part of a quorum (give it alone)"};
+  }
+  // `rlock doctor`: whether the server is fit to keep locks, as the store itself knows, in the order in which people read it. The texts
+  // may quote the server. Changes nothing there.
+  virtual Result<std::vector<Finding>> check_server(const CallLimits&)
+  {
+    return Error{ErrorCode::config, "this store does not know how to check its server"};
+  }
+  // For locks on trial, of `rlock doctor` and `rlock bench`: deletes all that the store keeps of a lock of the kind Plain that no
+  // other client uses.
+  virtual Result<Done> erase(const LockName&, const CallLimits&)
+  {
+    return Error{ErrorCode::config, "this store deletes no lock"};
+  }
 
-  // Whether the store ends a hold with the presence of its client, so that a ttl is a bound (see the head).
-  [[nodiscard]] virtual bool ends_holds_with_clients() const { return false; }
-
-  // Optional abilities: false or nullptr where the engine does not offer one.
-  // Whether a released lock can stay taken for a while (ReleaseOptions::keep), though no process holds it.
-  [[nodiscard]] virtual bool keeps_after_release() const { return false; }
-  // Whether a hold lasts for its whole lease although the process that took it has ended, and any process that knows the token
-  // can renew it.
-  [[nodiscard]] virtual bool has_token_leases() const { return false; }
+  // Optional abilities: nullptr where the engine does not offer one.
   virtual EventLog* event_log() { return nullptr; }
-  virtual FenceRaising* fence_raising() { return nullptr; }
   virtual ForceUnlock* force_unlock() { return nullptr; }
   virtual LeaseKeeping* lease_keeping() { return nullptr; }  // lock/lease_keeping.h
-  virtual LockErasing* erasing() { return nullptr; }
   virtual LockListing* listing() { return nullptr; }
   virtual OnceMemory* once_memory() { return nullptr; }
-  virtual RestartMarker* restart_marker() { return nullptr; }
   virtual RunHistory* run_history() { return nullptr; }
-  virtual StoreChecks* store_checks() { return nullptr; }
 };
 
 // The deadline of a waiter's request. Pure functions and their constants.

@@ -31,7 +31,8 @@ WaiterRequests::Answer WaiterRequests::acquire(const LockCandidate& candidate, c
       spec.ttl = spec.who.lease = std::max(std::chrono::ceil<Millis>(*spec.ends_at - m_clock.now()), Millis{1});
     }
     auto answer = m_store.acquire(spec, m_owner, options, limit);
-    m_needs_fresh_owner = m_store.releases_refused_attempts() && !(answer && std::holds_alternative<Granted>(*answer));
+    m_needs_fresh_owner =
+        m_store.traits().releases_refused_attempts && !(answer && std::holds_alternative<Granted>(*answer));
     const Busy* busy = answer ? std::get_if<Busy>(&*answer) : nullptr;
     const Instant again = busy != nullptr && busy->split_vote ? m_clock.now() + *busy->again_in : far_future;
     if (again >= give_up) {

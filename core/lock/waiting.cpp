@@ -116,7 +116,7 @@ class WaitLoop {
         m_pauses(rng),
         m_requests(store, owner, policy, clock, rng, stop),
         m_candidates(specs, rng),
-        m_spares_connections(store.spares_connections()),
+        m_spares_connections(store.traits().spares_connections),
         m_to_probe(policy.waits && specs.size() == 1 ? 0 : specs.size()),
         m_notifications(store, specs, m_requests.owner(), m_candidates, clock),
         m_rest(policy, clock, stop, observer, m_candidates, m_notifications)

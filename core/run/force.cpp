@@ -175,7 +175,7 @@ ForcedRelease::Found ForcedRelease::ask_again(ForceStep step, StopToken stop)
 // cannot be read, the bound.
 bool ForcedRelease::has_expired(StopToken stop) const
 {
-  EventLog* const log = m_store.ends_holds_with_clients() ? m_store.event_log() : nullptr;
+  EventLog* const log = m_store.traits().ends_holds_with_clients ? m_store.event_log() : nullptr;
   const std::array<EventLogQuery, 1> query{EventLogQuery{.name = m_request.name, .after = {}}};
   const auto entries = log != nullptr
                            ? log->read_logs(query, {.deadline = m_clock.now() + m_request.server_timeout, .stop = stop})

@@ -274,11 +274,11 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
   if (m_request.once && (*store)->once_memory() == nullptr) {
     return not_offered("once", m_request.server.shown());
   }
-  if (m_request.min_hold > Millis{0} && !(*store)->keeps_after_release()) {
+  if (m_request.min_hold > Millis{0} && !(*store)->traits().keeps_after_release) {
     return not_offered("run --min-hold", m_request.server.shown(), nothing_kept_after_release);
   }
   const bool is_for_job = m_request.held_for == HeldFor::job;
-  if (!is_for_job && !m_request.automatic && !(*store)->has_token_leases()) {
+  if (!is_for_job && !m_request.automatic && !(*store)->traits().has_token_leases) {
     return not_offered(m_request.held_for == HeldFor::script ? "acquire without --pid" : "freeze",
                        m_request.server.shown(), no_token_leases);
   }
@@ -341,7 +341,8 @@ void LockSession::begin(Entered entered)
                                                 .listener = std::move(entered.taken.listener)},
                                     m_request.kill_after, m_context.clock, m_context.log);
   const Millis lease = entered.taken.grant.lease.length;
-  if (m_request.automatic && !m_hold.is_nested() && m_store->ends_holds_with_clients() && lease != m_request.ttl) {
+  if (m_request.automatic && !m_hold.is_nested() && m_store->traits().ends_holds_with_clients &&
+      lease != m_request.ttl) {
     m_context.log.detail("the server gives a lease of " + show(lease) + " where --ttl is " + show(m_request.ttl),
                          {.event = "lease", .key = name().text()});
   }

@@ -121,14 +121,14 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
     if (!store) {
       return store.error();
     }
-    if ((*store)->fence_raising() == nullptr) {
+    LockStore* const member = store->get();
+    if (!member->traits().can_join_quorum) {
       return Error{ErrorCode::config, endpoint.shown() + " cannot be one of several servers (give it alone)"};
     }
-    RestartMarker* const marker = server.restart_guard ? (*store)->restart_marker() : nullptr;
     servers.push_back({.shown = endpoint.shown(), .store = *std::move(store), .marker = nullptr});
-    if (marker != nullptr) {
-      servers.back().marker = [marker](const MarkerNews& news, const CallLimits& limit) {
-        return marker->marker(news, limit);
+    if (server.restart_guard) {
+      servers.back().marker = [member](const MarkerNews& news, const CallLimits& limit) {
+        return member->marker(news, limit);
       };
     }
   }

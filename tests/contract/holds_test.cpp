@@ -311,7 +311,7 @@ TEST_CASE("contract: inspect shows the holder, its holds and its info")
 TEST_CASE("contract: where a store keeps a lock after its release, no other client gets it for a while")
 {
   on_each_store([](Tested& store) {
-    if (!store.one().keeps_after_release()) {
+    if (!store.one().traits().keeps_after_release) {
       return;
     }
     const Owner holder = Tested::owner();

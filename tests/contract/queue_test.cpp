@@ -112,7 +112,7 @@ TEST_CASE("contract: inspect shows a waiter that does not listen only where thos
       }
       return text;
     };
-    const bool may_close = store.one().spares_connections();
+    const bool may_close = store.one().traits().spares_connections;
     wait_until([&] { return shown() == (may_close ? " 8 (away) 9 (away) 10 (away)" : ""); }, "it is known who listens");
     const auto last = store.other().listen({&spec, 1}, waiters[many - 1], Tested::soon());
     const auto first = store.other().listen({&spec, 1}, waiters[0], Tested::soon());

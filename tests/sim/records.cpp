@@ -541,13 +541,11 @@ class SimulatedHost final : public ScriptHost {
     return m_engine->is_about_one_lock(refused);
   }
   void drop_connection() override { m_engine->drop_connection(); }
-  [[nodiscard]] bool may_fail_over() const override { return m_engine->may_fail_over(); }
+  [[nodiscard]] Traits traits() const override { return m_engine->traits(); }
   [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
   {
     return m_engine->lease_of(owner);
   }
-  [[nodiscard]] bool spares_connections() const override { return m_engine->spares_connections(); }
-  [[nodiscard]] bool ends_holds_with_clients() const override { return m_engine->ends_holds_with_clients(); }
 
  private:
   Result<Reply> noted(Result<Reply> reply)

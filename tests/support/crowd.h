@@ -8,7 +8,7 @@ namespace rlock::test {
 // forty requests (oversell: 2659 for 60 jobs), and each takes it 1 to 15 ms.
 int crowd_of(int usual);
 
-// Whether a waiter far back closes its connection and asks every ten seconds (LockStore::spares_connections). Those behind it may pass
+// Whether a waiter far back closes its connection and asks every ten seconds (Traits::spares_connections). Those behind it may pass
 // it meanwhile, and the lock may be free.
 bool far_waiters_may_sleep();
 

@@ -95,7 +95,7 @@ void FakeServer::fail_after(const FakeServer& other)
 }
 
 // Without subscribers, and nothing expires.
-class FakeStore final : public LockStore, public FenceRaising, public ForceUnlock {
+class FakeStore final : public LockStore, public ForceUnlock {
  public:
   FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
 
@@ -203,7 +203,6 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
     });
   }
   void drop_connection() override {}
-  FenceRaising* fence_raising() override { return this; }
   ForceUnlock* force_unlock() override { return this; }
 
  private:

@@ -107,8 +107,10 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return std::unique_ptr<Listener>(std::make_unique<MemoryListener>(m_server, specs, owner));
   }
   void drop_connection() override {}
-  [[nodiscard]] bool keeps_after_release() const override { return !m_has_sessions; }
-  [[nodiscard]] bool has_token_leases() const override { return !m_has_sessions; }
+  [[nodiscard]] Traits traits() const override
+  {
+    return {.keeps_after_release = !m_has_sessions, .has_token_leases = !m_has_sessions};
+  }
 
   ForceUnlock* force_unlock() override { return this; }
   LockListing* listing() override { return this; }

@@ -43,7 +43,7 @@ std::vector<Finding> findings_of(const CheckedFacts& facts);
 enum class VersionIs { good, too_old, loses_leases, shows_past, unknown };
 VersionIs judge_version(std::string_view version);
 
-// StoreChecks::check_server. Errors: no member answers.
+// LockStore::check_server. Errors: no member answers.
 Result<std::vector<Finding>> check_server(const ConnectionSpec& spec, const Clock& clock, const CallLimits& limit);
 
 }  // namespace rlock::etcd

@@ -36,7 +36,7 @@ struct CheckedFacts {
 // A pure function.
 std::vector<Finding> findings_of(const CheckedFacts& facts);
 
-// StoreChecks::check_server.
+// LockStore::check_server.
 Result<std::vector<Finding>> check_server(Connection& connection, const CallLimits& limit);
 
 }  // namespace rlock::mongo

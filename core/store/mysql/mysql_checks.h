@@ -58,7 +58,7 @@ Finding shared_columns(const TableLayout& layout);
 // How many characters the column `name` takes.
 std::size_t longest_name_in(const TableLayout& layout);
 
-// StoreChecks::check_server.
+// LockStore::check_server.
 Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
                                           const Clock& clock, const CallLimits& limit);
 

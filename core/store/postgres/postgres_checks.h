@@ -61,7 +61,7 @@ struct ServerFacts {
 // A pure function.
 std::vector<Finding> findings_of(const ServerFacts& facts);
 
-// StoreChecks::check_server.
+// LockStore::check_server.
 Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
                                           const Clock& clock, const CallLimits& limit);
 

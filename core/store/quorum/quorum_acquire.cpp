@@ -170,7 +170,7 @@ Result<Done> QuorumStore::confirm_grant(const LockRequest& spec, const Owner& ow
     if (!told) {
       return told.error();
     }
-    return any_quorum_knows ? Result(true) : server.store->fence_raising()->raise_fence(spec, owner, fence, within);
+    return any_quorum_knows ? Result(true) : server.store->raise_fence(spec, owner, fence, within);
   };
   const auto [answers, decision] =
       prove<bool>(repeated(spec.name, owner), quorum_of(spec), limit, request, [](bool raised) { return raised; });

@@ -128,8 +128,9 @@ QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy,
     : m_policy(policy), m_clock(clock), m_rng(std::move(rng)), m_backoff(std::make_shared<Backoff>(*m_rng))
 {
   for (QuorumServer& server : servers) {
-    m_keeps_after_release = m_keeps_after_release && server.store->keeps_after_release();
-    m_has_token_leases = m_has_token_leases && server.store->has_token_leases();
+    const Traits traits = server.store->traits();
+    m_traits.keeps_after_release = m_traits.keeps_after_release && traits.keeps_after_release;
+    m_traits.has_token_leases = m_traits.has_token_leases && traits.has_token_leases;
     m_can_force = m_can_force && server.store->force_unlock() != nullptr;
     m_can_list = m_can_list && server.store->listing() != nullptr;
     m_can_forget_success = m_can_forget_success && server.store->once_memory() != nullptr;
@@ -195,7 +196,7 @@ Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& 
     return refusal_in(answers);
   }
   const Granted granted = outer_grant(answers, lease_of_quorum(answers, quorum).value());
-  const auto raised = quorum == size() ? Result(true) : raise_fence(spec, hold.owner, granted.fence, limit);
+  const auto raised = quorum == size() ? Result(true) : raise_fences(spec, hold.owner, granted.fence, limit);
   if (!raised) {
     return raised.error();
   }
@@ -203,13 +204,13 @@ Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& 
                  : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
 }
 
-Result<bool> QuorumStore::raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
-                                      const CallLimits& limit)
+Result<bool> QuorumStore::raise_fences(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
+                                       const CallLimits& limit)
 {
   const auto [answers, decision] = prove<bool>(
       repeated(spec.name, owner), quorum_of(spec), limit,
       [spec, owner, fence](QuorumServer& server, const CallLimits& within) {
-        return server.store->fence_raising()->raise_fence(spec, owner, fence, within);
+        return server.store->raise_fence(spec, owner, fence, within);
       },
       [](bool raised) { return raised; });
   return decision == Decision::unknown ? Result<bool>(no_quorum(answers, quorum_of(spec)))

@@ -62,7 +62,7 @@ class QuorumStore final : public LockStore,
                           public OnceMemory,
                           public RunHistory {
  public:
-  // `servers`: at least two, which must offer FenceRaising. `clock` must outlive the store. Throws std::system_error when there
+  // `servers`: at least two, of which each can join a quorum (Traits). `clock` must outlive the store. Throws std::system_error when there
   // is no free descriptor.
   QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy, const Clock& clock, std::unique_ptr<Rng> rng);
   ~QuorumStore() override;  // gives the workers a moment to send what is posted
@@ -71,7 +71,6 @@ class QuorumStore final : public LockStore,
 
   Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits& limit) override;
-  [[nodiscard]] bool releases_refused_attempts() const override { return true; }
   Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override;
   Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return false; }
   Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
@@ -87,8 +86,7 @@ class QuorumStore final : public LockStore,
   void stop_threads() override;
 
   // An ability is offered if each of the servers offers it.
-  [[nodiscard]] bool keeps_after_release() const override { return m_keeps_after_release; }
-  [[nodiscard]] bool has_token_leases() const override { return m_has_token_leases; }
+  [[nodiscard]] Traits traits() const override { return m_traits; }
   ForceUnlock* force_unlock() override { return m_can_force ? this : nullptr; }
   LockListing* listing() override { return m_can_list ? this : nullptr; }
   OnceMemory* once_memory() override { return m_can_forget_success ? this : nullptr; }
@@ -137,7 +135,7 @@ class QuorumStore final : public LockStore,
                              const std::set<std::string>& counting, const CallLimits& limit);
   Result<Attempt> not_granted(const LockRequest& spec, const Answers<Vote>& votes, Millis took, Millis within);
   Attempt refused(const LockRequest& spec, const Answers<Attempt>& answers, Millis took);
-  Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);
+  Result<bool> raise_fences(const LockRequest& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);
   void tell_longest_ttl(const Answers<Vote>& votes, Millis within);
   void take_back(const LockRequest& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);
@@ -159,8 +157,7 @@ class QuorumStore final : public LockStore,
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
-  bool m_keeps_after_release = true;
-  bool m_has_token_leases = true;
+  Traits m_traits{.releases_refused_attempts = true};
   bool m_can_force = true;
   bool m_can_list = true;
   bool m_can_forget_success = true;

@@ -157,7 +157,7 @@ class Backend {
   // The next read is that of a client that takes a lock. In the same request it also asks whether the user has the rights that
   // `rlock acl` prints, unless an earlier read found them; where one is missing, that read is refused. The default asks for none.
   virtual void ask_for_rights() {}
-  // StoreChecks::check_server.
+  // LockStore::check_server.
   virtual Result<std::vector<Finding>> check_server(const CallLimits&) { return std::vector<Finding>(); }
   // Whether another program shares the table of locks. A version is then one of the record and of the face.
   [[nodiscard]] virtual bool is_shared() const { return false; }

@@ -34,7 +34,7 @@ namespace rlock::record {
 inline constexpr std::size_t longest_record = std::size_t{1} << 20;
 
 // Threads and ownership: as ScriptHost says. `clock` must outlive it.
-class RecordHost final : public ScriptHost, public StoreChecks {
+class RecordHost final : public ScriptHost {
  public:
   RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng);
 
@@ -50,20 +50,24 @@ class RecordHost final : public ScriptHost, public StoreChecks {
   [[nodiscard]] bool is_about_one_lock(const Error&) const override { return false; }
   Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
-  StoreChecks* store_checks() override { return this; }
   LeaseKeeping* lease_keeping() override
   {
     Presences* const presences = m_backend->presences();
     return presences != nullptr ? presences->lease_keeping() : nullptr;
   }
-  // In a store that knows its clients, a waiter far back keeps its connection, with which its place in the queue ends.
-  [[nodiscard]] bool spares_connections() const override { return !m_keeper; }
-  [[nodiscard]] bool ends_holds_with_clients() const override { return m_keeper.has_value(); }
-  // A table of ShedLock has a row for each lock, and no place for another record.
-  [[nodiscard]] bool can_keep_runs() const override { return !m_backend->is_shared(); }
-  [[nodiscard]] bool has_only_locks() const override { return m_backend->is_shared(); }
-  // A waiter without the store's clock cannot tell when a hand-over was, and asks.
-  [[nodiscard]] bool may_fail_over() const override { return m_keeper.has_value(); }
+  // In a store that knows its clients, a waiter far back keeps its connection, with which its place in the queue ends; a waiter
+  // without the store's clock cannot tell when a hand-over was, and asks, as after a fail-over. A table of ShedLock has a row for
+  // each lock, and no place for another record.
+  [[nodiscard]] Traits traits() const override
+  {
+    const bool knows_clients = m_keeper.has_value();
+    const bool is_shared = m_backend->is_shared();
+    return {.ends_holds_with_clients = knows_clients,
+            .spares_connections = !knows_clients,
+            .may_fail_over = knows_clients,
+            .has_only_locks = is_shared,
+            .can_keep_runs = !is_shared};
+  }
   [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
   {
     return m_keeper ? m_keeper->lease_of(owner.text()) : std::nullopt;

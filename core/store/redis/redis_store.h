@@ -46,10 +46,13 @@ class RedisHost final : public ScriptHost {
   Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) override;
   [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
   void drop_connection() override { m_transport->forget(); }
-  [[nodiscard]] bool is_cluster() const override { return m_transport->is_cluster(); }
-  [[nodiscard]] bool may_fail_over() const override { return m_transport->may_fail_over(); }
-  [[nodiscard]] bool checks_rights() const override { return m_rights_check == RightsCheck::before_grant; }
-  [[nodiscard]] bool can_join_quorum() const override { return true; }
+  [[nodiscard]] Traits traits() const override
+  {
+    return {.may_fail_over = m_transport->may_fail_over(),
+            .is_cluster = m_transport->is_cluster(),
+            .checks_rights = m_rights_check == RightsCheck::before_grant,
+            .can_join_quorum = true};
+  }
 
  private:
   std::unique_ptr<Transport> m_transport;

@@ -15,11 +15,11 @@
 #include "base/reply.h"
 #include "base/result.h"
 #include "lock/requests.h"
+#include "lock/store.h"
 
 namespace rlock {
 
 class LeaseKeeping;
-class StoreChecks;
 
 // The first part has the most frequent cases, and ends without an answer in the others.
 enum class ScriptPart { first, whole };
@@ -123,34 +123,20 @@ class ScriptHost {
   virtual Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) = 0;
   // Whether the store refused a request because of the lock's name, so that another lock may be permitted.
   [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
-  // LockErasing::erase. The default deletes the keys of the lock.
+  // LockStore::erase. The default deletes the keys of the lock.
   virtual Result<Done> erase(const LockName& lock, const CallLimits& limit);
   // LockStore::lease_keeping.
   virtual LeaseKeeping* lease_keeping() { return nullptr; }
-  // LockStore::store_checks.
-  virtual StoreChecks* store_checks() { return nullptr; }
+  // LockStore::check_server.
+  virtual Result<std::vector<Finding>> check_server(const CallLimits&) { return std::vector<Finding>(); }
   // Drops the connection; the next request opens another one.
   virtual void drop_connection() = 0;
 
-  // Whether the scripts run on a node of a Redis cluster, which has other commands for messages.
-  [[nodiscard]] virtual bool is_cluster() const { return false; }
-  // Whether another server may take over. Then requests may go without an answer for longer than a short lease lasts.
-  [[nodiscard]] virtual bool may_fail_over() const { return false; }
+  // LockStore::traits.
+  [[nodiscard]] virtual Traits traits() const = 0;
   // The lease of this owner, where it is that of its presence in the store (store/record/presence.h) as of the last answer; nullopt:
   // the ttl that was asked for, from the moment of the sending.
   [[nodiscard]] virtual std::optional<LeaseTerm> lease_of(const Owner&) const { return std::nullopt; }
-  // LockStore::spares_connections.
-  [[nodiscard]] virtual bool spares_connections() const { return false; }
-  // LockStore::ends_holds_with_clients.
-  [[nodiscard]] virtual bool ends_holds_with_clients() const { return false; }
-  // Whether an acquire must ask first whether the user may also renew, release and hand over (acl_check_cmd of Redis).
-  [[nodiscard]] virtual bool checks_rights() const { return false; }
-  // Whether the store keeps locks alone. Elsewhere what has the shape of a foreign lock may be the data of another program.
-  [[nodiscard]] virtual bool has_only_locks() const { return false; }
-  // Whether the store has a place for more runs of a lock than its event log holds.
-  [[nodiscard]] virtual bool can_keep_runs() const { return true; }
-  // Whether the store can be one of several servers of which a quorum must agree.
-  [[nodiscard]] virtual bool can_join_quorum() const { return false; }
 };
 
 }  // namespace rlock

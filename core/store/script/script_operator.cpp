@@ -253,8 +253,8 @@ Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& l
 
 LockState ScriptStore::state_in(const LockName& name, const Inspected& answer) const
 {
-  LockState state = state_of(name, answer.kind, ScriptReply(answer.reply), spares_connections());
-  state.is_of_shedlock = !state.proven && m_host->has_only_locks();
+  LockState state = state_of(name, answer.kind, ScriptReply(answer.reply), traits().spares_connections);
+  state.is_of_shedlock = !state.proven && traits().has_only_locks;
   return state;
 }
 
@@ -303,7 +303,7 @@ Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> 
       return is_about_one_key(answer.error()) ? Result(Done{}) : answer.error();
     }
     LockState state = state_in(name, *answer);
-    if (state.held() && (state.proven || m_host->has_only_locks())) {
+    if (state.held() && (state.proven || traits().has_only_locks)) {
       locks.push_back(std::move(state));
     }
     return Done{};
@@ -349,7 +349,7 @@ Result<Done> ScriptStore::add_kept_runs(std::span<const LockName> names, const s
                                         std::vector<LockHistory>& histories, const PerAnswer& limits)
 {
   std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < names.size() && m_host->can_keep_runs(); ++i) {
+  for (std::size_t i = 0; i < names.size() && traits().can_keep_runs; ++i) {
     if (may_be_kept[i]) {
       places.push_back(i);
     }
@@ -378,7 +378,7 @@ Result<Done> ScriptStore::add_kept_runs(std::span<const LockName> names, const s
 Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, std::string_view from,
                                                           const CallLimits& limit)
 {
-  if (!m_host->can_keep_runs()) {
+  if (!traits().can_keep_runs) {
     return std::vector<std::string>();
   }
   const std::string key = LockKeys(name).runs;
@@ -393,7 +393,7 @@ Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, 
 
 Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const PerAnswer& limits)
 {
-  if (!m_host->can_keep_runs()) {
+  if (!traits().can_keep_runs) {
     return Done{};
   }
   constexpr std::string_view last_chunks = "-32";  // about as many runs as the event log has
@@ -473,7 +473,7 @@ Result<Forgotten> ScriptStore::forget_runs(const LockName& name, const CallLimit
   }
   const ScriptReply answer(*reply);
   Forgotten forgotten{.runs = answer.integer(0) > 0, .permits = answer.integer(1) > 0};
-  if (!m_host->can_keep_runs()) {
+  if (!traits().can_keep_runs) {
     return forgotten;
   }
   const std::array<std::string_view, 1> list{keys.runs};

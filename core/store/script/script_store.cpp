@@ -157,9 +157,9 @@ std::optional<Millis> ScriptStore::watch_in(const Owner& owner, const ScriptRepl
   return lease ? std::min(told.value_or(lease->length), renewal_period(lease->length)) : told;
 }
 
-std::string_view ScriptStore::rights_check() const { return m_host->checks_rights() ? "" : "unchecked"; }
+std::string_view ScriptStore::rights_check() const { return traits().checks_rights ? "" : "unchecked"; }
 
-std::string_view ScriptStore::among() const { return m_host->is_cluster() ? "cluster" : ""; }
+std::string_view ScriptStore::among() const { return traits().is_cluster ? "cluster" : ""; }
 
 Result<Done> ScriptStore::await_replicas(const LockRequest& spec, const CallLimits& limit)
 {
@@ -199,7 +199,7 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
                       .silent = held && !kind_of(spec.kind).announces_release && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
                       .watch_in = watch_in(owner, answer),
-                      .at = m_host->may_fail_over() ? std::nullopt : time_in(answer, 8),
+                      .at = traits().may_fail_over ? std::nullopt : time_in(answer, 8),
                       .tells_end = answer.integer(10) == 1}};
 }
 

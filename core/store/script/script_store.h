@@ -20,12 +20,9 @@ class ScriptReply;
 
 class ScriptStore : public LockStore,
                     public EventLog,
-                    public FenceRaising,
                     public ForceUnlock,
-                    public LockErasing,
                     public LockListing,
                     public OnceMemory,
-                    public RestartMarker,
                     public RunHistory {
  public:
   // `clock` must outlive it.
@@ -48,21 +45,15 @@ class ScriptStore : public LockStore,
   Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
                                            const CallLimits& limit) override;
   void drop_connection() override { m_host->drop_connection(); }
-  [[nodiscard]] bool spares_connections() const override { return m_host->spares_connections(); }
-  [[nodiscard]] bool ends_holds_with_clients() const override { return m_host->ends_holds_with_clients(); }
-  [[nodiscard]] bool keeps_after_release() const override { return true; }
-  [[nodiscard]] bool has_token_leases() const override { return true; }
+  [[nodiscard]] Traits traits() const override { return m_host->traits(); }
 
   EventLog* event_log() override { return this; }
-  FenceRaising* fence_raising() override { return m_host->can_join_quorum() ? this : nullptr; }
   ForceUnlock* force_unlock() override { return this; }
-  LockErasing* erasing() override { return this; }
   LockListing* listing() override { return this; }
   OnceMemory* once_memory() override { return this; }
-  RestartMarker* restart_marker() override { return m_host->can_join_quorum() ? this : nullptr; }
   RunHistory* run_history() override { return this; }
   LeaseKeeping* lease_keeping() override { return m_host->lease_keeping(); }
-  StoreChecks* store_checks() override { return m_host->store_checks(); }
+  Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_host->check_server(limit); }
 
   Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,

@@ -37,7 +37,7 @@ void read_srvr(std::string_view text, MemberFacts& facts);
 // A pure function.
 std::vector<Finding> findings_of(const ServerFacts& facts);
 
-// StoreChecks::check_server.
+// LockStore::check_server.
 Result<std::vector<Finding>> check_server(Client& client, const Clock& clock, const CallLimits& limit);
 
 // What zkCli.sh takes, so that `user` alone may use the nodes of the locks.

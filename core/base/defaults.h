@@ -7,6 +7,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include "base/clock.h"
 #include "base/stop.h"
@@ -50,6 +52,12 @@ struct CallLimits {
   StopToken stop;
   std::optional<Instant> since = {};  // when the call began of which this one is a part; errors tell the whole time
 };
+
+// The part of the time that is left for the next of `untried` servers, so that one that is off leaves time for the others.
+inline CallLimits share_of(const CallLimits& limit, Instant now, std::size_t untried)
+{
+  return {.deadline = now + (limit.deadline - now) / static_cast<std::int64_t>(untried), .stop = limit.stop};
+}
 
 // The limits of a call that makes any number of requests: `timeout` bounds each answer, and `whole` bounds the call.
 struct PerAnswer {

@@ -27,14 +27,14 @@ void* SharedLibrary::address(const char* name)
   return found;
 }
 
-Error cannot_load(std::string_view file, std::string_view needed_by, std::string_view packages)
+Error cannot_load(const NeededLibrary& needed)
 {
-  const std::string failure = "cannot load " + std::string(file);
+  const std::string failure = "cannot load " + std::string(needed.file);
   if (!may_open_files()) {
     return {ErrorCode::os, failure + ": too many open files (raise ulimit -n)"};
   }
   return {ErrorCode::config,
-          failure + ", which " + std::string(needed_by) + " (install " + std::string(packages) + ")"};
+          failure + ", which " + std::string(needed.needed_by) + " (install " + std::string(needed.packages) + ")"};
 }
 
 }  // namespace rlock

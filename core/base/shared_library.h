@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a shared library and finds functions in it, so that a library that few runs need costs the others no time.
+// Loads a shared library at its first use and finds functions in it, so that a library that few runs need costs the others no time.
 //
-// A user of it lists the functions that it calls in a macro, from which follow the members of a struct and their values:
+// A user of it lists the functions that it calls in a macro, from which follow a struct with a member for each, and its values:
 //   #define RLOCK_ZLIB_FUNCTIONS(use) use(deflate) use(inflate)
 //   struct Zlib { RLOCK_ZLIB_FUNCTIONS(RLOCK_FUNCTION_MEMBER) };
-//   SharedLibrary library("libz.so.1");
-//   const Zlib zlib{RLOCK_ZLIB_FUNCTIONS(RLOCK_FUNCTION_IN_LIBRARY)};
+//   Result<const Zlib*> zlib()
+//   {
+//     return loaded_once<Zlib>(
+//         {.file = "libz.so.1", .needed_by = "zip:// needs", .packages = "zlib: zlib1g on Debian"},
+//         [](SharedLibrary& library) { return Zlib{RLOCK_ZLIB_FUNCTIONS(RLOCK_FUNCTION_IN_LIBRARY)}; });
+//   }
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <variant>
 #include "base/result.h"
 
 #define RLOCK_FUNCTION_MEMBER(name) decltype(&::name) name;  // NOLINT(bugprone-macro-parentheses)
@@ -40,8 +46,28 @@ class SharedLibrary {
   bool m_is_complete;
 };
 
-// Why the library `file` cannot be loaded. ErrorCode::os: this process may open no more files; else ErrorCode::config.
-//   needed_by: "rediss:// needs"    packages: "OpenSSL's library: libssl3 on Debian and Ubuntu"
-Error cannot_load(std::string_view file, std::string_view needed_by, std::string_view packages);
+// Which library is needed, and what for.
+struct NeededLibrary {
+  const char* file;            // "libssl.so.3"
+  std::string_view needed_by;  // "rediss:// needs"
+  std::string_view packages;   // "OpenSSL's library: libssl3 on Debian and Ubuntu"
+};
+
+// Why it cannot be loaded. ErrorCode::os: this process may open no more files; else ErrorCode::config.
+Error cannot_load(const NeededLibrary& needed);
+
+// Returns the same object to all threads, until the process ends. `find(library)` finds the functions; each struct of functions has
+// one library. An Environment lives while the library is loaded.
+template <typename Functions, typename Environment = std::monostate, typename Find>
+Result<const Functions*> loaded_once(const NeededLibrary& needed, Find find)
+{
+  static const std::optional<Functions> loaded = [&]() -> std::optional<Functions> {
+    [[maybe_unused]] const Environment environment;
+    SharedLibrary library(needed.file);
+    const Functions functions = find(library);
+    return library.is_complete() ? std::optional(functions) : std::nullopt;
+  }();
+  return loaded ? Result<const Functions*>(&*loaded) : cannot_load(needed);
+}
 
 }  // namespace rlock

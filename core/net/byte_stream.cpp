@@ -241,11 +241,9 @@ Attempt connect_to(const Address& address, const Clock& clock, const CallLimits&
 Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock, const CallLimits& limit)
 {
   Attempt attempt;
-  auto untried = static_cast<std::int64_t>(addresses.size());
+  std::size_t untried = addresses.size();
   for (const Address& address : addresses) {
-    const Instant now = clock.now();
-    const Instant share = now + (limit.deadline - now) / untried--;
-    attempt = connect_to(address, clock, CallLimits{share, limit.stop});
+    attempt = connect_to(address, clock, share_of(limit, clock.now(), untried--));
     if (attempt.error == 0 || attempt.error == ECANCELED) {
       return attempt;
     }

@@ -291,6 +291,50 @@ std::optional<HostPort> host_port(std::string_view text)
   return is_port ? std::optional(at) : std::nullopt;
 }
 
+Result<std::vector<HostPort>> host_list(std::string_view text, std::uint16_t default_port)
+{
+  if (text.empty()) {
+    return Error{ErrorCode::usage, "it names no host"};
+  }
+  std::vector<HostPort> hosts;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = text.find(',');
+    const auto at = host_port(text.substr(0, comma));
+    if (!at) {
+      return Error{ErrorCode::usage,
+                   "'" + printable(text.substr(0, comma)) + "' is no host with a port from 1 to 65535"};
+    }
+    hosts.push_back({.host = at->host, .port = at->port == 0 ? default_port : at->port});
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return hosts;
+}
+
+Endpoint other_endpoint(const ServerUrl& url)
+{
+  Endpoint endpoint;
+  endpoint.scheme = url.scheme;
+  endpoint.kind = Endpoint::Kind::other;
+  endpoint.path = url.parts.without_login();
+  endpoint.user = url.user;
+  endpoint.password = url.password;
+  return endpoint;
+}
+
+std::vector<Endpoint> members_at(const std::vector<HostPort>& hosts, std::string_view scheme, const Endpoint& group)
+{
+  std::vector<Endpoint> members;
+  for (const HostPort& at : hosts) {
+    Endpoint& member = members.emplace_back();
+    member.scheme = scheme;
+    member.host = at.host;
+    member.port = at.port;
+    member.tls = group.tls;
+    member.password_file = group.password_file;
+  }
+  return members;
+}
+
 bool is_this_host(const std::string& host)
 {
   in_addr address{};

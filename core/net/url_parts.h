@@ -78,16 +78,24 @@ std::string repeated_parameter(const UrlParts& parts, std::initializer_list<std:
 // to 65535.
 std::optional<HostPort> host_port(std::string_view text);
 
+// Reads "host:2379,other": at least one host, each as host_port does. The text of the Error is the reason why the URL is invalid.
+Result<std::vector<HostPort>> host_list(std::string_view text, std::uint16_t default_port);
+
+// The Endpoint of a server that is no Redis.
+Endpoint other_endpoint(const ServerUrl& url);
+
+// The servers at these hosts, each with the TLS and the password file of `group`.
+std::vector<Endpoint> members_at(const std::vector<HostPort>& hosts, std::string_view scheme, const Endpoint& group);
+
 // Calls connect(host, limit) for one host after the other, until one connects, or refuses for a reason that another one would have as
 // well. Each gets its part of the time that is left, because a host that is off does not answer. `hosts`: at least one.
 template <typename Hosts, typename Connect>
 Result<Done> connect_in_turn(const Hosts& hosts, const Clock& clock, const CallLimits& limit, Connect connect)
 {
   Result<Done> connected = Done{};
-  auto hosts_left = static_cast<int>(hosts.size());
+  std::size_t untried = hosts.size();
   for (const auto& host : hosts) {
-    const Instant now = clock.now();
-    connected = connect(host, CallLimits{now + (limit.deadline - now) / hosts_left--, limit.stop});
+    connected = connect(host, share_of(limit, clock.now(), untried--));
     if (connected || !is_passing(connected.error().code) || limit.stop.requested()) {
       break;
     }

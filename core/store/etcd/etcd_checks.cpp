@@ -167,11 +167,7 @@ std::optional<std::int64_t> date_in(std::string_view answer)
 
 std::vector<Finding> findings_of(const CheckedFacts& facts)
 {
-  std::vector<Finding> findings;
-  for (const auto rule : {version, members, leader, alarms, encryption, clock_of_members}) {
-    findings.push_back(rule(facts));
-  }
-  return findings;
+  return record::findings_by(facts, version, members, leader, alarms, encryption, clock_of_members);
 }
 
 Result<std::vector<Finding>> check_server(const ConnectionSpec& spec, const Clock& clock, const CallLimits& limit)
@@ -180,13 +176,12 @@ Result<std::vector<Finding>> check_server(const ConnectionSpec& spec, const Cloc
   facts.uses_tls = spec.uses_tls();
   facts.is_this_host = std::ranges::all_of(spec.members, [](const Endpoint& each) { return is_this_host(each.host); });
   std::optional<Error> last;
-  auto left = static_cast<std::int64_t>(spec.members.size());
+  std::size_t unasked = spec.members.size();
   for (const Endpoint& member : spec.members) {
     ConnectionSpec one = spec;
     one.members = {member};
     Connection connection(one, clock, std::make_unique<SystemRng>());
-    const Instant now = clock.now();
-    const CallLimits share{now + (limit.deadline - now) / left--, limit.stop};
+    const CallLimits share = share_of(limit, clock.now(), unasked--);
     MemberFacts& found = facts.named.emplace_back(MemberFacts{.where = member.shown()});
     const auto status = connection.status(share);
     if (!status) {

@@ -108,11 +108,10 @@ Result<Done> Connection::connect(const CallLimits& limit)
     std::swap(order[i - 1], order[below(*m_rng, i)]);
   }
   std::stable_partition(order.begin(), order.end(), [&](std::size_t member) { return member != m_failed; });
-  auto untried = static_cast<std::int64_t>(order.size());
+  std::size_t untried = order.size();
   std::string texts;
   for (const std::size_t member : order) {
-    const Instant now = m_clock.now();
-    const auto connected = connect_to(member, {now + (limit.deadline - now) / untried--, limit.stop});
+    const auto connected = connect_to(member, share_of(limit, m_clock.now(), untried--));
     if (connected) {
       return Done{};
     }

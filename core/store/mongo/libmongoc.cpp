@@ -2,12 +2,9 @@
 #include "store/mongo/libmongoc.h"
 
 #include <cstdlib>
-#include <optional>
 
 namespace rlock::mongo {
 namespace {
-
-constexpr const char* file = "libmongoc-1.0.so.0";
 
 // libmongoc keeps counters in a file of /dev/shm, from the moment when it is loaded, and a process that is killed leaves the file
 // behind. While this object lives, a variable forbids that; afterwards the environment, which the job inherits, is as it was.
@@ -30,30 +27,23 @@ class WithoutCounters {
 };
 // NOLINTEND(concurrency-mt-unsafe)
 
-std::optional<Libmongoc> load()
-{
-  const WithoutCounters environment;
-  SharedLibrary library(file);
-  const Libmongoc functions{RLOCK_LIBMONGOC_FUNCTIONS(RLOCK_FUNCTION_IN_LIBRARY)};
-  if (!library.is_complete()) {
-    return std::nullopt;
-  }
-  functions.mongoc_log_set_handler(nullptr, nullptr);  // else it writes its warnings to standard error
-  functions.mongoc_init();
-  return functions;
-}
-
 }  // namespace
 
 Result<const Libmongoc*> libmongoc()
 {
-  static const std::optional<Libmongoc> loaded = load();
-  if (!loaded) {
-    return cannot_load(file, "mongodb:// needs",
-                       "MongoDB's C driver, version 1: libmongoc-1.0-0 on Debian and Ubuntu, mongo-c-driver-libs on "
-                       "Fedora");
-  }
-  return &*loaded;
+  return loaded_once<Libmongoc, WithoutCounters>(
+      {.file = "libmongoc-1.0.so.0",
+       .needed_by = "mongodb:// needs",
+       .packages =
+           "MongoDB's C driver, version 1: libmongoc-1.0-0 on Debian and Ubuntu, mongo-c-driver-libs on Fedora"},
+      [](SharedLibrary& library) {
+        const Libmongoc functions{RLOCK_LIBMONGOC_FUNCTIONS(RLOCK_FUNCTION_IN_LIBRARY)};
+        if (library.is_complete()) {
+          functions.mongoc_log_set_handler(nullptr, nullptr);  // else it writes its warnings to standard error
+          functions.mongoc_init();
+        }
+        return functions;
+      });
 }
 
 }  // namespace rlock::mongo

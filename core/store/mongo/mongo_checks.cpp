@@ -127,11 +127,7 @@ ReplicaFacts replicas_in(const Fields& status)
 
 std::vector<Finding> findings_of(const CheckedFacts& facts)
 {
-  std::vector<Finding> findings;
-  for (const auto rule : {version, role, persistence, replicas, wake_up, connections, encryption, clocks}) {
-    findings.push_back(rule(facts));
-  }
-  return findings;
+  return record::findings_by(facts, version, role, persistence, replicas, wake_up, connections, encryption, clocks);
 }
 
 Result<std::vector<Finding>> check_server(Connection& connection, const CallLimits& limit)

@@ -104,7 +104,8 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
   if (!read) {
     return read.error();
   }
-  UrlParts parts = with_slash(std::move(read->parts));
+  read->parts = with_slash(std::move(read->parts));
+  UrlParts& parts = read->parts;
   if (const std::string why = repeated_parameter(parts, {collection_parameter, record::table_parameter});
       !why.empty()) {
     return invalid_url(url, why, good_form);
@@ -136,13 +137,7 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
   if (table) {
     parts.parameters.push_back(std::string(record::table_parameter) + "=" + *table);
   }
-  Endpoint endpoint;
-  endpoint.scheme = read->scheme;
-  endpoint.kind = Endpoint::Kind::other;
-  endpoint.path = parts.without_login();
-  endpoint.user = read->user;
-  endpoint.password = read->password;
-  return endpoint;
+  return other_endpoint(*read);
 }
 
 std::string url_for_libmongoc(const std::string& url, bool has_user)

@@ -342,12 +342,8 @@ std::string_view ServerFacts::state(std::string_view name) const { return value_
 
 std::vector<Finding> findings_of(const ServerFacts& facts)
 {
-  std::vector<Finding> findings;
-  for (const auto rule : {version, tables_are_there, columns, persistence, binlog, replicas, galera, wake_up,
-                          connections, encryption, clocks}) {
-    findings.push_back(rule(facts));
-  }
-  return findings;
+  return record::findings_by(facts, version, tables_are_there, columns, persistence, binlog, replicas, galera, wake_up,
+                             connections, encryption, clocks);
 }
 
 Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,

@@ -22,21 +22,17 @@ struct Parsed {
 std::string set_location(ConnectionSpec& spec, std::string_view location)
 {
   const auto slash = std::min(location.find('/'), location.size());
-  std::string_view hosts = location.substr(0, slash);
   const auto database = percent_decoded(location.substr(std::min(slash + 1, location.size())));
   if (!database || database->empty()) {
     return std::string(database ? "it names no database" : bad_escape);
   }
   spec.database = *database;
-  for (bool is_last = hosts.empty(); !is_last;) {
-    const auto end = std::min(hosts.find(','), hosts.size());
-    const auto at = host_port(hosts.substr(0, end));
-    if (!at) {
-      return "'" + printable(hosts.substr(0, end)) + "' is no host with a port from 1 to 65535";
+  if (slash > 0) {
+    auto hosts = host_list(location.substr(0, slash), 0);
+    if (!hosts) {
+      return hosts.error().text;
     }
-    spec.hosts.push_back(*at);
-    is_last = end == hosts.size();
-    hosts.remove_prefix(std::min(end + 1, hosts.size()));
+    spec.hosts = *std::move(hosts);
   }
   return "";
 }
@@ -122,13 +118,7 @@ Result<Endpoint> parse_mysql_url(std::string_view url)
   if (const Parsed all = parsed(parts); !all.why.empty()) {
     return invalid_url(url, all.why, good_form);
   }
-  Endpoint endpoint;
-  endpoint.scheme = name;
-  endpoint.kind = Endpoint::Kind::other;
-  endpoint.path = parts.without_login();
-  endpoint.user = read->user;
-  endpoint.password = read->password;
-  return endpoint;
+  return other_endpoint(*read);
 }
 
 ConnectionSpec connection_spec(const Endpoint& endpoint)

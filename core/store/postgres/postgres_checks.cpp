@@ -228,12 +228,8 @@ std::int64_t ServerFacts::number(Column column) const
 
 std::vector<Finding> findings_of(const ServerFacts& facts)
 {
-  std::vector<Finding> findings;
-  for (const auto rule :
-       {version, role, tables, persistence, replicas, text_encoding, wake_up, connections, encryption, clocks}) {
-    findings.push_back(rule(facts));
-  }
-  return findings;
+  return record::findings_by(facts, version, role, tables, persistence, replicas, text_encoding, wake_up, connections,
+                             encryption, clocks);
 }
 
 Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,

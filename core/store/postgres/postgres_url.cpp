@@ -178,11 +178,8 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   if (create) {
     parts.parameters.push_back(std::string(create_parameter) + "=" + *create);
   }
-  Endpoint endpoint;
+  Endpoint endpoint = other_endpoint(*read);
   endpoint.scheme = scheme;
-  endpoint.kind = Endpoint::Kind::other;
-  endpoint.path = parts.without_login();
-  endpoint.user = read->user;
   endpoint.password = password->empty() ? read->password : *password;
   return endpoint;
 }

@@ -501,15 +501,14 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
 template <typename Ask>
 auto RecordHost::ask_members(const CallLimits& limit, Ask ask) -> decltype(ask(limit))
 {
-  for (auto untried = static_cast<std::int64_t>(m_backend->members());;) {
-    const Instant begun = m_clock.now();
-    const Instant share = begun + (limit.deadline - begun) / untried;
-    auto answer = ask(CallLimits{.deadline = share, .stop = limit.stop});
+  for (std::size_t untried = m_backend->members();;) {
+    const CallLimits share = share_of(limit, m_clock.now(), untried);
+    auto answer = ask(share);
     if (answer || answer.error().code != ErrorCode::unreachable || m_backend->members() == 1) {
       return answer;
     }
     const Instant now = m_clock.now();
-    if (now >= share && untried > 1) {
+    if (now >= share.deadline && untried > 1) {
       --untried;
     } else if (!answer.error().was_there || now + pause_without_leader >= limit.deadline ||
                m_clock.sleep_until(now + pause_without_leader, limit.stop) != Wake::due) {

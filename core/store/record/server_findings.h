@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 #include "lock/abilities.h"
 
 namespace rlock::record {
@@ -14,6 +15,13 @@ namespace rlock::record {
 Finding ok(std::string_view check, std::string found);
 Finding warn(std::string_view check, std::string found, std::string advice);
 Finding fail(std::string_view check, std::string found, std::string advice);
+
+// What each rule says of the facts.
+template <typename Facts, typename... Rules>
+std::vector<Finding> findings_by(const Facts& facts, Rules... rules)
+{
+  return {rules(facts)...};
+}
 
 Finding encryption_finding(bool uses_tls, bool is_this_host, std::string advice);
 

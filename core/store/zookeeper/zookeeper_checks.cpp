@@ -173,8 +173,7 @@ std::optional<record::ClockDifference> clock_of_leader(Client& client, const Cal
 
 bool has_several_formats(const std::vector<std::string>& nodes)
 {
-  const std::array<record::LineFormat, 3> formats{NativeFormat::curator, NativeFormat::kazoo,
-                                                  curator_read_write};
+  const std::array<record::LineFormat, 3> formats{NativeFormat::curator, NativeFormat::kazoo, curator_read_write};
   const auto there = std::ranges::count_if(formats, [&](record::LineFormat format) {
     return std::ranges::any_of(nodes, [&](const std::string& node) { return is_contender(format, node); });
   });
@@ -234,10 +233,7 @@ void read_srvr(std::string_view text, MemberFacts& facts)
 
 std::vector<Finding> findings_of(const ServerFacts& facts)
 {
-  std::vector<Finding> findings;
-  for (const auto rule : {version, members, session, wake_up, encryption, clock}) {
-    findings.push_back(rule(facts));
-  }
+  std::vector<Finding> findings = record::findings_by(facts, version, members, session, wake_up, encryption, clock);
   if (!facts.mixed_lines.empty()) {
     findings.push_back(lines(facts));
   }
@@ -261,11 +257,9 @@ Result<std::vector<Finding>> check_server(Client& client, const Clock& clock, co
   }
   facts.mixed_lines = *std::move(mixed);
   facts.clock = clock_of_leader(client, limit);
-  auto unasked = static_cast<std::int64_t>(spec.members.size());
+  std::size_t unasked = spec.members.size();
   for (const Endpoint& member : spec.members) {
-    const Instant now = clock.now();
-    facts.members.push_back(
-        member_facts(member, clock, {.deadline = now + (limit.deadline - now) / (unasked-- + 1), .stop = limit.stop}));
+    facts.members.push_back(member_facts(member, clock, share_of(limit, clock.now(), unasked-- + 1)));
   }
   return findings_of(facts);
 }

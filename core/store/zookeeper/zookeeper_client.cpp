@@ -317,10 +317,9 @@ Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> opera
     std::optional<Error> why;
     bool is_electing = false;
     const std::vector<Endpoint> members = members_in_random_order();
-    auto untried = static_cast<std::int64_t>(members.size());
+    std::size_t untried = members.size();
     for (const Endpoint& member : members) {
-      const Instant now = m_clock->now();
-      const CallLimits share{.deadline = now + (limit.deadline - now) / untried--, .stop = limit.stop};
+      const CallLimits share = share_of(limit, m_clock->now(), untried--);
       const bool had_session = m_session.id != 0;
       auto link = open_link(member, share);
       const bool is_there = static_cast<bool>(link);

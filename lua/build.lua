@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- build.lua SCRIPTS.cpp BYTECODE.cpp DIRECTORY DEFAULTS.h SCHEMA.h CONSTANT,CONSTANT… FILE…: a step of the build, which build.cpp runs.
--- DIRECTORY is lua/, and each FILE is one of kinds/, verbs/ or single/.
+-- build.lua SCRIPTS.cpp BYTECODE.cpp DIRECTORY DEFAULTS.h SCHEMA.h CALLS.h CONSTANT,CONSTANT… FILE…: a step of the build, which
+-- build.cpp runs. DIRECTORY is lua/, and each FILE is one of kinds/, verbs/ or single/.
 --
 -- Makes the text of one script for each kind of lock and each verb: of lib/*.lua, kinds/KIND.lua and verbs/VERB.lua what it needs; and
 -- the bytecode of the frequent scripts, for the stores that cannot run scripts. tests/lua/embedding_test.cpp checks that nothing else is
@@ -32,11 +32,12 @@
 --     local now = r_now_us
 --
 -- * What a kind never does is left out: it decides "if MULTI_HOLDER then" and "if NEEDS_NO_KEY then" (`without_dead_branches`).
--- * Words of the schema and constants of the header are put into the text, because a local for each would cost time in each call.
+-- * Words of the schema, constants of the header and places of arguments are put into the text, because a local for each would cost
+--   time in each call.
 --
 -- Empty lines and comments are left out.
 
-local scripts_file, bytecode_file, directory, defaults_file, schema_file, constant_names = unpack(arg)
+local scripts_file, bytecode_file, directory, defaults_file, schema_file, calls_file, constant_names = unpack(arg)
 
 local function fail(text) error('lua/build.lua: ' .. text, 0) end
 
@@ -133,9 +134,37 @@ end
 
 local words = read_words()
 
--- The text of a file, with the words of the schema and the constants.
+-- The places of the fields of each struct in core/lock/calls.h, by their names between two @: of keys, arguments and parts of an
+-- answer. @unpack.NAME@ makes a local of each.
+local function read_places(verbs)
+  local fields, name, short, before, missing = {}
+  for line in string.gmatch(read(calls_file), '[^\n]+') do
+    local struct, base, size = string.match(line, '^struct (%u%a+) : (%u%a+)<.-(%d+)>')
+    local type_name, field = string.match(line, '^  ([%w_:<>]+) ([%l_]+)[;{ ]')
+    if struct then
+      name, fields[struct], missing = struct, {}, tonumber(size)
+      short = string.gsub(string.gsub(name, '(%l)(%u)', '%1_%2'), '%u', string.lower)
+      before = verbs[short] and #fields.Every or base == 'Worded' and 1 or 0
+    elseif name and field then
+      missing = missing - 1
+      append(fields[name], fields[string.match(type_name, '^Tail<(%u%a+)>$')] or {field})
+    elseif name and line == '};' then
+      if missing ~= 0 then
+        fail(calls_file .. ': each field of ' .. name .. ' must stand on a line that begins with its type')
+      end
+      for i, each in ipairs(fields[name]) do
+        words[short .. '.' .. each] = tostring(before + i)
+      end
+      words['unpack.' .. short] = string.upper(table.concat(fields[name], ', ')) .. ' = unpack('
+          .. (string.find(name, 'Keys$') and 'KEYS' or 'ARGV') .. (before > 0 and ', ' .. before + 1 or '') .. ')'
+      name = nil
+    end
+  end
+end
+
+-- The text of a file, with the words of the schema, the constants and the places.
 local function read_script(path)
-  return (string.gsub(read(path), '@(%l+%.[%l_]+)@', function(name)
+  return (string.gsub(read(path), '@([%l_]+%.[%l_]+)@', function(name)
     return words[name] or fail(path .. ': the schema has no ' .. name)
   end))
 end
@@ -574,10 +603,14 @@ constexpr std::string_view blocks[] = {
 ]]
 end
 
-local files = {kinds = {}, verbs = {}, single = {}}
-for i = 7, #arg do
+local files, verbs = {kinds = {}, verbs = {}, single = {}}, {}
+for i = 8, #arg do
   table.insert(files[string.match(arg[i], '([^/]+)/[^/]+$')], arg[i])
 end
+for _, path in ipairs(files.verbs) do
+  verbs[stem(path)] = true
+end
+read_places(verbs)
 
 -- local NAME = digits for each constant of the header that a script names.
 local constants = {}
@@ -608,7 +641,7 @@ for _, kind in ipairs(files.kinds) do
   end
 end
 for _, single in ipairs(files.single) do
-  define(stem(single), {add_block(without_comments(read(single)))}, 1)
+  define(stem(single), {add_block(without_comments(read_script(single)))}, 1)
 end
 if #block_table > 256 then
   fail('a script names its blocks by bytes, and there are ' .. #block_table)

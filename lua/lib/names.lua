@@ -4,43 +4,45 @@
 -- functions of a script in each call and takes long to make a text of a number. So in a frequent case a call ends in "-- inline",
 -- which puts the body of the function in its place, and redis.call gets texts.
 --
---   KEYS[1]  the lock itself, in the layout of its kind
---   KEYS[2]  the last fencing number that the server gave out: string
---   KEYS[3]  the records of holders: hash {owner: info, hold:ID: owner; read:ID: owner, for a nested read whose owner also
---            has other holds; count:OWNER: holds, and permit:HEX: owner, for a kind whose layout has no place for them;
---            fence:OWNER: its number; agreed:OWNER: the number on which several servers have agreed;
---            keep:OWNER: until when, in ms, a released hold must keep the lock taken (--min-hold)}
---   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 if the script refuses the renewals of that owner,
---            stops:OWNER: when, in ms, that owner last said that it stops its job}
---   KEYS[5]  recent events: list of texts, see core/lock/schema.h
---   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds; of a freeze, less FREEZES_FIRST; with MISSED, if a message came
---            before the waiter listened}
---   KEYS[7]  the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE}, and of all waiters together:
---            #turn     the number of hand-overs so far
---            #left     when this queue last left the lock to others
---            #took     when a waiter of this queue first had the lock again
---            #offered  the waiter of the other exclusive kind that got that turn
---            #gone     the owners that left the queue lately, each between two NULs
---            #latest   "TICKET\0OWNER\0INFO" of the newest waiter with --latest
---            #watch    when the script last told waiters to watch hand-overs
---   KEYS[8]  exists while a free lock is reserved for foreign clients, or for a waiter of another kind: string '1', or the waiter
---   KEYS[9]  the waiters of Redisson's fair lock: list
---   KEYS[10] a second key of some kinds
---   KEYS[11] when a job last succeeded under this lock, in microseconds, if the server remembers the success: string
---   ARGV[1]  owner
---   ARGV[2]  the lock's channel, on which foreign clients are told that the lock became free; '' if the kind has none
---   ARGV[3]  the prefix of the channel of each owner. Its messages:
---              yours FENCE TIME MS  the lock was handed over to the owner at TIME, in microseconds, for MS
---              next MS              the owner is the first waiter; the lock ends in MS unless it is renewed
---              look MS              ask again in MS
---              claim MS             the first waiter; ask again in MS, because a hand-over may not be confirmed by then
---              claim MS quick       the same; holds of this lock are short at the moment
---              watch MS             another waiter; the same
---              force                a client requests the release
---   ARGV[4]  the requested mode: '', 'read', 'write', or the number of permits
---   ARGV[5]  'cluster' if several servers share the keys, by slots; else ''
-local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND, DONE = unpack(KEYS)
-local OWNER, CHANNEL, OWNER_CHANNEL, REQUESTED_MODE, TOPOLOGY = unpack(ARGV)
+-- The keys and the arguments of every verb, in the order of core/lock/calls.h (Keys, Every):
+--
+--   LOCK            the lock itself, in the layout of its kind
+--   FENCE           the last fencing number that the server gave out: string
+--   HOLDER          the records of holders: hash {owner: info, hold:ID: owner; read:ID: owner, for a nested read whose owner also
+--                   has other holds; count:OWNER: holds, and permit:HEX: owner, for a kind whose layout has no place for them;
+--                   fence:OWNER: its number; agreed:OWNER: the number on which several servers have agreed;
+--                   keep:OWNER: until when, in ms, a released hold must keep the lock taken (--min-hold)}
+--   FORCE           requests for release: hash {owner: requester, revoked:OWNER: 1 if the script refuses the renewals of that owner,
+--                   stops:OWNER: when, in ms, that owner last said that it stops its job}
+--   EVENTS          recent events: list of texts, see core/lock/schema.h
+--   QUEUE           the queue: sorted set {waiter: arrival in microseconds; of a freeze, less FREEZES_FIRST; with MISSED, if a message came
+--                   before the waiter listened}
+--   WAITERS         the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE}, and of all waiters together:
+--                   #turn     the number of hand-overs so far
+--                   #left     when this queue last left the lock to others
+--                   #took     when a waiter of this queue first had the lock again
+--                   #offered  the waiter of the other exclusive kind that got that turn
+--                   #gone     the owners that left the queue lately, each between two NULs
+--                   #latest   "TICKET\0OWNER\0INFO" of the newest waiter with --latest
+--                   #watch    when the script last told waiters to watch hand-overs
+--   RESERVED        exists while a free lock is reserved for foreign clients, or for a waiter of another kind: string '1', or the waiter
+--   FAIR            the waiters of Redisson's fair lock: list
+--   SECOND          a second key of some kinds
+--   DONE            when a job last succeeded under this lock, in microseconds, if the server remembers the success: string
+--   OWNER           owner
+--   CHANNEL         the lock's channel, on which foreign clients are told that the lock became free; '' if the kind has none
+--   OWNER_CHANNEL   the prefix of the channel of each owner. Its messages:
+--                     yours FENCE TIME MS  the lock was handed over to the owner at TIME, in microseconds, for MS
+--                     next MS              the owner is the first waiter; the lock ends in MS unless it is renewed
+--                     look MS              ask again in MS
+--                     claim MS             the first waiter; ask again in MS, because a hand-over may not be confirmed by then
+--                     claim MS quick       the same; holds of this lock are short at the moment
+--                     watch MS             another waiter; the same
+--                     force                a client requests the release
+--   REQUESTED_MODE  the requested mode: '', 'read', 'write', or the number of permits
+--   TOPOLOGY        'cluster' if several servers share the keys, by slots; else ''
+local @unpack.keys@
+local @unpack.every@
 
 -- In a cluster PUBLISH goes to every server and counts only the subscribers of this server. Since Redis 7 a channel may belong
 -- to a slot, as keys do: this server counts all its subscribers, and tells them when the slot moves.

@@ -391,8 +391,7 @@ local function leave_queue()
   return true
 end
 
--- The reply to an owner that does not hold the lock: {'lost', 'none' | 'held' | what the key holds, new owner or false, its info
--- or false, the requester of the release or false}.
+-- The reply to an owner that does not hold the lock: Lost of core/lock/calls.h, but for its time.
 local function loss_reply()
   local other = holders()
   if MULTI_HOLDER and REQUESTED_MODE ~= 'write' and other[3] ~= 'write' then
@@ -411,8 +410,8 @@ local function lost_reply(info, result)
   local known = holds_by_event_log()
   if known or known == nil and info then
     local about = info and '\0@word.info@\0' .. info .. result or result == UNUSED and UNUSED or ''
-    log_trouble('@kind.lost@\0' .. OWNER .. '\0@word.what@\0' .. reply[2] .. '\0@word.by@\0' .. (reply[5] or '')
-        .. '\0@word.holder@\0' .. (reply[3] or '') .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
+    log_trouble('@kind.lost@\0' .. OWNER .. '\0@word.what@\0' .. reply[@lost.what@] .. '\0@word.by@\0' .. (reply[@lost.requester@] or '')
+        .. '\0@word.holder@\0' .. (reply[@lost.owner@] or '') .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
   end
   return reply
 end

@@ -1,14 +1,13 @@
 -- forget: deletes what the server keeps of a lock of any kind that is free, all but its fencing number and its waiters. Needs no
 -- library.
 --
---   KEYS     the lock, its second key, the number of permits that rlock last wrote, the event log, the records of holders, the
---            requests for release
+--   KEYS     ForgetKeys of core/lock/calls.h
 --
---   returns  {1 if there was a log, 1 if there was a number of permits}; each else 0. {0, 0} for a lock that is held
+--   returns  Forgotten
 --
 -- A number of permits has no ttl, and refuses the name to every other kind. It is deleted if rlock wrote it last, else it may be data of
 -- another program. A holder's script looks for its grant in the log, so the log of a lock that is held stays.
-local LOCK, SECOND, OWN_NUMBER, EVENTS, HOLDER, FORCE = unpack(KEYS)
+local @unpack.forget_keys@
 
 local time = redis.call('TIME')
 local now_ms = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))

@@ -2,7 +2,7 @@
 -- count}; a read-write lock has a field `mode`. Changes nothing. The script only filters: `inspect` decides. The scan is in the
 -- script, so that an ordinary hash costs neither a request nor bytes. Needs no library.
 --
---   ARGV     cursor, glob, COUNT; no KEYS, because in a cluster the hashes belong to several slots of the server
+--   ARGV     LookThrough of core/lock/calls.h; no KEYS, because in a cluster the hashes belong to several slots of the server
 --   returns  the next cursor, then the hashes that may be locks, the hashes that this user may not read, and the holder records
 local function is_candidate(key)
   if string.find(key, '^rlock:holder:') then
@@ -22,7 +22,7 @@ local function is_candidate(key)
   return true
 end
 
-local page = redis.pcall('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3], 'TYPE', 'hash')
+local page = redis.pcall('SCAN', ARGV[@look_through.cursor@], 'MATCH', ARGV[@look_through.glob@], 'COUNT', ARGV[@look_through.count@], 'TYPE', 'hash')
 if page.err then
   return {err = page.err .. ' (SCAN)'}
 end

@@ -7,10 +7,9 @@
 --              LONGEST  the longest ttl in the period that began at BEGAN
 --              BEFORE   the longest ttl in the period before
 --              SURE     1 if the server counts (lock/abilities.h)
---   ARGV[1]  the ttl of a lock in milliseconds; or 0
---   ARGV[2]  the SINCE of an earlier reply by which the client found that the server counts; or 0
+--   ARGV     Marker of core/lock/calls.h
 --
---   returns  {ms for which the server has its data, the longest ttl in use in milliseconds, SINCE, SURE}
+--   returns  MarkerAge
 --
 -- A server that was flushed, or started empty, has no marker. A server that was started with a snapshot has the marker of another
 -- run, and may lack what was written after the snapshot. So has a replica that was promoted. For all of them, and for a server
@@ -31,13 +30,13 @@ since, longest, before, began = tonumber(since), tonumber(longest) or 0, tonumbe
 if not since or writer ~= run or now < since then
   since, sure = now, '0'
 end
-if ARGV[2] == string.format('%.0f', since) then
+if ARGV[@marker.since@] == string.format('%.0f', since) then
   sure = '1'
 end
 if now - began > math.max(PERIOD, longest, before) then
   longest, before, began = 0, longest, now
 end
-longest = math.max(longest, tonumber(ARGV[1]))
+longest = math.max(longest, tonumber(ARGV[@marker.ttl@]))
 
 local marker = string.format('%.0f %s %.0f %.0f %.0f %s', since, run, longest, before, began, sure)
 if marker ~= found or redis.call('PTTL', KEYS[1]) < MEMORY / 2 then

@@ -2,10 +2,7 @@
 -- elements. Needs no library.
 --
 --   KEYS[1]  the list: texts, the oldest first
---   ARGV[1]  read: returns the elements from the index ARGV[2] on
---            keep: appends the elements ARGV[4] and following, keeps the last ARGV[3] elements, and makes the list last ARGV[2] ms
---            replace: the same in place of the first ARGV[4] elements, of which the last one is ARGV[5]; the new ones follow
---            forget: deletes the list
+--   ARGV[1]  read, keep, replace or forget (core/lock/calls.h, ReadRuns to ForgetRuns)
 --
 --   returns  read: the elements. forget: 1, or 0 if there was none. keep: how many elements there are. replace: the same; -1: the list has changed meanwhile
 --
@@ -13,21 +10,21 @@
 local RUNS = KEYS[1]
 
 if ARGV[1] == 'read' then
-  return redis.call('LRANGE', RUNS, ARGV[2], -1)
+  return redis.call('LRANGE', RUNS, ARGV[@read_runs.from@], -1)
 end
 
 if ARGV[1] == 'forget' then
   return redis.call('DEL', RUNS)
 end
 
-local memory, most = tonumber(ARGV[2]), tonumber(ARGV[3])
-local first, rest = 4, {}
+local memory, most = tonumber(ARGV[@keep_runs.memory@]), tonumber(ARGV[@keep_runs.most@])
+local first, rest = @keep_runs.chunks@, {}
 if ARGV[1] == 'replace' then
-  local old = tonumber(ARGV[4])
-  if redis.call('LINDEX', RUNS, old - 1) ~= ARGV[5] then
+  local old = tonumber(ARGV[@replace_runs.old@])
+  if redis.call('LINDEX', RUNS, old - 1) ~= ARGV[@replace_runs.last@] then
     return -1
   end
-  first, rest = 6, redis.call('LRANGE', RUNS, old, -1)
+  first, rest = @replace_runs.chunks@, redis.call('LRANGE', RUNS, old, -1)
 end
 
 -- A full memory refuses RPUSH before it has changed anything, and allows it after DEL. A list that DEL or LTRIM has emptied has no

@@ -1,40 +1,13 @@
--- acquire: take a free lock, confirm one that was handed over, or join the queue.
+-- acquire: take a free lock, confirm one that was handed over, or join the queue (core/lock/calls.h, Acquire).
 --
---   ARGV[6]  hold: the owner itself, or for a nested hold an id of its own
---   ARGV[7]  ttl in milliseconds
---   ARGV[8]  info about the owner, for people
---   ARGV[9]  what to do when the lock is busy:
---              try     nothing
---              wait    join the queue
---              latest  the same, and remove the waiter that joined with `latest` before
---              first   the same as wait, before all waiters but those that also joined so: a freeze
---              again   the request is for a nested hold: nothing, also if the lock is free, because an owner that lost the
---                      lock must not get it back unnoticed
---   ARGV[10] the ticket of an earlier reply, which puts a queue that was lost in order again; or 0
---   ARGV[11] milliseconds for which another job's success also counts for this job, which then need not run; or
---            BEGIN NEXT LENGTH: the success counts if it is of the same period as this request. One period begins at BEGIN, and
---            the next one at NEXT, in milliseconds; LENGTH is that of most periods; or 0
---   ARGV[12] 'unchecked': the connection named no user, so the script does not check its rights
---
---   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
---            {'done', milliseconds ago}      a job has succeeded; the caller holds nothing and has left the queue
---            {'busy', pttl, owner, count, info or false, place from 0, ticket, milliseconds after which to ask again or false,
---             the server's time in microseconds, or false for 'try', milliseconds after which to ask at the latest or false}
---                                   owner '' with count 0: the lock is free, but reserved, or not looked at yet;
---                                   place for 'try': the length of the queue
---            {'replaced', info}              to 'latest' alone: a newer waiter has taken the caller's place; info is about the
---                                   newer waiter; nothing was changed
---            {'denied', command, key}        nothing was changed
---            {'other', what the key holds}   nothing was changed
---            {'differs', number of permits, the requested number, 1 if some are held}   nothing was changed; if none is held,
---                                   rlock did not write the number
---            {'lost', 'revoked', …}          to 'again' alone: the owner may no longer renew
---            {'lost', …}                     to 'again' alone: see loss_reply() in lib/queue.lua; nothing was changed, and no
---                                   loss logged: OWNER may hold the lock as another kind, and its own requests log a loss
+--   returns  Granted; Done, Denied, Other, Differs, Replaced: nothing was changed, but with Done OWNER holds nothing and has left the queue;
+--            Busy with parts that are false where they are missing; Lost, to WAIT_MODE 'again' alone: see loss_reply() in
+--            lib/queue.lua; nothing was changed, and no loss logged: OWNER may hold the lock as another kind, and its own requests
+--            log a loss
 --
 -- A request that is sent twice counts once: an owner is fresh for each acquisition, so a hold that exists already comes
 -- from the same request.
-local HOLD_ID, TTL, INFO, WAIT_MODE, TICKET, SUCCESS_MAX_AGE, RIGHTS = unpack(ARGV, 6)
+local @unpack.acquire@
 
 -- The most frequent case: the lock is free, no client waits for it, and no success of another job counts.
 local is_free = WAIT_MODE ~= 'again' and WAIT_MODE ~= 'latest' and SUCCESS_MAX_AGE == '0'
@@ -238,9 +211,9 @@ local function busy_with_other_kind_reply()
   local answer = busy_reply(redis.call('PTTL', LOCK))
   local owner, count = holder_of_other_kind()
   if owner then
-    answer[3], answer[4], answer[5] = owner, count, redis.call('HGET', HOLDER, owner)
+    answer[@busy.owner@], answer[@busy.count@], answer[@busy.info@] = owner, count, redis.call('HGET', HOLDER, owner)
   end
-  answer[8] = (answer[6] + 1) * POLL_INTERVAL
+  answer[@busy.again_in@] = (answer[@busy.place@] + 1) * POLL_INTERVAL
   return answer
 end
 
@@ -332,7 +305,7 @@ if newer then
 end
 if not admits(REQUESTED_MODE) then
   local answer = obstacle_reply()
-  if answer and answer[1] == 'other' and is_other_exclusive(answer[2]) then
+  if answer and answer[1] == 'other' and is_other_exclusive(answer[@other.content@]) then
     return busy_with_other_kind_reply()
   elseif answer then
     return answer

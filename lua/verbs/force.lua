@@ -1,26 +1,10 @@
--- force: make the owner give the lock up, step by step.
+-- force: make the owner give the lock up, step by step (core/lock/calls.h, Force; ForceStep in core/lock/abilities.h).
 --
---   ARGV[6]  the requester, for people
---   ARGV[7]  the step:
---              ask     tell the owner that its lock is requested
---              join    the same, but an earlier requester stays the requester
---              look    change nothing
---              revoke  refuse the owner's renewals from now on: its hold ends with its ttl. The client repeats this
---                      step, because the server may lose the mark
---              take    take the lock away at once
---   ARGV[8]  the request stands for at least so many milliseconds
---
---   returns  {'held', owner, count, info or false, how many subscribers got the request, ms that the hold lasts or -1,
---             ms since the owner last said that it stops its job or -1, 1 if the owner is an rlock, which heeds a
---             revocation}
---            {'broken', owner, count, info or false, 1 if the job of the owner was over}
---            {'changed', owner, count, info or false}   another owner holds the lock; nothing was changed
---            {'free'}
---            {'other', what the key holds}
+--   returns  Held, Broken, Changed, Free, Other
 --
 -- The other steps take the lock away only if --min-hold keeps it after the end of its job. They change nothing of a freeze, which
 -- has no job: only 'take' ends it before its time.
-local REQUESTER, STEP, REQUEST_TTL = ARGV[6], ARGV[7], tonumber(ARGV[8])
+local REQUESTER, STEP, REQUEST_TTL = ARGV[@force.requester@], ARGV[@force.step@], tonumber(ARGV[@force.request_ttl@])
 
 local held = (redis.call('EXISTS', LOCK) == 0 or kind_at_key(NAME) == NAME) and holds(OWNER)
 if not held then

@@ -1,15 +1,6 @@
 -- inspect: returns what the server knows about a lock. Changes nothing.
 --
---   ARGV[6]  the index of the first entry of the event log to return, such as -128; or nothing
---
---   returns  {'known', fence, pttl, how many may hold it (permits; else 0, also if their number is gone), how many do,
---             {owner, count, mode, info or false, ms since the grant or -1, 1 if its renewals are refused (force.lua) or 0, owner, …},
---             {waiter, mode, its info, 1 if it is alive or 0 if it does not listen, waiter, …}, agreed,
---             1 if the key is provably a lock,
---             when a job last succeeded under it, in microseconds, or false, ms until the server forgets that, now in microseconds,
---             the entries of the event log, if ARGV[6] asks for them}
---               fence: of the holder, if there is only one; else the last number that the server gave out
---            {'other', what the key holds}
+--   returns  Known, Other (core/lock/calls.h)
 --
 -- The reply leaves out the waiters behind the first thousand.
 
@@ -27,7 +18,7 @@ if not MULTI_HOLDER then
       return {'known', record[3] or record[2], redis.call('PTTL', LOCK), 0, 1,
               {owner, found[2], '', record[1], age, revoked}, {}, record[3] and 1 or 0, 1,
               succeeded, succeeded and redis.call('PTTL', DONE) or -2, string.format('%.0f', now_us()),
-              ARGV[6] and redis.call('LRANGE', EVENTS, ARGV[6], -1)}
+              ARGV[@inspect.log_from@] and redis.call('LRANGE', EVENTS, ARGV[@inspect.log_from@], -1)}
     end
   end
 end
@@ -76,4 +67,4 @@ local fence, agreed = fence_in(only_record[3], only_record[2])
 local succeeded = redis.call('GET', DONE)
 return {'known', fence, #found > 0 and next_expiry_ms() or 0, limit, holder_count, holder_rows, waiter_rows, agreed,
         is_proven, succeeded, succeeded and redis.call('PTTL', DONE) or -2, string.format('%.0f', now_us()),
-        ARGV[6] and redis.call('LRANGE', EVENTS, ARGV[6], -1)}
+        ARGV[@inspect.log_from@] and redis.call('LRANGE', EVENTS, ARGV[@inspect.log_from@], -1)}

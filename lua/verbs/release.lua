@@ -1,25 +1,12 @@
--- release: release a lock that OWNER still holds and pass it on, or leave the queue.
+-- release: release a lock that OWNER still holds and pass it on, or leave the queue (core/lock/calls.h, Release).
 --
---   ARGV[6]  hold, as it was acquired
---   ARGV[7]  how many subscribers of the lock's channel are rlock processes; -1: a quorum takes back an attempt, which is no news
---            for rlock waiters: the lock is not passed on
---   ARGV[8]  milliseconds for which the lock stays taken after its last hold (--min-hold); or 0
---   ARGV[9]  milliseconds for which the server remembers the job's success; or 0
---   ARGV[10] how the run ended, as words for the event log, each after a NUL: exit N, outcome WORD, fence N; or ''
---   ARGV[11] the caller's --history in milliseconds; or ''
---   ARGV[12] info about OWNER, for people, if its run has lost the lock, or if the lock was over after its run; or ''
---   ARGV[13] milliseconds since the run began, if its success counts from then; or ''
+--   returns  Released, StillHeld, Left; Lost: see lost_reply() in lib/queue.lua
 --
---   returns  {'released', how many waiters were admitted[, 1]}   1: an earlier request did it
---            {'still_held', count}   another hold of the same owner is left
---            {'left'}                OWNER was still waiting, and has left the queue
---            {'lost', …}             see lost_reply() in lib/queue.lua
---
--- A request that is sent twice gets the same reply, apart from the 1: the first request removes the hold from the record and leaves an entry in
+-- A request that is sent twice gets the same reply, apart from `earlier`: the first request removes the hold from the record and leaves an entry in
 -- the event log, or remembers the departure from the queue; the second request finds that. The first write is DEL or HDEL, which
 -- a full memory allows; after one write the server allows the other writes too.
-local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local RESULT, HISTORY, INFO = ARGV[10] or '', tonumber(ARGV[11]), ARGV[12] or ''
+local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[@release.hold_id@], tonumber(ARGV[@release.own_subscribers@]), tonumber(ARGV[@release.min_hold@]), tonumber(ARGV[@release.remember_success@])
+local RESULT, HISTORY, INFO = ARGV[@release.result@] or '', tonumber(ARGV[@release.history@]), ARGV[@release.info@] or ''
 
 -- Whether this is one of the most frequent cases: the last hold of its owner, whose record names it. The first of these cases: no
 -- client waits in a queue.
@@ -108,7 +95,7 @@ end
 -- Remembers and publishes the success, for as long as a waiter may have waited meanwhile at least, because waiters share the
 -- success.
 local function remember_success()
-  local since = now_us() - (tonumber(ARGV[13]) or 0) * 1000
+  local since = now_us() - (tonumber(ARGV[@release.ran@]) or 0) * 1000
   redis.call('SET', DONE, string.format('%.0f', since), 'PX', math.max(REMEMBER_SUCCESS, QUEUE_MEMORY))
   if SHARDED then
     redis.call('SPUBLISH', DONE, 'done')

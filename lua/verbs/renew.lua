@@ -1,22 +1,11 @@
--- renew: extend a lock that OWNER still holds.
+-- renew: extend a lock that OWNER still holds (core/lock/calls.h, Renew).
 --
---   ARGV[6]  the ttl in milliseconds; 0: only check
---   ARGV[7]  the hold, as it was acquired; '': any hold of the owner
---   ARGV[8]  the purpose, or '':
---              confirm   the first renewal after a hand-over whose message has started the job
---              stopping  the owner has received a request for release, and stops its job
---
---   returns  {'kept', requester of the release or false, time}
---            {'lost', …, time}   see lost_reply() in lib/queue.lua
---            {'lost', 'revoked', false, false, requester of the release or false, time}    the hold ends with its ttl
---            {'lost', 'released', false, false, requester of the release or false, time}   this hold was released, or
---                                          never existed; the owner has another hold; nothing was changed
---
--- The time is the server's, in microseconds, because the ttl runs out by the server's clock.
+--   returns  Kept; Lost: see lost_reply() in lib/queue.lua. Revoked: the hold ends with its ttl. Released: this hold was released, or
+--            never existed; the owner has another hold; nothing was changed
 --
 -- Never makes a key that is gone, because another client may have had the lock meanwhile. Never shortens a ttl, because an
 -- outer hold may need a longer one. Uses PEXPIRE, because a full memory allows it. A check (ttl 0) changes nothing.
-local TTL, HOLD_ID, PURPOSE = ARGV[6], ARGV[7] or '', ARGV[8]
+local TTL, HOLD_ID, PURPOSE = ARGV[@renew.ttl@], ARGV[@renew.hold_id@] or '', ARGV[@renew.purpose@]
 local ONLY_CHECKS = TTL == '0'
 local now = now_us()  -- inline
 local time = string.format('%.0f', now)
@@ -80,7 +69,7 @@ end
 -- Otherwise.
 if loss == '@loss.none@' then
   local reply = lost_reply()
-  reply[6] = time
+  reply[@lost.at@] = time
   if not ONLY_CHECKS then
     try_admit_waiters()
   end

@@ -1,10 +1,6 @@
--- skip: logs that the run of OWNER did not begin: the lock was busy, or the command cannot be executed.
+-- skip: logs that the run of OWNER did not begin: the lock was busy, or the command cannot be executed (core/lock/calls.h, Skip).
 --
---   ARGV[6]  info about OWNER, for people
---   ARGV[7]  milliseconds that OWNER waited
---   ARGV[8]  the exit code of a command that cannot be executed; '': the lock was busy
---
---   returns  {'skipped'}
+--   returns  Skipped
 --
 -- A crontab may try each minute to take a lock that one run holds for a week, and must not push all runs out of the log. So the
 -- skips at the end of the log are those of SKIPS_IN_A_ROW clients at most, and the skips of one client (host, user, command,
@@ -13,7 +9,7 @@
 --
 -- A request that is sent twice counts once, because the entry names OWNER.
 local SKIPS_IN_A_ROW = 2  -- so few that the log keeps a month of nights, also if many hosts have the same crontab
-local INFO, WAITED, EXIT_CODE = ARGV[6], ARGV[7], ARGV[8] or ''
+local INFO, WAITED, EXIT_CODE = ARGV[@skip.info@], ARGV[@skip.waited@], ARGV[@skip.exit_code@] or ''
 
 local function client_in(info)
   return (string.gsub(string.gsub(info, '@field.pid@%d+', ''), '@field.since@%d+', ''))

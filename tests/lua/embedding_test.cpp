@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The embedded scripts are the files of lua/ without their comments, with the constants of core/base/defaults.h and the words of
-// core/lock/schema.h, and with the bodies of functions in place of the calls that end in "-- inline".
+// core/lock/schema.h, the places in core/lock/calls.h, and with the bodies of functions in place of the calls that end in "-- inline".
 #include "base/defaults.h"
 #include "lua/scripts.h"
 #include "store/record/script_interpreter.h"
@@ -26,6 +26,57 @@ std::string text_of(const std::filesystem::path& path)
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::set<std::string> stems(const char* folder)
+{
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(lua / folder)) {
+    found.insert(entry.path().stem());
+  }
+  return found;
+}
+
+// "ReadRuns": "read_runs".
+std::string snake(const std::string& name)
+{
+  std::string text = std::regex_replace(name, std::regex("([a-z])([A-Z])"), "$1_$2");
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// What stands in the scripts for "@renew.ttl@" and "@unpack.renew@": the place of a field in core/lock/calls.h, and a local for each.
+void add_places(std::map<std::string, std::string>& words)
+{
+  static const std::regex part(R"(struct ([A-Z][A-Za-z]+) : (FieldCount|Worded)<.*|  ([\w:<>]+) ([a-z_]+)[;{ ].*)");
+  std::map<std::string, std::vector<std::string>> structs;
+  std::vector<std::string>* fields = nullptr;
+  std::istringstream calls(text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/calls.h"));
+  std::smatch match;
+  for (std::string line; std::getline(calls, line);) {
+    if (!std::regex_match(line, match, part)) {
+      fields = line == "};" ? nullptr : fields;
+    } else if (match[1].matched) {
+      fields = &structs[match[1]];
+      fields->resize(match[2] == "Worded" ? 1 : 0);  // the word
+    } else if (fields != nullptr && match[3] == "Tail<ReleasedRun>") {
+      fields->insert(fields->end(), structs["ReleasedRun"].begin(), structs["ReleasedRun"].end());
+    } else if (fields != nullptr) {
+      fields->push_back(match[4]);
+    }
+  }
+  for (const auto& [name, all] : structs) {
+    const bool is_verb = stems("verbs").contains(snake(name));
+    std::size_t place = is_verb ? structs["Every"].size() : 0;
+    std::string locals;
+    for (const std::string& field : all) {
+      words["@" + snake(name) + "." + field + "@"] = std::to_string(++place);
+      locals += (locals.empty() ? "" : ", ") + field;
+    }
+    std::ranges::transform(locals, locals.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    words["@unpack." + snake(name) + "@"] = locals + " = unpack(" + (name.ends_with("Keys") ? "KEYS" : "ARGV") +
+                                            (is_verb ? ", " + std::to_string(structs["Every"].size() + 1) : "") + ")";
+  }
+}
+
 // What stands in the scripts for "@kind.released@", "@field.lease@", "@default.event_count@" and all others.
 const std::map<std::string, std::string>& schema_words()
 {
@@ -39,6 +90,8 @@ const std::map<std::string, std::string>& schema_words()
       words["@" + table + "." + (*it)[3].str() + "@"] =
           table == "field" ? begin + (*it)[4].str() + "=" : (*it)[4].str();
     }
+    add_places(words);
+    add_places(words);
     words["@default.fence_memory@"] = std::to_string(rlock::fence_memory.count());
     words["@default.event_count@"] = std::to_string(rlock::event_count);
     words["@default.handover_confirmation@"] = std::to_string(rlock::handover_confirmation.count());
@@ -74,15 +127,6 @@ std::string code_of(const std::filesystem::path& path)
     }
   }
   return code;
-}
-
-std::set<std::string> stems(const char* folder)
-{
-  std::set<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(lua / folder)) {
-    found.insert(entry.path().stem());
-  }
-  return found;
 }
 
 // The line and how often it is there.

@@ -4,6 +4,7 @@
 // for the cases of tests/lua. One record has all keys. Of Redis it knows only what these cases need; redis_alone.txt lists the cases
 // that need more.
 #include "base/fd.h"
+#include "base/fields.h"
 #include "base/log.h"
 #include "lua/scripts.h"
 #include "store/record/record_host.h"
@@ -19,6 +20,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fnmatch.h>
 #include <poll.h>
@@ -46,6 +48,76 @@ Reply list(const Texts& texts)
 bool matches(const std::string& pattern, const std::string& name)
 {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+// Reads the arguments of a script back into the fields of its call.
+class Arguments {
+ public:
+  explicit Arguments(std::span<const std::string> words) : m_words(words) {}
+
+  template <typename Call>
+  Call call()
+  {
+    Call call{};
+    std::apply([&](auto&... fields) { (read(fields), ...); }, fields_of(call));
+    return call;
+  }
+
+ private:
+  std::string next()
+  {
+    const std::string word = m_words.empty() ? "" : m_words.front();
+    m_words = m_words.empty() ? m_words : m_words.subspan(1);
+    return word;
+  }
+  void read(std::string& field) { field = next(); }
+  void read(std::int64_t& field) { field = std::stoll(next()); }
+  void read(Millis& field) { field = Millis{std::stoll(next())}; }
+  void read(std::optional<Millis>& field)
+  {
+    const std::string word = next();
+    field = word.empty() ? std::nullopt : std::optional(Millis{std::stoll(word)});
+  }
+  void read(calls::Tail<std::string>& field)
+  {
+    if (!m_words.empty()) {
+      field = next();
+    }
+  }
+  void read(calls::Tail<calls::ReleasedRun>& field)
+  {
+    if (!m_words.empty()) {
+      field = call<calls::ReleasedRun>();
+    }
+  }
+
+  std::span<const std::string> m_words;
+};
+
+LockKind kind_of_script(std::string_view name, const std::string& mode)
+{
+  if (name.starts_with("rw_")) {
+    return mode == reader_mode ? LockKind(Reader{}) : Writer{};
+  }
+  return name.starts_with("permits_")  ? LockKind(Permits{static_cast<unsigned>(std::stoul(mode))})
+         : name.starts_with("string_") ? LockKind(StringLock{})
+                                       : Plain{};
+}
+
+// With the verb, where the engine does more for it than to run its script.
+ScriptRequest request_of(ScriptCall call)
+{
+  const std::string_view name = call.script.name;
+  const bool releases = name.ends_with("_release");
+  if (!releases && !name.ends_with("_inspect")) {
+    return call;
+  }
+  const auto every = Arguments(call.args).call<calls::Every>();
+  Arguments own(std::span(call.args).subspan(calls::Every::size));
+  return VerbRequest{.lock = *LockName::parse(call.keys.front()),
+                     .kind = kind_of_script(name, every.requested_mode),
+                     .owner = Owner::of(every.owner),
+                     .verb = releases ? calls::Verb(own.call<calls::Release>()) : own.call<calls::Inspect>()};
 }
 
 struct Connection {
@@ -306,12 +378,10 @@ class EngineServer {
 
   Reply run(const Texts& words)
   {
-    const auto count = static_cast<std::size_t>(std::stoul(words.at(2)));
-    const std::vector<std::string_view> keys(words.begin() + 3, words.begin() + 3 + static_cast<std::ptrdiff_t>(count));
-    const std::vector<std::string_view> args(words.begin() + 3 + static_cast<std::ptrdiff_t>(count), words.end());
-    const Script& script = script_of(words);
-    return answer(m_host.run(
-        {.script = script, .keys = keys, .args = args, .reads_log = script.name.ends_with("_inspect")}, limit()));
+    const auto count = static_cast<std::ptrdiff_t>(std::stoul(words.at(2)));
+    const auto args = words.begin() + 3 + count;
+    const ScriptCall call{script_of(words), {words.begin() + 3, args}, {args, words.end()}};
+    return answer(m_host.run(request_of(call), limit()));
   }
 
   const Script& script_of(const Texts& words)

@@ -47,7 +47,7 @@ TEST_CASE("rw: a name with a tag of its own has its timeouts as Redisson names t
                        keys.queue,
                        keys.waiters,
                        keys.reserved,
-                       keys.fair_queue,
+                       keys.fair,
                        keys.second,
                        keys.done,
                        "o",

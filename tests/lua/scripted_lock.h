@@ -34,7 +34,7 @@ class ScriptedLock {
   {
     const LockKeys keys(*LockName::parse(name), kind);
     Words words{"EVAL",      script.source(), "11",       keys.lock,    keys.fence,         keys.holder,
-                keys.force,  keys.events,     keys.queue, keys.waiters, keys.reserved,      keys.fair_queue,
+                keys.force,  keys.events,     keys.queue, keys.waiters, keys.reserved,      keys.fair,
                 keys.second, keys.done,       owner,      keys.channel, keys.owner_channel, requested_mode(kind),
                 ""};
     words.insert(words.end(), args.begin(), args.end());

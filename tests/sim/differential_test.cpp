@@ -186,8 +186,8 @@ class Twins {
   void run(const Script& script, const LockKind& kind, const std::string& who, const Words& args)
   {
     const LockKeys keys(m_name, kind);
-    const Words names{keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
-                      keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
+    const Words names{keys.lock,    keys.fence,    keys.holder, keys.force,  keys.events, keys.queue,
+                      keys.waiters, keys.reserved, keys.fair,   keys.second, keys.done};
     Words words{who, keys.channel, keys.owner_channel, requested_mode(kind), ""};
     words.insert(words.end(), args.begin(), args.end());
     Words whole{"EVAL", script.source(), std::to_string(names.size())};

@@ -505,9 +505,10 @@ class SimulatedHost final : public ScriptHost {
 
   Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) override
   {
-    m_backend->request = {"EVALSHA", std::string(request.script.sha1), std::to_string(request.keys.size())};
-    m_backend->request.insert(m_backend->request.end(), request.keys.begin(), request.keys.end());
-    m_backend->request.insert(m_backend->request.end(), request.args.begin(), request.args.end());
+    const ScriptCall call = call_of(request, false);
+    m_backend->request = {"EVALSHA", std::string(call.script.sha1), std::to_string(call.keys.size())};
+    m_backend->request.insert(m_backend->request.end(), call.keys.begin(), call.keys.end());
+    m_backend->request.insert(m_backend->request.end(), call.args.begin(), call.args.end());
     return noted(m_engine->run(request, limit));
   }
   Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit) override

@@ -195,8 +195,8 @@ class Calls {
     KeySpace space;
     space.replace(m_keys);
     space.set_time(m_now_ms * 1000);
-    const std::vector<std::string> all{keys.lock,   keys.fence,  keys.holder,   keys.queue,     keys.waiters,
-                                       keys.events, keys.second, keys.reserved, keys.fair_queue};
+    const std::vector<std::string> all{keys.lock,   keys.fence,  keys.holder,   keys.queue, keys.waiters,
+                                       keys.events, keys.second, keys.reserved, keys.fair};
     const std::vector<Words> commands{{"DEL", pick(all)},
                                       {"DEL", pick(all)},
                                       {"SET", pick(all), "7", "PX", "5000"},
@@ -289,8 +289,8 @@ class Calls {
   std::string compare(const Script& script, const std::string& owner, const Words& args)
   {
     const LockKeys keys(m_name, m_kind);
-    const Words names{keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
-                      keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
+    const Words names{keys.lock,    keys.fence,    keys.holder, keys.force,  keys.events, keys.queue,
+                      keys.waiters, keys.reserved, keys.fair,   keys.second, keys.done};
     Words words{owner, keys.channel, keys.owner_channel, requested_mode(m_kind), ""};
     words.insert(words.end(), args.begin(), args.end());
     CAPTURE(script.name);

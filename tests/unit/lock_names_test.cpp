@@ -61,8 +61,10 @@ TEST_CASE("lock keys: rlock's own keys differ for a name and the same name in br
   for (const LockKind& kind : {LockKind(Plain{}), LockKind(Writer{}), LockKind(Permits{2}), LockKind(StringLock{})}) {
     const LockKeys bare(*LockName::parse("stock"), kind);
     const LockKeys braced(*LockName::parse("{stock}"), kind);
-    for (const auto key : {&LockKeys::holder, &LockKeys::force, &LockKeys::events, &LockKeys::queue, &LockKeys::waiters,
-                           &LockKeys::reserved, &LockKeys::done, &LockKeys::owner_channel}) {
+    using Key = std::string LockKeys::*;
+    for (const Key key : std::initializer_list<Key>{&LockKeys::holder, &LockKeys::force, &LockKeys::events,
+                                                    &LockKeys::queue, &LockKeys::waiters, &LockKeys::reserved,
+                                                    &LockKeys::done, &LockKeys::owner_channel}) {
       CHECK((bare.*key).starts_with("rlock:"));
       CHECK(bare.*key != braced.*key);
     }

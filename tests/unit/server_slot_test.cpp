@@ -58,7 +58,7 @@ TEST_CASE("slot: all keys and channels of a lock share one, whatever its kind an
       const std::string reads = keys.reads + "me:rwlock_timeout:1";
       const std::string owner_channel = keys.owner_channel + "me";
       for (const std::string& key :
-           {keys.fence, keys.holder, keys.force, keys.events, keys.queue, keys.waiters, keys.reserved, keys.fair_queue,
+           {keys.fence, keys.holder, keys.force, keys.events, keys.queue, keys.waiters, keys.reserved, keys.fair,
             keys.second, keys.done, reads, keys.channel, keys.channel + ":me", keys.taken_channel, owner_channel}) {
         if (key.empty() || key == ":me") {
           continue;

@@ -36,12 +36,6 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
-// Of the answer of a script: whether its first word is this one.
-inline bool is_answer(const Value& answer, std::string_view word)
-{
-  return !answer.elements.empty() && answer.elements.front().text == word;
-}
-
 struct SortedSet {
   std::map<std::string, double> scores;
   std::set<std::pair<double, std::string>> order;

@@ -8,9 +8,11 @@
 #include "base/text.h"
 #include "lock/event_log.h"
 #include "lock/schema.h"
+#include "store/record/answer_value.h"
 #include "store/record/foreign_face.h"
 #include "store/record/record_codec.h"
 #include "store/script/lock_keys.h"
+#include "store/script/script_reply.h"
 
 namespace rlock::record {
 namespace {
@@ -18,50 +20,25 @@ namespace {
 // A waiter that is not told yet when a native client is gone asks so often.
 constexpr Millis poll_interval{200};
 
-// The arguments of the scripts, counted from 0; lua/verbs has their meaning.
-constexpr std::size_t wait_mode_at = 8;    // of an acquire
-constexpr std::size_t subscribers_at = 6;  // of a release
-constexpr std::string_view hands_over_to_none = "-1";
-
-// Of the answer of acquire to a busy lock. The scripts leave out the last part.
-constexpr std::size_t busy_ttl_at = 1;
-constexpr std::size_t busy_owner_at = 2;
-constexpr std::size_t busy_place_at = 5;
-constexpr std::size_t busy_again_at = 7;
-constexpr std::size_t busy_told_at = 10;
-constexpr std::size_t busy_size = busy_told_at + 1;
-
-// Of the answer of inspect.
-constexpr std::size_t fence_at = 1;
-constexpr std::size_t waiters_at = 6;
-constexpr std::ptrdiff_t parts_of_waiter = 4;
-constexpr std::size_t proof_at = 8;
-constexpr std::size_t format_at = 13;
-
 bool is_same(const std::optional<Contender>& one, const std::optional<Contender>& other)
 {
   return one && other && one->name == other->name;
 }
 
-}  // namespace
-
-Value LockLine::busy_behind(const Contender& first)
+bool is_of_read_write_lock(const VerbRequest& request)
 {
-  std::vector<Value> parts(busy_size);
-  parts[0] = Value::of(std::string("busy"));
-  parts[busy_ttl_at] = Value::of(first.lasts ? first.lasts->count() : -1);
-  parts[busy_owner_at] = Value::of(first.name);
-  parts[busy_owner_at + 1] = Value::of(1);
-  parts[busy_place_at] = Value::of(0);
-  parts[busy_place_at + 1] = Value::of(std::string("0"));
-  return Value::array(std::move(parts));
+  return std::holds_alternative<Reader>(request.kind) || std::holds_alternative<Writer>(request.kind);
 }
+
+answers::Busy busy_behind(const Contender& first) { return {.ttl = first.lasts, .owner = first.name, .count = 1}; }
+
+}  // namespace
 
 LockLine::LockLine(Backend& backend, KeySpace& keys) : m_lines(backend.native_lines()), m_keys(keys) {}
 
-Result<LineFormat> LockLine::format_in(const ScriptRequest& request) const
+Result<LineFormat> LockLine::format_in(const VerbRequest& request) const
 {
-  const LineFormat format(request.beside, knows_readers(request.beside) && is_of_read_write_lock(request.script));
+  const LineFormat format(request.beside, knows_readers(request.beside) && is_of_read_write_lock(request));
   if (format != no_line && std::ranges::find(m_lines, format, &NativeLine::format) == m_lines.end()) {
     return Error{ErrorCode::config, "--format " + std::string(name_of(request.beside)) +
                                         ": this store has no such clients (leave out --format)"};
@@ -69,30 +46,28 @@ Result<LineFormat> LockLine::format_in(const ScriptRequest& request) const
   return format;
 }
 
-LineUse LockLine::use_in(const ScriptRequest& request) const
+LineUse LockLine::use_in(const VerbRequest& request) const
 {
-  const std::string_view name = request.script.name;
   if (m_lines.empty()) {
     return LineUse::none;
   }
-  if (name.ends_with("_acquire") && request.args.size() > wait_mode_at) {
-    return request.args[wait_mode_at] == "again" ? LineUse::keeps : LineUse::takes;
+  if (const auto* acquire = request.as<calls::Acquire>()) {
+    return acquire->wait_mode == calls::WaitMode::again ? LineUse::keeps : LineUse::takes;
   }
-  if (name.ends_with("_release")) {
+  if (request.as<calls::Release>() != nullptr) {
     return LineUse::leaves;
   }
-  if (name.ends_with("_renew")) {
+  if (request.as<calls::Renew>() != nullptr) {
     return LineUse::keeps;
   }
-  return name.ends_with("_inspect") || name.ends_with("_force") ? LineUse::shows : LineUse::none;
+  const bool is_for_people = request.as<calls::Inspect>() != nullptr || request.as<calls::Force>() != nullptr;
+  return is_for_people ? LineUse::shows : LineUse::none;
 }
 
 // An acquire of a reader, or of a permit.
 bool LockLine::asks_for_shared(const Work& work)
 {
-  constexpr std::size_t mode_at = 3;
-  const std::string_view mode = work.line_use == LineUse::takes ? std::string_view(work.words.at(mode_at)) : "";
-  return mode == reader_mode || (!mode.empty() && mode.find_first_not_of("0123456789") == std::string_view::npos);
+  return work.line_use == LineUse::takes && kind_of(work.request->kind).is_shared;
 }
 
 // The record keeps its format; else the caller chooses one.
@@ -128,7 +103,7 @@ Result<Done> LockLine::look(const Work& work, Snapshot& state, const CallLimits&
   if (const auto checked = m_line->check_name(work.lock); !checked) {
     return checked;
   }
-  const std::string owner = is_shown ? exclusive_holder(*record, work.lock) : work.words.front();
+  const std::string owner = is_shown ? exclusive_holder(*record, work.lock) : work.owner();
   const bool is_of_holders = is_shown && m_line->has_readers();
   auto view = m_line->look(work.lock,
                            {.own = is_of_holders ? "" : contender_of(*record, owner),
@@ -198,7 +173,7 @@ Result<Done> LockLine::check_format(const Work& work, const Started& start) cons
     return Done{};
   }
   const bool is_shared = start.beside.has_readers;
-  if (is_shared && work.line_use == LineUse::takes && !is_of_read_write_lock(*work.script)) {
+  if (is_shared && work.line_use == LineUse::takes && !is_of_read_write_lock(*work.request)) {
     return Error{ErrorCode::config, has_format + " of a read-write lock" + how_to_give(start.beside)};
   }
   if (!is_shared && asks_for_shared(work)) {
@@ -220,7 +195,7 @@ std::string LockLine::holder_without_contender(const Work& work, const LockRecor
   const bool may_be = m_line->has_readers() && work.line_use == LineUse::takes && work.beside != no_line &&
                       beside_of(record) == no_line && exclusive_holder(record, work.lock).empty();
   const auto holders = may_be ? holders_of(record, work.lock) : std::vector<std::string>();
-  const auto other = std::ranges::find_if(holders, [&](const auto& each) { return each != work.words.front(); });
+  const auto other = std::ranges::find_if(holders, [&](const auto& each) { return each != work.owner(); });
   return other == holders.end() ? std::string() : *other;
 }
 
@@ -253,7 +228,7 @@ bool LockLine::end(const Work& work, const Snapshot& state, LockRecord& record) 
   }
   const LineView& view = *state.line;
   const bool is_first = is_same(view.first, view.own);
-  const std::string& owner = work.words.front();
+  const std::string& owner = work.owner();
   if (!contender_of(record, owner).empty()) {
     const bool must_be_first = work.line_use == LineUse::keeps;
     if (!view.own || (must_be_first && !is_first)) {
@@ -298,10 +273,10 @@ std::optional<Contender> LockLine::show(const Work& work, const Snapshot& state,
 // The line of a read-write lock, for people. Returns the first native client, or the one that is to give the lock up.
 std::optional<Contender> LockLine::show_shared(const Work& work, const Snapshot& state, LockRecord& record) const
 {
-  const bool is_forced = work.script->name.ends_with("_force");
+  const bool is_forced = work.as<calls::Force>() != nullptr;
   const auto& holders = state.line->holders;
   const auto native = std::ranges::find_if(holders, [&](const Contender& each) {
-    return is_native(record, each) && (!is_forced || each.name == work.words.front());
+    return is_native(record, each) && (!is_forced || each.name == work.owner());
   });
   if (native == holders.end() || (beside_of(record) == no_line && !native->is_lock)) {
     return std::nullopt;
@@ -314,8 +289,7 @@ std::optional<Contender> LockLine::show_shared(const Work& work, const Snapshot&
 std::optional<Contender> LockLine::stop_before(const Work& work, const Snapshot& state, LockRecord& record) const
 {
   const LineView& view = *state.line;
-  const bool may_take =
-      work.line_use == LineUse::takes && !standing_of(record.keys, work.lock, work.words.front()).holds;
+  const bool may_take = work.line_use == LineUse::takes && !standing_of(record.keys, work.lock, work.owner()).holds;
   std::optional<Contender> stop;
   if (const std::string other = holder_without_contender(work, record); !other.empty()) {
     stop = Contender{.name = other};
@@ -344,8 +318,10 @@ std::optional<Work> LockLine::without_hand_over(const Work& work, const Snapshot
   if (!is_native_next && !joins_later) {
     return std::nullopt;
   }
+  VerbRequest to_none = *work.request;
+  std::get<calls::Release>(to_none.verb).own_subscribers = calls::no_hand_over;
   Work alone = work;
-  alone.words.at(subscribers_at) = hands_over_to_none;
+  alone.words = call_of(to_none, false).args;
   return alone;
 }
 
@@ -358,14 +334,14 @@ void LockLine::call_first_waiter(const Work& work, const Started& start) const
 
 std::optional<Value> LockLine::refusal(const Work& work, const Snapshot& state, const Decision& decision)
 {
-  const bool must_leave = is_try(work) && is_answer(decision.answer, "granted") && state.line && state.line->first &&
-                          !is_same(state.line->first, state.line->own);
-  return must_leave ? std::optional(busy_behind(*state.line->first)) : std::nullopt;
+  const bool must_leave = is_try(work) && is_answer<answers::Granted>(decision.answer) && state.line &&
+                          state.line->first && !is_same(state.line->first, state.line->own);
+  return must_leave ? std::optional(reply_with(busy_behind(*state.line->first))) : std::nullopt;
 }
 
 bool LockLine::is_try(const Work& work)
 {
-  return work.line_use == LineUse::takes && work.words.at(wait_mode_at) == "try";
+  return work.line_use == LineUse::takes && work.as<calls::Acquire>()->wait_mode == calls::WaitMode::attempt;
 }
 
 // A waiter whose contender cannot get another session waits with the presence of its hold.
@@ -385,7 +361,7 @@ void LockLine::call_waiter_in(const Work& work, const LockRecord& after) const
   }
   const std::string waiter = first_waiter(after, work.lock);
   const bool is_missing = !waiter.empty() && contender_of(after, waiter).empty();
-  const bool asks_now = !work.words.empty() && work.words.front() == waiter;
+  const bool asks_now = work.request != nullptr && work.owner() == waiter;
   if (is_missing && !asks_now && !holders_of(after, work.lock).empty()) {
     m_keys.on_publish(LockKeys(work.lock).owner_channel + waiter, "look 0");
   }
@@ -395,7 +371,7 @@ void LockLine::call_waiter_in(const Work& work, const LockRecord& after) const
 void LockLine::note(const Work& work, const Snapshot& state, const Started& start, LockRecord& after,
                     Decision& decision) const
 {
-  const bool is_granted = is_answer(decision.answer, "granted");
+  const bool is_granted = is_answer<answers::Granted>(decision.answer);
   const bool stands = work.line_use == LineUse::takes && after.bindings.contains(work.asked.owner);
   if (work.beside != no_line && stands && (is_granted || holders_of(after, work.lock).empty())) {
     put_beside(after, work.beside);
@@ -409,8 +385,9 @@ void LockLine::note(const Work& work, const Snapshot& state, const Started& star
   decision.line = change_line(after, work.lock, *m_line, state.line, committer);
   const bool waits_behind_native =
       work.line_use == LineUse::takes && (start.native || holders_of(after, work.lock).empty());
-  if (is_granted || waits_behind_native || (work.line_use == LineUse::keeps && is_answer(decision.answer, "kept"))) {
-    decision.contender = contender_of(after, work.words.front());
+  if (is_granted || waits_behind_native ||
+      (work.line_use == LineUse::keeps && is_answer<answers::Kept>(decision.answer))) {
+    decision.contender = contender_of(after, work.owner());
   }
   if (decision.contender.empty() || !state.line) {
     return;
@@ -493,7 +470,8 @@ Result<bool> LockLine::answer(const Work& work, const Snapshot& state, std::int6
       view = *std::move(looked);
     }
   }
-  const bool is_busy_already = is_answer(decision.answer, "busy");
+  auto busy = answer_in<answers::Busy>(decision.answer);
+  const bool is_busy_already = busy.has_value();
   const bool is_first = is_same(view.first, view.own);
   if (is_first && is_busy_already) {
     return is_same(state.line->first, state.line->own);  // then the script had another reason
@@ -504,47 +482,45 @@ Result<bool> LockLine::answer(const Work& work, const Snapshot& state, std::int6
   }
   const LockKeys names(work.lock);
   if (is_first) {
-    if (is_answer(decision.answer, "granted")) {
-      decision.answer.elements[fence_at] = Value::of(std::to_string(view.own->order));
+    if (auto granted = answer_in<answers::Granted>(decision.answer)) {
+      granted->fence = static_cast<std::uint64_t>(view.own->order);
+      decision.answer = reply_with(*granted);
     }
     m_line->tell_when_gone(work.lock, view.own->name, view.state, {.channel = names.taken_channel, .text = "taken"},
                            limit);
     return true;
   }
-  const bool is_told =
-      m_line->tell_when_gone(work.lock, view.first->name, view.state,
-                             {.channel = names.owner_channel + work.words.front(), .text = "look 0"}, limit);
-  if (!is_busy_already) {
-    decision.answer = busy_behind(*view.first);
+  const bool is_told = m_line->tell_when_gone(work.lock, view.first->name, view.state,
+                                              {.channel = names.owner_channel + work.owner(), .text = "look 0"}, limit);
+  if (!busy) {
+    busy = busy_behind(*view.first);
   }
-  std::vector<Value>& parts = decision.answer.elements;
-  parts.resize(busy_size);
-  parts[busy_ttl_at] = Value::of(view.first->lasts ? view.first->lasts->count() : -1);
-  parts[busy_owner_at] = Value::of(view.first->name);
-  parts[busy_again_at] = is_told ? Value{} : Value::of(poll_interval.count());
-  parts[busy_told_at] = Value::of(is_told ? 1 : 0);
+  busy->ttl = view.first->lasts;
+  busy->owner = view.first->name;
+  busy->again_in = is_told ? std::nullopt : std::optional(poll_interval);
+  busy->tells_end = is_told;
+  decision.answer = reply_with(*busy);
   return true;
 }
 
 // The waiters by the record, of which the first may stand in the line, and the native ones in their places.
-std::vector<Value> LockLine::with_native_waiters(const std::vector<Value>& rows, const Started& start)
+std::vector<answers::WaiterRow> LockLine::with_native_waiters(const std::vector<answers::WaiterRow>& rows,
+                                                              const Started& start)
 {
-  std::vector<Value> all;
+  std::vector<answers::WaiterRow> all;
   auto next = rows.begin();
   for (const auto& [owner, contender] : start.in_line) {
     if (owner.empty()) {
       const std::string_view mode = contender.reads ? reader_mode : start.beside.has_readers ? writer_mode : "";
-      all.insert(all.end(),
-                 {Value::of(contender.name), Value::of(std::string(mode)), Value::of(std::string()), Value::of(1)});
+      all.push_back({.owner = contender.name, .mode = std::string(mode), .info = "", .is_connected = true});
       continue;
     }
-    const auto row = std::find_if(next, rows.end(), [&name = owner](const Value& part) { return part.text == name; });
+    const auto row = std::find_if(next, rows.end(), [&name = owner](const auto& each) { return each.owner == name; });
     if (row == rows.end()) {
       continue;  // a holder
     }
-    const auto behind = std::next(row, parts_of_waiter);
-    all.insert(all.end(), next, behind);
-    next = behind;
+    all.insert(all.end(), next, std::next(row));
+    next = std::next(row);
   }
   all.insert(all.end(), next, rows.end());
   return all;
@@ -553,23 +529,22 @@ std::vector<Value> LockLine::with_native_waiters(const std::vector<Value>& rows,
 // What inspect cannot know of a lock beside native clients.
 void LockLine::tell(const Snapshot& state, const Started& start, Decision& decision) const
 {
-  const bool is_known = is_answer(decision.answer, "known") && decision.answer.elements.size() > proof_at;
-  if (!state.line || !is_known || start.beside == no_line) {
+  auto known = answer_in<answers::Known>(decision.answer);
+  if (!state.line || !known || start.beside == no_line) {
     return;
   }
-  std::vector<Value>& parts = decision.answer.elements;
   const auto& holder = start.native ? start.native : state.line->own;
   std::int64_t fence = holder ? holder->order : 0;
   for (const Contender& each : state.line->holders) {
     fence = std::max(fence, each.order);
   }
-  parts[fence_at] = Value::of(std::to_string(fence));
-  parts[waiters_at].elements = with_native_waiters(parts[waiters_at].elements, start);
+  known->fence = static_cast<std::uint64_t>(fence);
+  known->waiters = with_native_waiters(known->waiters, start);
   if (start.native) {
-    parts[proof_at] = Value::of(start.native->is_lock ? 1 : 0);
+    known->proven = start.native->is_lock;
   }
-  parts.resize(std::max(parts.size(), format_at + 1));
-  parts[format_at] = Value::of(std::string(name_of(start.beside.clients)));
+  known->format = name_of(start.beside.clients);
+  decision.answer = reply_with(*known);
 }
 
 }  // namespace rlock::record

@@ -24,9 +24,9 @@ class LockLine {
   // Both must outlive it. `keys`: those on which the scripts run.
   LockLine(Backend& backend, KeySpace& keys);
 
-  [[nodiscard]] LineUse use_in(const ScriptRequest& request) const;
+  [[nodiscard]] LineUse use_in(const VerbRequest& request) const;
   // The format that an acquire asks for. Errors: ErrorCode::config: this store has no such clients.
-  [[nodiscard]] Result<LineFormat> format_in(const ScriptRequest& request) const;
+  [[nodiscard]] Result<LineFormat> format_in(const VerbRequest& request) const;
 
   // After the read: chooses the line of the lock, and sets Snapshot::line where it counts.
   Result<Done> look(const Work& work, Snapshot& state, const CallLimits& limit);
@@ -66,10 +66,9 @@ class LockLine {
 
  private:
   static bool asks_for_shared(const Work& work);
-  static bool is_of_read_write_lock(const Script& script) { return script.name.starts_with("rw_"); }
   static bool is_try(const Work& work);
-  static Value busy_behind(const Contender& first);
-  static std::vector<Value> with_native_waiters(const std::vector<Value>& rows, const Started& start);
+  static std::vector<answers::WaiterRow> with_native_waiters(const std::vector<answers::WaiterRow>& rows,
+                                                             const Started& start);
   void choose_line(const Work& work, const LockRecord& record);
   Result<Done> look_for_native(const Work& work, Snapshot& state, const CallLimits& limit);
   Result<Done> check_no_native(const Work& work, const Snapshot& state, const CallLimits& limit);

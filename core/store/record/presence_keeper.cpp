@@ -2,9 +2,8 @@
 #include "store/record/presence_keeper.h"
 
 #include <algorithm>
-#include <charconv>
 #include "base/text.h"
-#include "lock/abilities.h"
+#include "lock/calls.h"
 #include "lock/holder.h"
 
 namespace rlock::record {
@@ -18,16 +17,6 @@ constexpr int proofs_per_lease = 6;
 
 // An owner has few presences, unless many processes renew its hold with its token: those that end first are forgotten.
 constexpr std::size_t most_presences = 8;
-
-// The arguments of the scripts, counted from 0; lua/verbs has their meaning.
-constexpr std::size_t first_own = 5;
-
-Millis millis_in(std::string_view text)
-{
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return Millis{std::max<std::int64_t>(number, 0)};
-}
 
 std::int64_t longest_lease(const std::vector<BoundPresence>& presences)
 {
@@ -68,29 +57,23 @@ bool add_binding(std::vector<BoundPresence>& presences, const Presence& presence
 
 }  // namespace
 
-Asked asked_of(const ScriptRequest& request)
+Asked asked_of(const VerbRequest& request)
 {
-  const auto words = request.args;
-  const std::string_view name = request.script.name;
-  if (words.size() < first_own + 3) {
-    return {};
-  }
-  Asked asked{.owner = std::string(words[0])};
-  const auto own = words.subspan(first_own);
-  if (name.ends_with("_acquire")) {
-    const auto info = decode_holder(own[2]);
+  Asked asked{.owner = request.owner.text()};
+  if (const auto* acquire = request.as<calls::Acquire>()) {
+    const auto info = decode_holder(acquire->info);
     asked.verb = Asked::Verb::acquire;
-    asked.hold = own[0];
-    asked.ttl = millis_in(own[1]);
+    asked.hold = acquire->hold_id;
+    asked.ttl = acquire->ttl;
     asked.is_automatic = info && info->automatic;
-  } else if (name.ends_with("_renew") && millis_in(own[0]) > Millis{0}) {
+  } else if (const auto* renewal = request.as<calls::Renew>(); renewal != nullptr && renewal->ttl > Millis{0}) {
     asked.verb = Asked::Verb::renew;
-    asked.hold = own[1].empty() ? asked.owner : own[1];
-    asked.ttl = millis_in(own[0]);
-  } else if (name.ends_with("_release")) {
+    asked.hold = renewal->hold_id.empty() ? asked.owner : renewal->hold_id;
+    asked.ttl = renewal->ttl;
+  } else if (const auto* release = request.as<calls::Release>()) {
     asked.verb = Asked::Verb::release;
-    asked.hold = own[0];
-  } else if (name.ends_with("_force") && own[1] == name_of(ForceStep::revoke)) {
+    asked.hold = release->hold_id;
+  } else if (const auto* force = request.as<calls::Force>(); force != nullptr && force->step == ForceStep::revoke) {
     asked.verb = Asked::Verb::revoke;
   }
   return asked;
@@ -402,10 +385,10 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_owner(const Asked& asked, con
   const Keeping keeping = asked.is_automatic ? Keeping::kept : Keeping::unkept;
   switch (asked.verb) {
     case Asked::Verb::acquire:
-      if (answer == "granted") {
+      if (answer == answers::Granted::word) {
         return bind_to(asked, lock, {.lease = asked.ttl, .keeping = keeping, .use = Use::holds}, after, limit);
       }
-      if (answer == "busy" && standing.waits) {
+      if (answer == answers::Busy::word && standing.waits) {
         const Millis waiting = asked.keeps_presence ? asked.ttl : std::min(asked.ttl, longest_waiting_lease);
         return bind_to(asked, lock,
                        {.lease = waiting, .keeping = asked.keeps_presence ? keeping : Keeping::kept, .use = Use::waits},
@@ -413,20 +396,20 @@ Result<PresenceKeeper::Bound> PresenceKeeper::bind_owner(const Asked& asked, con
       }
       break;
     case Asked::Verb::renew:
-      if (answer == "kept" && asked.keeps_presence && find(asked.owner) == nullptr) {
+      if (answer == answers::Kept::word && asked.keeps_presence && find(asked.owner) == nullptr) {
         return Error{ErrorCode::config, "the lock " + printable(lock.text()) +
                                             " ends with the session of the rlock that took it, so no other one can "
                                             "renew it (let that rlock renew it: acquire --pid)"};
       }
-      if (answer == "kept") {
+      if (answer == answers::Kept::word) {
         return bind_to(asked, lock, {.lease = asked.ttl, .keeping = Keeping::unkept, .use = Use::holds}, after, limit);
       }
       break;
     case Asked::Verb::release:
-      if (answer == "released") {
+      if (answer == answers::Released::word) {
         return keep_after_release(asked, lock, standing, after, limit);
       }
-      if (answer == "still_held") {
+      if (answer == answers::StillHeld::word) {
         return unbind_hold(asked, lock, after);
       }
       break;

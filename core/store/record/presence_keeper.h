@@ -45,7 +45,7 @@ struct Asked {
   // Whether a waiter's presence is the one with which it will hold the lock: its contender cannot get another one.
   bool keeps_presence = false;
 };
-Asked asked_of(const ScriptRequest& request);
+Asked asked_of(const VerbRequest& request);
 
 // Not thread-safe.
 class PresenceKeeper {

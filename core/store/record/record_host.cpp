@@ -6,8 +6,10 @@
 #include <utility>
 #include "base/text.h"
 #include "base/wait.h"
+#include "store/record/answer_value.h"
 #include "store/record/foreign_face.h"
 #include "store/script/lock_keys.h"
+#include "store/script/script_reply.h"
 
 namespace rlock::record {
 namespace {
@@ -68,9 +70,6 @@ Reply reply_of(const Value& value)
   }
   return reply;
 }
-
-// Another program knows exclusive locks only.
-bool is_of_other_kind(std::string_view script) { return script.ends_with("_acquire") && !script.starts_with("plain_"); }
 
 // A script fails on data that it does not expect, or by a defect.
 Error script_failed(std::string_view lock, const std::string& text)
@@ -227,7 +226,7 @@ std::optional<Value> RecordHost::release_to_none(const Work& work, const Snapsho
 {
   const auto alone = m_line.without_hand_over(work, state, start);
   auto answer = alone ? run_part(*alone, ScriptPart::whole, state, start.record.keys) : std::nullopt;
-  if (answer && is_answer(*answer, "released")) {
+  if (answer && is_answer<answers::Released>(*answer)) {
     m_line.call_first_waiter(work, start);
   }
   return answer;
@@ -246,7 +245,7 @@ Result<Decision> RecordHost::decide(const Work& work, const Snapshot& state, con
   auto answer = release_to_none(work, state, *start);
   const bool is_answered = answer.has_value();
   KeySpace::Keys keys = std::move(start->record.keys);
-  if (work.reads_log && !start->log.is_over) {
+  if (work.reads_log() && !start->log.is_over) {
     auto whole = events_of(work.lock.text(), limit);
     if (!whole) {
       return whole.error();
@@ -254,7 +253,7 @@ Result<Decision> RecordHost::decide(const Work& work, const Snapshot& state, con
     keys[LockKeys(work.lock).events].data = *std::move(whole);
   }
   const bool has_first_part =
-      work.script != nullptr && work.script->first_part < work.script->order.size() && !work.reads_log;
+      work.script != nullptr && work.script->first_part < work.script->order.size() && !work.reads_log();
   if (!is_answered) {
     answer = run_part(work, has_first_part ? ScriptPart::first : ScriptPart::whole, state, std::move(keys));
   }
@@ -273,12 +272,12 @@ Result<Decision> RecordHost::decide(const Work& work, const Snapshot& state, con
   m_line.tell(state, *start, decision);
   if (start->native && work.line_use == LineUse::shows) {
     m_messages.clear();
-    if (is_answer(decision.answer, "broken")) {
+    if (is_answer<answers::Broken>(decision.answer)) {
       if (const auto noted = m_line.note_take(work, state, *start, decision); !noted) {
         return noted.error();
       }
     }
-  } else if (!work.reads_log) {  // what reads the log changes nothing
+  } else if (!work.reads_log()) {  // what reads the log changes nothing
     if (const auto noted = note_change(work, state, *start, decision, limit); !noted) {
       return noted.error();
     }
@@ -427,15 +426,13 @@ Result<RecordHost::Attempt> RecordHost::finish(const Work& work, const Snapshot&
 std::optional<RecordHost::Attempt> RecordHost::release_without_commit(const Work& work, const Error& why,
                                                                       const Decision& decision, const CallLimits& limit)
 {
-  const bool is_over = is_answer(decision.answer, "released") || is_answer(decision.answer, "left");
-  if (!m_keeper || work.asked.verb != Asked::Verb::release || !is_over || !why.no_room ||
-      !m_keeper->end_without_commit(limit)) {
+  const bool was_held = is_answer<answers::Released>(decision.answer);
+  if (!m_keeper || work.asked.verb != Asked::Verb::release || !why.no_room ||
+      !(was_held || is_answer<answers::Left>(decision.answer)) || !m_keeper->end_without_commit(limit)) {
     return std::nullopt;
   }
   m_remembered.reset();
-  const Value answer =
-      Value::array({decision.answer.elements.front(), Value::of(0), Value::of(0), Value::of(why.text)});
-  return Attempt{.reply = reply_of(answer)};
+  return Attempt{.reply = reply_of(was_held ? reply_with(answers::Released{.untold = why.text}) : decision.answer)};
 }
 
 // A holder whose presence was asked for after the record may have released the lock in between, and another one may hold it now.
@@ -459,7 +456,7 @@ Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remem
     return decision.error();
   }
   const Attempt again{.reply = std::nullopt,
-                      .only_joins_queue = is_answer(decision->answer, "busy") && m_messages.empty()};
+                      .only_joins_queue = is_answer<answers::Busy>(decision->answer) && m_messages.empty()};
   if (decision->is_stale) {
     return again;
   }
@@ -524,7 +521,7 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
       return renewed.error();
     }
   }
-  bool is_remembered = work.may_use_remembered && remembers(work.lock.text());
+  bool is_remembered = work.as<calls::Release>() != nullptr && remembers(work.lock.text());
   const Instant first = m_clock.now();
   for (int conflicts = 0;;) {
     const Instant begun = m_clock.now();
@@ -546,12 +543,29 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
 
 Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& limit)
 {
-  const auto lock = LockName::parse(request.keys.front());
+  ScriptCall call = call_of(request, false);
+  const auto lock = LockName::parse(call.keys.front());
   if (!lock) {
     return lock.error();
   }
-  if (m_backend->is_shared() && is_of_other_kind(request.script.name)) {
+  Work work{.lock = *lock, .script = &call.script, .keys = std::move(call.keys), .words = std::move(call.args)};
+  work.request = std::get_if<VerbRequest>(&request);
+  if (work.request != nullptr) {
+    if (const auto prepared = prepare(work); !prepared) {
+      return prepared.error();
+    }
+  }
+  return execute(work, limit);
+}
+
+// What the engine does for a verb beside its script.
+Result<Done> RecordHost::prepare(Work& work)
+{
+  const VerbRequest& request = *work.request;
+  const bool acquires = request.as<calls::Acquire>() != nullptr;
+  if (m_backend->is_shared() && acquires && !std::holds_alternative<Plain>(request.kind)) {
     return Error{
+        // another program knows exclusive locks only
         ErrorCode::config,
         "a table or collection of ShedLock has exclusive locks only (leave out --shared, --exclusive, --permits and "
         "--format)"};
@@ -560,41 +574,38 @@ Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& li
   if (!beside) {
     return beside.error();
   }
-  if (request.script.name.ends_with("_acquire")) {
+  if (acquires) {
     m_backend->ask_for_rights();
   }
-  return execute({.lock = *lock,
-                  .script = &request.script,
-                  .keys = Words(request.keys.begin(), request.keys.end()),
-                  .words = Words(request.args.begin(), request.args.end()),
-                  .reads_log = request.reads_log,
-                  .may_use_remembered = request.script.name.ends_with("_release"),
-                  .asked = m_keeper ? asked_of(request) : Asked{},
-                  .line_use = m_line.use_in(request),
-                  .beside = *beside},
-                 limit);
+  work.asked = m_keeper ? asked_of(request) : Asked{};
+  work.line_use = m_line.use_in(request);
+  work.beside = *beside;
+  return Done{};
 }
 
 // A release sends messages, for which an adapter remembers who listened at its last read.
-std::vector<Result<Reply>> RecordHost::run_each(std::span<const ScriptCall> calls, const CallLimits& limit)
+std::vector<Result<Reply>> RecordHost::run_each(std::span<const ScriptRequest> requests, const CallLimits& limit)
 {
-  const bool only_asks =
-      std::ranges::none_of(calls, [](const ScriptCall& call) { return call.script.name.ends_with("_release"); });
-  if (only_asks) {
-    std::vector<std::string_view> names;
-    for (const ScriptCall& call : calls) {
-      names.emplace_back(call.keys.front());
-    }
-    read_ahead(names, std::ranges::any_of(calls, &ScriptCall::reads_log), limit);
+  std::vector<std::string> names;
+  bool only_asks = true, reads_logs = false;
+  for (const ScriptRequest& request : requests) {
+    const auto* const verb = std::get_if<VerbRequest>(&request);
+    const auto* const inspect = verb == nullptr ? nullptr : verb->as<calls::Inspect>();
+    only_asks = only_asks && (verb == nullptr || verb->as<calls::Release>() == nullptr);
+    reads_logs = reads_logs || (inspect != nullptr && inspect->log_from);
+    names.push_back(verb == nullptr ? std::get<ScriptCall>(request).keys.front() : verb->lock.text());
   }
-  auto replies = ScriptHost::run_each(calls, limit);
+  if (only_asks) {
+    read_ahead(std::vector<std::string_view>(names.begin(), names.end()), reads_logs, limit);
+  }
+  auto replies = ScriptHost::run_each(requests, limit);
   m_ahead.clear();
   return replies;
 }
 
 Result<Reply> RecordHost::command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit)
 {
-  return execute({.lock = lock, .script = nullptr, .keys = {}, .words = Words(argv.begin(), argv.end())}, limit);
+  return execute({.lock = lock, .words = Words(argv.begin(), argv.end())}, limit);
 }
 
 // The store does not know when a log is over; the record does.

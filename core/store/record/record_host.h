@@ -39,7 +39,7 @@ class RecordHost final : public ScriptHost {
   RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng);
 
   Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) override;
-  std::vector<Result<Reply>> run_each(std::span<const ScriptCall> calls, const CallLimits& limit) override;
+  std::vector<Result<Reply>> run_each(std::span<const ScriptRequest> requests, const CallLimits& limit) override;
   Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit) override;
   std::vector<Result<std::vector<std::string>>> logs(std::span<const LockName> locks, const CallLimits& limit) override;
   Result<std::unique_ptr<MessageSource>> subscribe(std::span<const LockChannel> channels,
@@ -91,6 +91,7 @@ class RecordHost final : public ScriptHost {
   void read_ahead(std::span<const std::string_view> locks, bool with_logs, const CallLimits& limit);
   Result<Snapshot> read(std::string_view lock, const CallLimits& limit);
   Result<std::vector<std::string>> events_of(std::string_view lock, const CallLimits& limit);
+  Result<Done> prepare(Work& work);
   Result<Reply> execute(const Work& work, const CallLimits& limit);
   template <typename Ask>
   auto ask_members(const CallLimits& limit, Ask ask) -> decltype(ask(limit));

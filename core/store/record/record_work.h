@@ -27,14 +27,23 @@ enum class LineUse {
 // A script, or a command, for one lock.
 struct Work {
   const LockName& lock;
-  const Script* script;  // nullptr: a command
-  Words keys;
-  Words words;  // ARGV, or the command
-  bool reads_log = false;
-  bool may_use_remembered = false;
-  Asked asked = {};  // in a store with presences
+  const Script* script = nullptr;  // nullptr: a command
+  Words keys = {};
+  Words words;                           // ARGV, or the command
+  const VerbRequest* request = nullptr;  // nullptr: no verb
+  Asked asked = {};                      // in a store with presences
   LineUse line_use = LineUse::none;
   LineFormat beside = no_line;  // of an acquire
+
+  // nullptr: it is another verb, or none.
+  template <typename Verb>
+  [[nodiscard]] const Verb* as() const
+  {
+    return request == nullptr ? nullptr : request->as<Verb>();
+  }
+  // Of a verb.
+  [[nodiscard]] const std::string& owner() const { return request->owner.text(); }
+  [[nodiscard]] bool reads_log() const { return as<calls::Inspect>() != nullptr && as<calls::Inspect>()->log_from; }
 };
 // The record before a script.
 struct Started {

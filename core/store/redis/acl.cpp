@@ -63,23 +63,29 @@ bool is_about_types(const Error& error)
   return error.code == ErrorCode::config && error.text.find("WRONGTYPE") != std::string::npos;
 }
 
-// The type of each key in the order of lib/names.lua; empty: several types are valid.
-constexpr std::array<std::string_view, 11> types{"",     "string", "hash", "hash", "list",  "zset",
-                                                 "hash", "string", "list", "zset", "string"};
-constexpr std::size_t second = 9;
-
-Error naming_wrong_type(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
+// The keys that have one type each.
+std::vector<std::pair<std::string, std::string_view>> keys_with_types(const VerbRequest& request)
 {
-  for (std::size_t i = 0; i < std::min(types.size(), call.keys.size()); ++i) {
-    if (types[i].empty() || (i == second && !call.script.name.starts_with("permits"))) {
-      continue;
-    }
-    const std::array<std::string_view, 2> argv{"TYPE", call.keys[i]};
-    const auto reply = transport.call(call.keys[i], argv, limit);
-    if (reply && reply->text != "none" && reply->text != types[i]) {
-      const std::string key = printable(call.keys[i]);
+  const LockKeys keys(request.lock, request.kind);
+  std::vector<std::pair<std::string, std::string_view>> all{
+      {keys.fence, "string"},    {keys.holder, "hash"}, {keys.force, "hash"},
+      {keys.events, "list"},     {keys.queue, "zset"},  {keys.waiters, "hash"},
+      {keys.reserved, "string"}, {keys.fair, "list"},   {keys.done, "string"}};
+  if (std::holds_alternative<Permits>(request.kind)) {
+    all.emplace_back(keys.second, "zset");
+  }
+  return all;
+}
+
+Error naming_wrong_type(Error error, Transport& transport, const VerbRequest& request, const CallLimits& limit)
+{
+  for (const auto& [name, type] : keys_with_types(request)) {
+    const std::array<std::string_view, 2> argv{"TYPE", name};
+    const auto reply = transport.call(name, argv, limit);
+    if (reply && reply->text != "none" && reply->text != type) {
+      const std::string key = printable(name);
       std::string text = key + " is a " + printable(reply->text) + ", where a ";
-      text.append(types[i]).append(" of rlock's belongs (see rlock status ").append(key);
+      text.append(type).append(" of rlock's belongs (see rlock status ").append(key);
       return {ErrorCode::config, text.append("; or choose another key for the lock)")};
     }
   }
@@ -119,22 +125,19 @@ std::string requests_on_line(const ScriptCall& call, int line)
   return found;
 }
 
-bool is_unclear(const Error& error)
+Error explained(Error error, Transport& transport, const ScriptRequest& request, const CallLimits& limit)
 {
-  return error.code == ErrorCode::refused || error.script_line > 0 || is_about_types(error);
-}
-
-Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
-{
-  if (is_about_types(error)) {
-    return naming_wrong_type(std::move(error), transport, call, limit);
+  const auto* const verb = std::get_if<VerbRequest>(&request);
+  if (verb != nullptr && is_about_types(error)) {
+    return naming_wrong_type(std::move(error), transport, *verb, limit);
   }
+  if (error.script_line == 0 && !is_about_keys(error)) {
+    return error;
+  }
+  const ScriptCall call = call_of(request, transport.is_cluster());
   if (error.script_line > 0) {
     const std::string requests = requests_on_line(call, error.script_line);
     return requests.empty() ? error : naming(requests, std::move(error));
-  }
-  if (!is_about_keys(error)) {
-    return error;
   }
   for (const std::string& key : call.keys) {
     const std::array<std::string_view, 2> argv{"EXISTS", key};
@@ -204,7 +207,7 @@ void add_lock(AclRules& rules, const LockName& glob)
 {
   const LockKeys keys(glob);
   for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.runs,
-                                 &keys.reserved, &keys.fair_queue, &keys.second, &keys.own_number, &keys.done}) {
+                                 &keys.reserved, &keys.fair, &keys.second, &keys.own_number, &keys.done}) {
     rules.keys.push_back(*key);
   }
   rules.keys.push_back(keys.reads + "*:rwlock_timeout:*");

@@ -22,12 +22,9 @@ Error naming(std::string_view what, Error error);
 // "HGET rlock:holder:{k}". Empty: the line has no command.
 std::string requests_on_line(const ScriptCall& call, int line);
 
-// Whether explained() can add to the error.
-bool is_unclear(const Error& error);
-
-// The error of the call, with the command, key or channel that the server refused, or with the key of the wrong type. May send a
-// request for each key of the call to find that key.
-Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit);
+// The error of the request, with the command, key or channel that the server refused, or with the key of the wrong type. May send a
+// request for each key of the script to find that key.
+Error explained(Error error, Transport& transport, const ScriptRequest& request, const CallLimits& limit);
 
 // The ACL rules that a user of the server needs for rlock, and no more.
 

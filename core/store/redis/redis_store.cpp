@@ -104,21 +104,21 @@ std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const Scr
 
 Result<Reply> RedisHost::run(const ScriptRequest& request, const CallLimits& limit)
 {
-  auto reply = run_script(*m_transport, request.script, request.keys, request.args, limit);
-  if (!reply && is_unclear(reply.error())) {
-    const ScriptCall call{
-        request.script, {request.keys.begin(), request.keys.end()}, {request.args.begin(), request.args.end()}};
-    return explained(reply.error(), *m_transport, call, limit);
-  }
-  return reply;
+  const ScriptCall call = call_of(request, traits().is_cluster);
+  const auto reply = run_script(*m_transport, call.script, views(call.keys), views(call.args), limit);
+  return reply ? reply : explained(reply.error(), *m_transport, request, limit);
 }
 
-std::vector<Result<Reply>> RedisHost::run_each(std::span<const ScriptCall> calls, const CallLimits& limit)
+std::vector<Result<Reply>> RedisHost::run_each(std::span<const ScriptRequest> requests, const CallLimits& limit)
 {
+  std::vector<ScriptCall> calls;
+  for (const ScriptRequest& request : requests) {
+    calls.push_back(call_of(request, traits().is_cluster));
+  }
   auto replies = run_scripts(*m_transport, calls, limit);
   for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (!replies[i] && is_unclear(replies[i].error())) {
-      replies[i] = explained(replies[i].error(), *m_transport, calls[i], limit);
+    if (!replies[i]) {
+      replies[i] = explained(replies[i].error(), *m_transport, requests[i], limit);
     }
   }
   return replies;

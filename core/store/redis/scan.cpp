@@ -4,6 +4,7 @@
 #include "lua/scripts.h"
 #include "store/redis/redis_store.h"
 #include "store/script/lock_keys.h"
+#include "store/script/script_call.h"
 
 #include <algorithm>
 #include <array>
@@ -90,7 +91,9 @@ Result<Done> add_candidates_at(Transport& transport, std::string_view route, std
                                const PerAnswer& limits)
 {
   for (Cursor cursor; !cursor.at_end();) {
-    const std::array<std::string_view, 3> args{cursor.text(), glob, keys_a_page};
+    const auto words = words_of(calls::LookThrough{
+        .cursor = std::string(cursor.text()), .glob = std::string(glob), .count = std::string(keys_a_page)});
+    const std::vector<std::string_view> args(words.begin(), words.end());
     const auto page = run_script_at(transport, route, scripts::look_through, args, limits.next());
     if (!page) {
       return page.error();

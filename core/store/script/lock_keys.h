@@ -2,6 +2,7 @@
 // The keys and channels that belong to a lock on a Redis server.
 #pragma once
 
+#include "lock/calls.h"
 #include "lock/lock_kind.h"
 #include "lock/names.h"
 
@@ -15,23 +16,12 @@ namespace rlock {
 // All keys are in the cluster slot of the lock. Redisson's keys are the same for "stock" and "{stock}"; rlock's keys differ:
 // "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that gets a
 // lock of another kind would take that lock for its own kind.
-struct LockKeys {
+struct LockKeys : calls::Keys {
   explicit LockKeys(const LockName& name, const LockKind& kind = Plain{});
 
-  std::string lock;           // the lock, in the layout of its kind
-  std::string fence;          // string: the last fencing number given out
-  std::string holder;         // hash {owner: HolderInfo, "hold:ID": owner}
-  std::string force;          // hash {owner: operator}: requests to release
-  std::string events;         // list: the event log
   std::string runs;           // list: runs that the event log has forgotten (lock/kept_runs.h)
-  std::string queue;          // sorted set {owner: ticket}: the waiters
-  std::string waiters;        // hash {owner: HolderInfo}
-  std::string reserved;       // string: a free lock that is left to foreign clients for a moment
-  std::string fair_queue;     // list: the waiters of Redisson's fair lock
-  std::string second;         // a second key of some kinds: the expiry of each holder
   std::string reads;          // the prefix of a string for each hold of a reader: "READER:rwlock_timeout:N"
   std::string own_number;     // string: the number of free permits that rlock last wrote
-  std::string done;           // string: the success that `rlock once` remembers; and the channel that announces it
   std::string channel;        // announces that the lock becomes free; empty: no client announces it
   std::string taken_channel;  // announces each grant that found no holder and no release
   std::string owner_channel;  // the prefix of the channel of each owner, whose name follows

@@ -9,11 +9,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "base/reply.h"
 #include "base/result.h"
+#include "lock/calls.h"
 #include "lock/requests.h"
 #include "lock/store.h"
 
@@ -56,22 +58,35 @@ struct Script {
   }
 };
 
-// A script with what it gets. A view: what it refers to must live until the answer.
-struct ScriptRequest {
-  const Script& script;
-  std::span<const std::string_view> keys;    // KEYS. The first one is the name of the lock
-  std::span<const std::string_view> args;    // ARGV
-  bool reads_log = false;                    // whether the script needs the whole event log of the lock
-  NativeFormat beside = NativeFormat::none;  // LockRequest::beside of an acquire
-};
-
-// The same with values of its own, for several scripts at once.
+// A script with what it gets, as words.
 struct ScriptCall {
   const Script& script;
-  std::vector<std::string> keys;
-  std::vector<std::string> args;
-  bool reads_log = false;
+  std::vector<std::string> keys;  // KEYS. The first one is the name of the lock
+  std::vector<std::string> args;  // ARGV
 };
+
+// What a client asks of one lock. The kind and the verb tell the script.
+struct VerbRequest {
+  LockName lock;
+  LockKind kind;
+  Owner owner;
+  calls::Verb verb;
+  NativeFormat beside = NativeFormat::none;  // LockRequest::beside of an acquire
+
+  // nullptr: it is another verb.
+  template <typename Verb>
+  [[nodiscard]] const Verb* as() const
+  {
+    return std::get_if<Verb>(&verb);
+  }
+};
+
+// A verb, or a script of lua/single.
+using ScriptRequest = std::variant<VerbRequest, ScriptCall>;
+
+// `is_cluster`: ScriptHost::is_cluster.
+ScriptCall call_of(const VerbRequest& request, bool is_cluster);
+ScriptCall call_of(const ScriptRequest& request, bool is_cluster);
 
 // A channel of one lock.
 struct LockChannel {
@@ -99,7 +114,7 @@ class ScriptHost {
 
   virtual Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) = 0;
   // Runs several scripts and returns the answers in the same order. The default runs them one by one.
-  virtual std::vector<Result<Reply>> run_each(std::span<const ScriptCall> calls, const CallLimits& limit);
+  virtual std::vector<Result<Reply>> run_each(std::span<const ScriptRequest> requests, const CallLimits& limit);
   // Runs one command of Redis on keys of that lock.
   virtual Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv,
                                 const CallLimits& limit) = 0;

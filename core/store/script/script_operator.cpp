@@ -7,118 +7,121 @@
 #include "lock/kept_runs.h"
 #include "lua/scripts.h"
 #include "store/script/lock_keys.h"
+#include "store/script/script_call.h"
 #include "store/script/script_reply.h"
 #include "store/script/script_store.h"
 
 namespace rlock {
 namespace {
 
-// {owner, count, mode, info, age, whether it is revoked, owner, …}
-std::vector<Holder> holders_in(const Reply& list)
+std::vector<Holder> holders_in(const answers::Known& known)
 {
-  const ScriptReply parts(list);
   std::vector<Holder> holders;
-  constexpr std::size_t parts_of_holder = 6;
-  for (std::size_t at = 0; at + parts_of_holder <= parts.size(); at += parts_of_holder) {
-    holders.push_back({.owner = Owner::of(parts.text(at)),
-                       .count = parts.integer(at + 1),
-                       .info = parts.info(at + 3),
-                       .age = parts.ttl(at + 4),
-                       .revoked = parts.integer(at + 5) == 1});
+  for (const answers::HolderRow& row : known.holders) {
+    holders.push_back(holder_of(row));
+    holders.back().age = row.age;
+    holders.back().revoked = row.revoked;
   }
   return holders;
 }
 
-// {owner, mode, info, whether it lives, owner, …}. Leaves out the dead waiters. One that does not listen is not dead where it may
-// have closed its connection.
-std::vector<Waiter> waiters_in(const Reply& list, bool spares_connections)
+// Leaves out the dead waiters. One that does not listen is not dead where it may have closed its connection.
+std::vector<Waiter> waiters_in(const answers::Known& known, bool spares_connections)
 {
-  constexpr std::size_t parts_of_waiter = 4;
-  const ScriptReply parts(list);
   std::vector<Waiter> waiting;
-  for (std::size_t at = 0; at + parts_of_waiter <= parts.size(); at += parts_of_waiter) {
-    const bool is_connected = parts.integer(at + 3) == 1;
-    if (is_connected || (spares_connections && at / parts_of_waiter >= listening_waiters)) {
-      waiting.push_back({.owner = Owner::of(parts.text(at)), .info = parts.info(at + 2), .is_connected = is_connected});
+  for (std::size_t place = 0; place < known.waiters.size(); ++place) {
+    const answers::WaiterRow& row = known.waiters[place];
+    if (row.is_connected || (spares_connections && place >= listening_waiters)) {
+      waiting.push_back({.owner = Owner::of(row.owner), .info = info_of(row.info), .is_connected = row.is_connected});
     }
   }
   return waiting;
 }
 
-NativeFormat format_in(const ScriptReply& answer)
+NativeFormat format_in(const answers::Known& known)
 {
-  const auto* const format = std::ranges::find(native_formats, answer.has(13) ? answer.text(13) : "");
+  const auto* const format = std::ranges::find(native_formats, known.format.value_or(""));
   return format == native_formats.end() ? NativeFormat::none
                                         : static_cast<NativeFormat>(format - native_formats.begin());
 }
 
 // The mode of the request, refined by what the holders show.
-LockKind mode_of(const LockKind& asked, const ScriptReply& answer, std::size_t holders)
+LockKind mode_of(const LockKind& asked, const answers::Known& known)
 {
   if (std::holds_alternative<Permits>(asked)) {
-    return Permits{static_cast<unsigned>(std::max<std::int64_t>(answer.integer(3), 0))};
+    return Permits{static_cast<unsigned>(std::max<std::int64_t>(known.limit, 0))};
   }
-  const bool reads = holders > 0 && ScriptReply(answer.part(5)).text(2) == reader_mode;
+  const bool reads = !known.holders.empty() && known.holders.front().mode == reader_mode;
   return reads ? LockKind(Reader{}) : asked;
 }
 
-// {…, when in µs, ms until it is forgotten, now in µs}
-std::optional<OnceSuccess> once_in(const ScriptReply& answer)
+std::int64_t now_ms(const answers::Known& known)
 {
-  if (!answer.has(9)) {
+  return plausible_ms(static_cast<std::int64_t>(known.now.value_or(0) / 1000));
+}
+
+std::optional<OnceSuccess> once_in(const answers::Known& known)
+{
+  if (!known.succeeded) {
     return std::nullopt;
   }
-  const auto at = static_cast<std::int64_t>(answer.number(9)) / 1000;
-  const Millis ago{plausible_ms(std::max<std::int64_t>(0, static_cast<std::int64_t>(answer.number(11)) / 1000 - at))};
-  return OnceSuccess{.at_ms = at, .remembered_for = ago + answer.millis(10), .ago = ago};
+  const auto at = static_cast<std::int64_t>(*known.succeeded) / 1000;
+  const Millis ago{
+      plausible_ms(std::max<std::int64_t>(0, static_cast<std::int64_t>(known.now.value_or(0)) / 1000 - at))};
+  return OnceSuccess{.at_ms = at, .remembered_for = ago + known.remembered, .ago = ago};
 }
 
-LockState state_of(const LockName& name, const LockKind& asked, const ScriptReply& answer, bool spares_connections)
+LockState state_of(const LockName& name, const LockKind& asked, const answers::Known& known, bool spares_connections)
 {
-  auto holders = holders_in(answer.part(5));
-  const LockKind kind = mode_of(asked, answer, holders.size());
   return {.name = name,
-          .kind = kind,
-          .ttl = answer.ttl(2),
-          .fence = answer.number(1),
-          .holders = std::move(holders),
-          .waiting = waiters_in(answer.part(6), spares_connections),
-          .count = static_cast<std::uint64_t>(answer.integer(4)),
-          .agreed = answer.integer(7) == 1,
-          .once = once_in(answer),
-          .proven = answer.integer(8) == 1,
-          .beside = format_in(answer)};
+          .kind = mode_of(asked, known),
+          .ttl = known.ttl,
+          .fence = known.fence,
+          .holders = holders_in(known),
+          .waiting = waiters_in(known, spares_connections),
+          .count = static_cast<std::uint64_t>(known.count),
+          .agreed = known.agreed,
+          .once = once_in(known),
+          .proven = known.proven,
+          .beside = format_in(known)};
 }
 
-bool is_known(const Reply& reply)
+// nullopt: another answer, or one without the time of the server.
+std::optional<answers::Known> known_in(const Reply& reply)
 {
-  const ScriptReply answer(reply);
-  return answer.is("known") && answer.size() > 11;
+  auto known = answer_in<answers::Known>(reply);
+  return known && known->now ? std::move(known) : std::nullopt;
+}
+
+// The kind of the lock, by an answer that its key is of another one; nullptr: rlock knows none.
+const KindDescriptor* other_kind_in(const Reply& reply)
+{
+  const auto other = answer_in<answers::Other>(reply);
+  return other ? kind_in_key(other->content) : nullptr;
 }
 
 // A list of holders that is not complete tells nothing about an owner that is not in it.
-std::vector<PastRun> past_runs_in(const ScriptReply& answer)
+std::vector<PastRun> past_runs_in(const answers::Known& known)
 {
   std::vector<EventLogEntry> entries;
-  for (const Reply& entry : answer.size() > 12 ? answer.part(12).elements : std::vector<Reply>{}) {
-    entries.push_back(EventLogEntry::of(entry.text));
+  for (const std::string& entry : known.log) {
+    entries.push_back(EventLogEntry::of(entry));
   }
-  const auto holders = holders_in(answer.part(5));
-  const bool is_complete = static_cast<std::size_t>(std::max<std::int64_t>(answer.integer(4), 0)) <= holders.size();
-  const auto waiting = answer.has(13) ? waiters_in(answer.part(6), true) : std::vector<Waiter>();
+  const auto holders = holders_in(known);
+  const bool is_complete = static_cast<std::size_t>(std::max<std::int64_t>(known.count, 0)) <= holders.size();
+  const auto waiting = known.format ? waiters_in(known, true) : std::vector<Waiter>();
   const auto is_holder = [&](const Owner& owner) {
     // A holder by the record that stands behind a native client is shown as a waiter.
     return !is_complete || std::ranges::any_of(waiting, [&](const Waiter& waiter) { return waiter.owner == owner; }) ||
            std::ranges::any_of(holders, [&](const Holder& holder) { return holder.owner == owner; });
   };
-  return past_runs(entries, is_holder, plausible_ms(static_cast<std::int64_t>(answer.number(11) / 1000)));
+  return past_runs(entries, is_holder, now_ms(known));
 }
 
-LockHistory history_in(const ScriptReply& answer)
+LockHistory history_in(const answers::Known& known)
 {
-  LockHistory history{.runs = past_runs_in(answer)};
-  const std::size_t entries = answer.size() > 12 ? answer.part(12).elements.size() : 0;
-  if (entries >= static_cast<std::size_t>(event_count) && !history.runs.empty()) {
+  LockHistory history{.runs = past_runs_in(known)};
+  if (known.log.size() >= static_cast<std::size_t>(event_count) && !history.runs.empty()) {
     history.complete_since_ms = history.runs.back().start_ms;
   }
   return history;
@@ -145,7 +148,16 @@ std::vector<std::string> texts_of(const Reply& array)
 // Of the scripts of one round trip, which a server executes in a row.
 constexpr std::size_t batch = 32;
 
-std::string ms_text(Millis time) { return std::to_string(time.count()); }
+VerbRequest inspection(const LockName& name, const LockKind& kind, const calls::Tail<std::string>& log_from)
+{
+  return {.lock = name, .kind = kind, .owner = Owner::of(""), .verb = calls::Inspect{.log_from = log_from}};
+}
+
+template <typename Call>
+ScriptCall on_runs(const LockName& name, const Call& call)
+{
+  return {.script = scripts::runs, .keys = {LockKeys(name).runs}, .args = words_of(call)};
+}
 
 // The lock is of no kind that rlock knows, or has a name that it cannot have.
 bool is_about_one_key(const Error& error) { return error.code == ErrorCode::config || error.code == ErrorCode::usage; }
@@ -154,24 +166,21 @@ bool is_about_one_key(const Error& error) { return error.code == ErrorCode::conf
 
 // Inspects a lock of unknown kind. Only the key tells the kind: the first request is for a plain lock, and the second request is
 // for the kind that the answer names.
-Result<ScriptStore::Inspected> ScriptStore::ask(const LockName& name, std::string_view log_from,
-                                                const CallLimits& limit)
+Result<ScriptStore::Inspected> ScriptStore::ask(const LockName& name, const LogFrom& log_from, const CallLimits& limit)
 {
   LockKind kind = Plain{};
   for (bool first = true;; first = false) {
-    const Script& script = scripts_of(kind).inspect;
-    auto reply = log_from.empty() ? call(script, name, kind, Owner::of(""), {}, limit)
-                                  : call(script, name, kind, Owner::of(""), {log_from}, limit, true);
+    const VerbRequest request = inspection(name, kind, log_from);
+    const auto reply = m_host->run(request, limit);
     if (!reply) {
       return reply.error();
     }
-    const ScriptReply answer(*reply);
-    if (is_known(*reply)) {
-      return Inspected{kind, *std::move(reply)};
+    if (auto known = known_in(*reply)) {
+      return Inspected{kind, *std::move(known)};
     }
-    const KindDescriptor* const other = answer.is("other") ? kind_in_key(answer.text(1)) : nullptr;
+    const KindDescriptor* const other = other_kind_in(*reply);
     if (!first || other == nullptr) {
-      return answer.unexpected(script, name);
+      return unexpected(request, *reply);
     }
     kind = other->inspect_as;
   }
@@ -179,36 +188,32 @@ Result<ScriptStore::Inspected> ScriptStore::ask(const LockName& name, std::strin
 
 // In one round trip, and in another one for the locks of another kind than the plain one.
 std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_batch(std::span<const LockName> names,
-                                                                   const std::string& log_from, const PerAnswer& limits)
+                                                                   const LogFrom& log_from, const PerAnswer& limits)
 {
   std::vector<Result<Inspected>> answers(names.size(), Error{ErrorCode::internal, {}});
   std::vector<LockKind> kinds(names.size(), Plain{});
   std::vector<std::size_t> open(names.size());
   std::iota(open.begin(), open.end(), std::size_t{0});
   for (bool first = true; !open.empty(); first = false) {
-    std::vector<ScriptCall> calls;
+    std::vector<ScriptRequest> requests;
     for (const std::size_t i : open) {
-      const Script& script = scripts_of(kinds[i]).inspect;
-      calls.push_back(log_from.empty() ? call_of(script, names[i], kinds[i], Owner::of(""), {})
-                                       : call_of(script, names[i], kinds[i], Owner::of(""), {log_from}));
-      calls.back().reads_log = !log_from.empty();
+      requests.emplace_back(inspection(names[i], kinds[i], log_from));
     }
-    auto replies = m_host->run_each(calls, limits.next());
+    const auto replies = m_host->run_each(requests, limits.next());
     std::vector<std::size_t> of_other_kind;
     for (std::size_t at = 0; at < open.size(); ++at) {
       const std::size_t i = open[at];
       if (!replies[at]) {
         answers[i] = replies[at].error();
-      } else if (is_known(*replies[at])) {
-        answers[i] = Inspected{kinds[i], *std::move(replies[at])};
+      } else if (auto known = known_in(*replies[at])) {
+        answers[i] = Inspected{kinds[i], *std::move(known)};
       } else {
-        const ScriptReply answer(*replies[at]);
-        const KindDescriptor* const other = answer.is("other") ? kind_in_key(answer.text(1)) : nullptr;
+        const KindDescriptor* const other = other_kind_in(*replies[at]);
         if (first && other != nullptr) {
           kinds[i] = other->inspect_as;
           of_other_kind.push_back(i);
         } else {
-          answers[i] = answer.unexpected(calls[at].script, names[i]);
+          answers[i] = unexpected(std::get<VerbRequest>(requests[at]), *replies[at]);
         }
       }
     }
@@ -217,8 +222,8 @@ std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_batch(std::span<con
   return answers;
 }
 
-Result<Done> ScriptStore::ask_each(std::span<const LockName> names, const std::string& log_from,
-                                   const PerAnswer& limits, const TakeAnswer& take)
+Result<Done> ScriptStore::ask_each(std::span<const LockName> names, const LogFrom& log_from, const PerAnswer& limits,
+                                   const TakeAnswer& take)
 {
   while (!names.empty()) {
     const auto some = names.first(std::min(batch, names.size()));
@@ -244,7 +249,7 @@ Result<Done> ScriptHost::erase(const LockName& lock, const CallLimits& limit)
 
 Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& limit)
 {
-  const auto answer = ask(name, "", limit);
+  const auto answer = ask(name, {}, limit);
   if (!answer) {
     return answer.error();
   }
@@ -253,7 +258,7 @@ Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& l
 
 LockState ScriptStore::state_in(const LockName& name, const Inspected& answer) const
 {
-  LockState state = state_of(name, answer.kind, ScriptReply(answer.reply), traits().spares_connections);
+  LockState state = state_of(name, answer.kind, answer.known, traits().spares_connections);
   state.is_of_shedlock = !state.proven && traits().has_only_locks;
   return state;
 }
@@ -308,7 +313,7 @@ Result<std::vector<LockState>> ScriptStore::list_held(std::span<const LockName> 
     }
     return Done{};
   };
-  const auto asked = ask_each(names, "", limits, take);
+  const auto asked = ask_each(names, {}, limits, take);
   return asked ? Result(std::move(locks)) : asked.error();
 }
 
@@ -321,7 +326,7 @@ Result<std::vector<LockState>> ScriptStore::states_of(std::span<const LockName> 
     }
     return answer || answer.error().code == ErrorCode::config ? Result(Done{}) : answer.error();
   };
-  const auto asked = ask_each(names, "", limits, take);
+  const auto asked = ask_each(names, {}, limits, take);
   return asked ? Result(std::move(locks)) : asked.error();
 }
 
@@ -336,7 +341,7 @@ Result<std::vector<LockHistory>> ScriptStore::past_runs(std::span<const LockName
     if (!answer && (names.size() == 1 || !is_about_one_key(answer.error()))) {
       return answer.error();
     }
-    histories.push_back(answer ? history_in(ScriptReply(answer->reply)) : LockHistory());
+    histories.push_back(answer ? history_in(answer->known) : LockHistory());
     may_be_kept.push_back(answer && is_all && may_have_kept_runs(histories.back()));
     return Done{};
   };
@@ -357,11 +362,11 @@ Result<Done> ScriptStore::add_kept_runs(std::span<const LockName> names, const s
   for (auto some = std::span<const std::size_t>(places); !some.empty();
        some = some.subspan(std::min(batch, some.size()))) {
     const auto now = some.first(std::min(batch, some.size()));
-    std::vector<ScriptCall> calls;
+    std::vector<ScriptRequest> requests;
     for (const std::size_t place : now) {
-      calls.push_back({.script = scripts::runs, .keys = {LockKeys(names[place]).runs}, .args = {"read", "0"}});
+      requests.emplace_back(on_runs(names[place], calls::ReadRuns{.from = 0}));
     }
-    const auto replies = m_host->run_each(calls, limits.next());
+    const auto replies = m_host->run_each(requests, limits.next());
     for (std::size_t i = 0; i < now.size(); ++i) {
       if (!replies[i] && is_passing(replies[i].error().code)) {
         return replies[i].error();
@@ -375,16 +380,13 @@ Result<Done> ScriptStore::add_kept_runs(std::span<const LockName> names, const s
   return Done{};
 }
 
-Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, std::string_view from,
+Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, std::int64_t from,
                                                           const CallLimits& limit)
 {
   if (!traits().can_keep_runs) {
     return std::vector<std::string>();
   }
-  const std::string key = LockKeys(name).runs;
-  const std::array<std::string_view, 1> keys{key};
-  const std::array<std::string_view, 2> args{"read", from};
-  const auto reply = m_host->run({.script = scripts::runs, .keys = keys, .args = args}, limit);
+  const auto reply = m_host->run(on_runs(name, calls::ReadRuns{.from = from}), limit);
   if (!reply) {
     return reply.error();
   }
@@ -396,7 +398,7 @@ Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const 
   if (!traits().can_keep_runs) {
     return Done{};
   }
-  constexpr std::string_view last_chunks = "-32";  // about as many runs as the event log has
+  constexpr std::int64_t last_chunks = -32;  // about as many runs as the event log has
   const auto log = m_host->logs({&name, 1}, limits.next());
   if (!log.front()) {
     return log.front().error();
@@ -411,7 +413,7 @@ Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const 
       entries, [](const Owner&) { return true; }, 0);
   if (std::ranges::any_of(entries, &EventLogEntry::is_shared)) {
     const auto answer = ask(name, "0", limits.next());
-    runs = answer ? past_runs_in(ScriptReply(answer->reply)) : std::move(runs);
+    runs = answer ? past_runs_in(answer->known) : std::move(runs);
   }
   const auto kept = kept_chunks(name, last_chunks, limits.next());
   if (!kept) {
@@ -421,13 +423,8 @@ Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const 
   if (chunks.empty()) {
     return Done{};
   }
-  const std::string key = LockKeys(name).runs;
-  const std::string memory = ms_text(history);
-  const std::string most = std::to_string(most_chunks);
-  const std::array<std::string_view, 1> keys{key};
-  std::vector<std::string_view> args{"keep", memory, most};
-  args.insert(args.end(), chunks.begin(), chunks.end());
-  const auto reply = m_host->run({.script = scripts::runs, .keys = keys, .args = args}, limits.next());
+  const auto reply = m_host->run(
+      on_runs(name, calls::KeepRuns{.memory = history, .most = most_chunks, .chunks = chunks}), limits.next());
   if (!reply) {
     return reply.error();
   }
@@ -438,7 +435,7 @@ Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const 
 // Writes the list again. If another client has done so meanwhile, nothing changes.
 Result<Done> ScriptStore::compact_kept_runs(const LockName& name, Millis history, const CallLimits& limit)
 {
-  const auto old = kept_chunks(name, "0", limit);
+  const auto old = kept_chunks(name, 0, limit);
   if (!old || old->empty()) {
     return old ? Result(Done{}) : old.error();
   }
@@ -446,14 +443,11 @@ Result<Done> ScriptStore::compact_kept_runs(const LockName& name, Millis history
   const std::int64_t newest_ms = known.runs.empty() ? 0 : known.runs.front().start_ms;
   known = compact_history(std::move(known), newest_ms - history.count());
   const auto chunks = encode_runs(known.runs, known.complete_since_ms);
-  const std::string key = LockKeys(name).runs;
-  const std::string memory = ms_text(history);
-  const std::string most = std::to_string(most_chunks);
-  const std::string replaced = std::to_string(old->size());
-  const std::array<std::string_view, 1> keys{key};
-  std::vector<std::string_view> args{"replace", memory, most, replaced, old->back()};
-  args.insert(args.end(), chunks.begin(), chunks.end());
-  const auto reply = m_host->run({.script = scripts::runs, .keys = keys, .args = args}, limit);
+  const auto reply = m_host->run(
+      on_runs(name,
+              calls::ReplaceRuns{
+                  .memory = history, .most = most_chunks, .old = old->size(), .last = old->back(), .chunks = chunks}),
+      limit);
   return reply ? Result(Done{}) : reply.error();
 }
 
@@ -465,20 +459,23 @@ Result<Forgotten> ScriptStore::forget_runs(const LockName& name, const CallLimit
     return state ? Result(Forgotten{}) : Result<Forgotten>(state.error());
   }
   const LockKeys keys(name);
-  const std::array<std::string_view, 6> of_lock{keys.lock,   keys.second, keys.own_number,
-                                                keys.events, keys.holder, keys.force};
-  const auto reply = m_host->run({.script = scripts::forget, .keys = of_lock, .args = {}}, limit);
+  const calls::ForgetKeys of_lock{.lock = keys.lock,
+                                  .second = keys.second,
+                                  .own_number = keys.own_number,
+                                  .events = keys.events,
+                                  .holder = keys.holder,
+                                  .force = keys.force};
+  const auto reply = m_host->run(ScriptCall{.script = scripts::forget, .keys = words_of(of_lock), .args = {}}, limit);
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  Forgotten forgotten{.runs = answer.integer(0) > 0, .permits = answer.integer(1) > 0};
+  answers::Forgotten answer;
+  read_fields(reply->elements, 0, answer);
+  Forgotten forgotten{.runs = answer.log, .permits = answer.permits};
   if (!traits().can_keep_runs) {
     return forgotten;
   }
-  const std::array<std::string_view, 1> list{keys.runs};
-  const std::array<std::string_view, 1> args{"forget"};
-  const auto kept = m_host->run({.script = scripts::runs, .keys = list, .args = args}, limit);
+  const auto kept = m_host->run(on_runs(name, calls::ForgetRuns{}), limit);
   if (!kept) {
     return kept.error();
   }
@@ -489,15 +486,16 @@ Result<Forgotten> ScriptStore::forget_runs(const LockName& name, const CallLimit
 Result<Done> ScriptStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
                                        const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.kind).skip;
-  const std::string exit_code = run.exit_code ? std::to_string(*run.exit_code) : "";
-  const auto reply = call(script, spec.name, spec.kind, owner,
-                          {encode(spec.who), std::to_string(run.waited.count()), exit_code}, limit);
+  const VerbRequest request{
+      .lock = spec.name,
+      .kind = spec.kind,
+      .owner = owner,
+      .verb = calls::Skip{.info = encode(spec.who), .waited = run.waited, .exit_code = run.exit_code}};
+  const auto reply = m_host->run(request, limit);
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  return answer.is("skipped") ? Result(Done{}) : answer.unexpected(script, spec.name);
+  return is_answer<answers::Skipped>(*reply) ? Result(Done{}) : unexpected(request, *reply);
 }
 
 Result<bool> ScriptStore::forget_success(const LockName& name, const CallLimits& limit)
@@ -511,33 +509,31 @@ Result<bool> ScriptStore::forget_success(const LockName& name, const CallLimits&
   return reply->integer > 0;
 }
 
-// {'held', owner, count, info, listening, lasts, silent, is an rlock}
 Result<ForceAnswer> ScriptStore::force(ForceStep step, const ForceCall& call_for, const CallLimits& limit)
 {
-  const Script& script = scripts_of(call_for.kind).force;
-  const auto reply = call(script, call_for.name, call_for.kind, call_for.owner,
-                          {call_for.by, name_of(step), std::to_string(call_for.stands_for.count())}, limit);
+  const VerbRequest request{
+      .lock = call_for.name,
+      .kind = call_for.kind,
+      .owner = call_for.owner,
+      .verb = calls::Force{.requester = call_for.by, .step = step, .request_ttl = call_for.stands_for}};
+  const auto reply = m_host->run(request, limit);
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  if (answer.is("held")) {
-    return ForceAnswer{ForceHeld{.holder = answer.holder(1),
-                                 .listening = answer.integer(4),
-                                 .lasts = answer.ttl(5),
-                                 .silent_for = answer.ttl(6),
-                                 .is_rlock = answer.integer(7) == 1}};
+  if (const auto held = answer_in<answers::Held>(*reply)) {
+    return ForceAnswer{ForceHeld{.holder = holder_of(*held),
+                                 .listening = held->listening,
+                                 .lasts = held->lasts,
+                                 .silent_for = held->silent_for,
+                                 .is_rlock = held->is_rlock}};
   }
-  if (answer.is("broken")) {
-    return ForceAnswer{ForceBroken{.holder = answer.holder(1), .job_was_over = answer.integer(4) == 1}};
+  if (const auto broken = answer_in<answers::Broken>(*reply)) {
+    return ForceAnswer{ForceBroken{.holder = holder_of(*broken), .job_was_over = broken->job_was_over}};
   }
-  if (answer.is("changed")) {
-    return ForceAnswer{ForceChanged{answer.holder(1)}};
+  if (const auto changed = answer_in<answers::Changed>(*reply)) {
+    return ForceAnswer{ForceChanged{holder_of(*changed)}};
   }
-  if (answer.is("free")) {
-    return ForceAnswer{ForceFree{}};
-  }
-  return answer.unexpected(script, call_for.name);
+  return is_answer<answers::Free>(*reply) ? Result(ForceAnswer{ForceFree{}}) : unexpected(request, *reply);
 }
 
 // ScriptStore as an EventLog: reads the lists that the scripts write.

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "lock/lock_kind.h"
+#include "store/script/script_call.h"
 
 namespace rlock {
 namespace {
@@ -15,15 +16,15 @@ std::string advice_for_key(const std::string& word)
 }
 
 // The number at the key is not the requested number of permits.
-std::string other_number(const LockName& name, std::int64_t there, std::int64_t requested, bool are_held)
+std::string other_number(const LockName& name, const answers::Differs& found)
 {
-  const std::string number = std::to_string(there);
-  if (are_held) {
-    return "the permits of " + printable(name.text()) + " are " + number + ", not " + std::to_string(requested) +
+  const std::string number = std::to_string(found.permits);
+  if (found.are_held) {
+    return "the permits of " + printable(name.text()) + " are " + number + ", not " + std::to_string(found.requested) +
            " (give --permits " + number + "; their number may change while none is held)";
   }
   const std::string if_meant =
-      there > 0 ? "give --permits " + number + " if that many permits are meant, else " : "give ";
+      found.permits > 0 ? "give --permits " + number + " if that many permits are meant, else " : "give ";
   return "the key " + printable(name.text()) + " holds the number " + number + ", of which rlock has no record (" +
          if_meant + "another --key)";
 }
@@ -36,21 +37,23 @@ std::string content_of_key(const std::string& word)
   return kind != nullptr ? std::string(kind->with_article) : "a " + word;
 }
 
-Error ScriptReply::unexpected(const Script& script, const LockName& name) const
+Error unexpected(const VerbRequest& request, const Reply& reply)
 {
-  if (is("other")) {
-    return {ErrorCode::config, "the key " + printable(name.text()) + " holds " + printable(content_of_key(text(1))) +
-                                   ", not a lock of this kind (" + advice_for_key(text(1)) + ")"};
+  if (const auto other = answer_in<answers::Other>(reply)) {
+    return {ErrorCode::config, "the key " + printable(request.lock.text()) + " holds " +
+                                   printable(content_of_key(other->content)) + ", not a lock of this kind (" +
+                                   advice_for_key(other->content) + ")"};
   }
-  if (is("differs")) {
-    return {ErrorCode::config, other_number(name, integer(1), integer(2), integer(3) == 1)};
+  if (const auto differs = answer_in<answers::Differs>(reply)) {
+    return {ErrorCode::config, other_number(request.lock, *differs)};
   }
-  if (is("denied")) {
-    return {ErrorCode::refused, "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +
+  if (const auto denied = answer_in<answers::Denied>(reply)) {
+    return {ErrorCode::refused, "the server's ACL refuses " + printable(denied->command) + " on " +
+                                    printable(denied->key) +
                                     " to this user (grant it, because without it the lock could not be released; "
                                     "rlock acl prints all rules)"};
   }
-  return {ErrorCode::internal, "the answer of " + std::string(script.name) + " is invalid"};
+  return {ErrorCode::internal, "the answer of " + std::string(script_of(request).name) + " is invalid"};
 }
 
 }  // namespace rlock

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "lua/scripts.h"
 #include "store/script/lock_keys.h"
+#include "store/script/script_call.h"
 #include "store/script/script_reply.h"
 
 namespace rlock {
@@ -15,7 +16,7 @@ namespace {
 
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
 
-// How long, or from when, the success of another caller counts for this caller: SUCCESS_MAX_AGE of lua/verbs/acquire.lua.
+// How long, or from when, the success of another caller counts for this caller: Acquire::success_max_age.
 std::string shared_for(const LockRequest& spec)
 {
   if (spec.again || !spec.once) {
@@ -27,64 +28,50 @@ std::string shared_for(const LockRequest& spec)
              : text_of(*spec.once);
 }
 
-std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at)
+std::optional<ForceRequest> requested_by(const std::optional<std::string>& requester)
 {
-  return answer.has(at) ? std::optional{ForceRequest{answer.text(at)}} : std::nullopt;
+  return requester ? std::optional{ForceRequest{*requester}} : std::nullopt;
 }
 
-std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
+std::optional<ServerTime> time_of(const std::optional<std::uint64_t>& us)
 {
   constexpr auto latest = static_cast<std::uint64_t>(latest_time.count());
-  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(std::min(answer.number(at), latest))}}
-                        : std::nullopt;
+  return us ? std::optional{ServerTime{static_cast<std::int64_t>(std::min(*us, latest))}} : std::nullopt;
 }
 
-std::string_view wait_mode(const LockRequest& spec, const AcquireOptions& options)
+calls::WaitMode wait_mode(const LockRequest& spec, const AcquireOptions& options)
 {
-  return !options.queues ? "try" : spec.who.latest ? "latest" : !spec.who.freeze.empty() ? "first" : "wait";
+  using enum calls::WaitMode;
+  return !options.queues ? attempt : spec.who.latest ? latest : !spec.who.freeze.empty() ? first : wait;
 }
 
-// The renew script's argument.
-std::string_view purpose_of(const RenewOptions& options)
+Granted granted_by(const answers::Granted& answer, const LeaseTerm& lease)
 {
-  return options.stopping ? "stopping" : options.confirms ? "confirm" : "";
+  return {.fence = answer.fence, .count = answer.count, .lease = lease, .agreed = answer.agreed};
 }
 
-// {'granted', fence, count, agreed}.
-Granted granted_in(const ScriptReply& answer, const LeaseTerm& lease)
+std::string loss_in(const answers::Lost& answer)
 {
-  return {.fence = answer.number(1), .count = answer.integer(2), .lease = lease, .agreed = answer.integer(3) == 1};
-}
-
-std::string loss_in(const ScriptReply& answer)
-{
-  const auto loss = find_word(losses, answer.text(1));
+  const auto loss = find_word(losses, answer.what);
   if (!loss) {
-    return "the key now holds " + printable(content_of_key(answer.text(1)));
+    return "the key now holds " + printable(content_of_key(answer.what));
   }
   switch (*loss) {
     case Loss::none: break;
     case Loss::held:
-      return "now held by " + describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
+      return "now held by " + describe({.owner = Owner::of(answer.owner), .count = 1, .info = info_of(answer.info)});
     case Loss::revoked: return "it was revoked, and ends with its ttl";
     case Loss::released: return "it was released, and what is left is another hold of its owner";
   }
   return expired_or_deleted;
 }
 
-// {'lost', what, owner, info, operator that requested the release, time}
-NotHeld not_held(const ScriptReply& answer)
+NotHeld not_held(const answers::Lost& answer)
 {
   return {.what = loss_in(answer),
-          .forced = request_in(answer, 4),
-          .at = time_in(answer, 5),
-          .revoked = find_word(losses, answer.text(1)) == Loss::revoked};
-}
-
-std::array<std::string_view, 11> argv_of(const LockKeys& keys)
-{
-  return {keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
-          keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
+          .forced = requested_by(answer.requester),
+          .at = time_of(answer.at),
+          .revoked = find_word(losses, answer.what) == Loss::revoked};
 }
 
 // An attempt of a quorum that is taken back was no run.
@@ -93,55 +80,28 @@ RunResult result_of(const ReleaseOptions& options)
   return options.announced ? options.result : RunResult{.outcome = Outcome::unused};
 }
 
-Result<Release> release_of(const Result<Reply>& reply, const LockRequest& spec)
+Result<Release> release_of(const VerbRequest& request, const Result<Reply>& reply)
 {
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  if (answer.is("released")) {
+  if (const auto released = answer_in<answers::Released>(*reply)) {
     return Release{
-        Released{.passed_on = answer.integer(1) > 0, .earlier = answer.integer(2) > 0, .untold = answer.text(3)}};
+        Released{.passed_on = released->admitted > 0, .earlier = released->earlier, .untold = released->untold}};
   }
-  if (answer.is("still_held")) {
-    return Release{StillHeld{answer.integer(1)}};
+  if (const auto held = answer_in<answers::StillHeld>(*reply)) {
+    return Release{StillHeld{held->count}};
   }
-  if (answer.is("left")) {
+  if (is_answer<answers::Left>(*reply)) {
     return Release{Dequeued{}};
   }
-  if (answer.is("lost")) {
-    return Release{not_held(answer)};
+  if (const auto lost = answer_in<answers::Lost>(*reply)) {
+    return Release{not_held(*lost)};
   }
-  return answer.unexpected(scripts_of(spec.kind).release, spec.name);
+  return unexpected(request, *reply);
 }
 
 }  // namespace
-
-// Every script gets the same keys, and the same five arguments before its own.
-Result<Reply> ScriptStore::call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                                std::initializer_list<std::string_view> args, const CallLimits& limit, bool reads_log,
-                                NativeFormat beside)
-{
-  const LockKeys keys(name, kind);
-  const std::string requested = requested_mode(kind);
-  const auto key_argv = argv_of(keys);
-  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, requested, among()};
-  words.insert(words.end(), args.begin(), args.end());
-  return m_host->run({.script = script, .keys = key_argv, .args = words, .reads_log = reads_log, .beside = beside},
-                     limit);
-}
-
-ScriptCall ScriptStore::call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                                std::initializer_list<std::string> args) const
-{
-  const LockKeys keys(name, kind);
-  const auto words = argv_of(keys);
-  ScriptCall call{script,
-                  {words.begin(), words.end()},
-                  {owner.text(), keys.channel, keys.owner_channel, requested_mode(kind), std::string(among())}};
-  call.args.insert(call.args.end(), args.begin(), args.end());
-  return call;
-}
 
 // A server that ends holds by its clock counts the whole ttl from the moment when it ran the script.
 LeaseTerm ScriptStore::lease_of(const Owner& owner, Instant sent_at, Millis ttl) const
@@ -150,16 +110,14 @@ LeaseTerm ScriptStore::lease_of(const Owner& owner, Instant sent_at, Millis ttl)
 }
 
 // A waiter with a presence keeps it by asking.
-std::optional<Millis> ScriptStore::watch_in(const Owner& owner, const ScriptReply& busy) const
+std::optional<Millis> ScriptStore::watch_in(const Owner& owner, const answers::Busy& busy) const
 {
-  const auto told = busy.integer(9) > 0 ? std::optional{busy.millis(9)} : std::nullopt;
+  const auto told = busy.watch_in > Millis{0} ? busy.watch_in : std::nullopt;
   const auto lease = m_host->lease_of(owner);
   return lease ? std::min(told.value_or(lease->length), renewal_period(lease->length)) : told;
 }
 
-std::string_view ScriptStore::rights_check() const { return traits().checks_rights ? "" : "unchecked"; }
-
-std::string_view ScriptStore::among() const { return traits().is_cluster ? "cluster" : ""; }
+std::string ScriptStore::rights_check() const { return traits().checks_rights ? "" : "unchecked"; }
 
 Result<Done> ScriptStore::await_replicas(const LockRequest& spec, const CallLimits& limit)
 {
@@ -169,81 +127,91 @@ Result<Done> ScriptStore::await_replicas(const LockRequest& spec, const CallLimi
 Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
                                      const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.kind).acquire;
   const Instant sent_at = m_clock.now();
-  const auto reply = call(script, spec.name, spec.kind, owner,
-                          {owner.text(), text_of(spec.ttl), encode(spec.who), wait_mode(spec, options),
-                           std::to_string(options.ticket), shared_for(spec), rights_check()},
-                          limit, false, spec.beside);
+  const VerbRequest request{.lock = spec.name,
+                            .kind = spec.kind,
+                            .owner = owner,
+                            .verb = calls::Acquire{.hold_id = owner.text(),
+                                                   .ttl = spec.ttl,
+                                                   .info = encode(spec.who),
+                                                   .wait_mode = wait_mode(spec, options),
+                                                   .ticket = options.ticket,
+                                                   .success_max_age = shared_for(spec),
+                                                   .rights = rights_check()},
+                            .beside = spec.beside};
+  const auto reply = m_host->run(request, limit);
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  if (answer.is("granted")) {
-    return Attempt{granted_in(answer, lease_of(owner, sent_at, spec.ttl))};
+  if (const auto granted = answer_in<answers::Granted>(*reply)) {
+    return Attempt{granted_by(*granted, lease_of(owner, sent_at, spec.ttl))};
   }
-  if (answer.is("done")) {
-    return Attempt{AlreadyDone{answer.millis(1)}};
+  if (const auto done = answer_in<answers::Done>(*reply)) {
+    return Attempt{AlreadyDone{done->ago}};
   }
-  if (answer.is("replaced")) {
-    return Attempt{Busy{.ttl = {}, .holder = {}, .replaced = Replaced{answer.info(1)}}};
+  if (const auto replaced = answer_in<answers::Replaced>(*reply)) {
+    return Attempt{Busy{.ttl = {}, .holder = {}, .replaced = Replaced{info_of(replaced->info)}}};
   }
-  if (!answer.is("busy")) {
-    return answer.unexpected(script, spec.name);
+  const auto busy = answer_in<answers::Busy>(*reply);
+  if (!busy) {
+    return unexpected(request, *reply);
   }
-  const bool held = !answer.text(2).empty();
-  return Attempt{Busy{.ttl = answer.ttl(1),
-                      .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
-                      .waiters_ahead = static_cast<std::uint64_t>(answer.integer(5)),
-                      .ticket = answer.number(6),
-                      .silent = held && !kind_of(spec.kind).announces_release && !answer.has(4),
-                      .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
-                      .watch_in = watch_in(owner, answer),
-                      .at = traits().may_fail_over ? std::nullopt : time_in(answer, 8),
-                      .tells_end = answer.integer(10) == 1}};
+  const bool held = !busy->owner.empty();
+  return Attempt{Busy{.ttl = busy->ttl,
+                      .holder = held ? std::optional{holder_of(*busy)} : std::nullopt,
+                      .waiters_ahead = static_cast<std::uint64_t>(busy->place),
+                      .ticket = busy->ticket,
+                      .silent = held && !kind_of(spec.kind).announces_release && !busy->info,
+                      .again_in = busy->again_in > Millis{0} ? busy->again_in : std::nullopt,
+                      .watch_in = watch_in(owner, *busy),
+                      .at = traits().may_fail_over ? std::nullopt : time_of(busy->at),
+                      .tells_end = busy->tells_end}};
 }
 
 Result<ReentryResult> ScriptStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.kind).acquire;
   const Instant sent_at = m_clock.now();
-  const auto reply =
-      call(script, spec.name, spec.kind, hold.owner,
-           {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", shared_for(spec), rights_check()}, limit);
+  const VerbRequest request{.lock = spec.name,
+                            .kind = spec.kind,
+                            .owner = hold.owner,
+                            .verb = calls::Acquire{.hold_id = hold.id,
+                                                   .ttl = spec.ttl,
+                                                   .info = encode(spec.who),
+                                                   .wait_mode = calls::WaitMode::again,
+                                                   .success_max_age = shared_for(spec),
+                                                   .rights = rights_check()}};
+  const auto reply = m_host->run(request, limit);
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  if (answer.is("granted")) {
-    return ReentryResult{granted_in(answer, lease_of(hold.owner, sent_at, spec.ttl))};
+  if (const auto granted = answer_in<answers::Granted>(*reply)) {
+    return ReentryResult{granted_by(*granted, lease_of(hold.owner, sent_at, spec.ttl))};
   }
-  if (answer.is("done")) {
-    return ReentryResult{AlreadyDone{answer.millis(1)}};
+  if (const auto done = answer_in<answers::Done>(*reply)) {
+    return ReentryResult{AlreadyDone{done->ago}};
   }
-  if (answer.is("lost")) {
-    return ReentryResult{not_held(answer)};
+  if (const auto lost = answer_in<answers::Lost>(*reply)) {
+    return ReentryResult{not_held(*lost)};
   }
-  return answer.unexpected(script, spec.name);
+  return unexpected(request, *reply);
 }
 
 Result<DataAge> ScriptStore::marker(const MarkerNews& news, const CallLimits& limit)
 {
-  const std::array<std::string_view, 1> keys{marker_key};
-  const std::string ttl = text_of(news.ttl);
-  const std::string since = std::to_string(news.counts_since);
-  const std::array<std::string_view, 2> args{ttl, since};
-  const auto reply = m_host->run({.script = scripts::marker, .keys = keys, .args = args}, limit);
+  const auto reply =
+      m_host->run(ScriptCall{.script = scripts::marker,
+                             .keys = {std::string(marker_key)},
+                             .args = words_of(calls::Marker{.ttl = news.ttl, .since = news.counts_since})},
+                  limit);
   if (!reply) {
     return reply.error();
   }
-  if (reply->elements.size() != 4) {
+  answers::MarkerAge answer;
+  if (reply->elements.size() != answer.size) {
     return Error{ErrorCode::internal, "the marker of a server of the quorum cannot be read"};
   }
-  const ScriptReply answer(*reply);
-  return DataAge{.age = answer.millis(0),
-                 .longest_ttl = answer.millis(1),
-                 .since = reply->elements[2].integer,
-                 .sure = reply->elements[3].integer == 1};
+  read_fields(reply->elements, 0, answer);
+  return DataAge{.age = answer.age, .longest_ttl = answer.longest_ttl, .since = answer.since, .sure = answer.sure};
 }
 
 // The place of a waiter that a message has missed is no whole number (MISSED in lua/lib/waiters.lua).
@@ -271,85 +239,94 @@ Result<Renewal> ScriptStore::renew_hold(const LockRequest& spec, const Hold& hol
 }
 
 // A ttl of 0 changes nothing. The server never shortens a ttl.
-Result<Renewal> ScriptStore::renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
+Result<Renewal> ScriptStore::renew_as(const LockRequest& spec, const Owner& owner, const std::string& hold,
                                       const RenewOptions& options, const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.kind).renew;
-  const std::string ttl = text_of(options.only_checks ? Millis{0} : spec.ttl);
+  using enum calls::Purpose;
   const Instant sent_at = m_clock.now();
-  const auto reply = call(script, spec.name, spec.kind, owner, {ttl, hold, purpose_of(options)}, limit);
+  const VerbRequest request{.lock = spec.name,
+                            .kind = spec.kind,
+                            .owner = owner,
+                            .verb = calls::Renew{.ttl = options.only_checks ? Millis{0} : spec.ttl,
+                                                 .hold_id = hold,
+                                                 .purpose = options.stopping   ? stopping
+                                                            : options.confirms ? confirm
+                                                                               : none}};
+  const auto reply = m_host->run(request, limit);
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  if (answer.is("kept")) {
+  if (const auto kept = answer_in<answers::Kept>(*reply)) {
     return Renewal{
         Renewed{.lease = options.only_checks ? std::nullopt : std::optional(lease_of(owner, sent_at, spec.ttl)),
-                .forced = request_in(answer, 1),
-                .at = time_in(answer, 2)}};
+                .forced = requested_by(kept->requester),
+                .at = time_of(kept->at)}};
   }
-  if (answer.is("lost")) {
-    return Renewal{not_held(answer)};
+  if (const auto lost = answer_in<answers::Lost>(*reply)) {
+    return Renewal{not_held(*lost)};
   }
-  return answer.unexpected(script, spec.name);
+  return unexpected(request, *reply);
 }
 
 Result<bool> ScriptStore::raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
                                       const CallLimits& limit)
 {
-  const Script& script = scripts_of(spec.kind).raise;
-  const auto reply = call(script, spec.name, spec.kind, owner, {std::to_string(fence)}, limit);
+  const VerbRequest request{.lock = spec.name, .kind = spec.kind, .owner = owner, .verb = calls::Raise{.fence = fence}};
+  const auto reply = m_host->run(request, limit);
   if (!reply) {
     return reply.error();
   }
-  const ScriptReply answer(*reply);
-  if (answer.is("raised") || answer.is("lost")) {
-    return answer.is("raised");
-  }
-  return answer.unexpected(script, spec.name);
+  const bool is_raised = is_answer<answers::Raised>(*reply);
+  return is_raised || is_answer<answers::Lost>(*reply) ? Result(is_raised) : unexpected(request, *reply);
 }
 
 Result<Release> ScriptStore::release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
                                      const CallLimits& limit)
 {
-  const auto reply =
-      call(scripts_of(spec.kind).release, spec.name, spec.kind, hold.owner,
-           {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
-            text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0}), encode(result_of(options)),
-            spec.who.history ? text_of(*spec.who.history) : "",
-            (options.late || options.result.outcome == Outcome::lost) && hold.id == hold.owner.text() ? encode(spec.who)
-                                                                                                      : "",
-            options.ran > Millis{0} ? text_of(options.ran) : ""},
-           limit);
-  return release_of(reply, spec);
+  const bool tells_info = (options.late || options.result.outcome == Outcome::lost) && !hold.is_nested();
+  const VerbRequest request{
+      .lock = spec.name,
+      .kind = spec.kind,
+      .owner = hold.owner,
+      .verb = calls::Release{
+          .hold_id = hold.id,
+          .own_subscribers = options.announced ? m_release_subscriptions->load() : calls::no_hand_over,
+          .min_hold = options.keep,
+          .remember_success = options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0},
+          .result = encode(result_of(options)),
+          .run = calls::ReleasedRun{.history = spec.who.history,
+                                    .info = tells_info ? encode(spec.who) : "",
+                                    .ran = options.ran > Millis{0} ? std::optional(options.ran) : std::nullopt}}};
+  return release_of(request, m_host->run(request, limit));
 }
 
 std::vector<Result<Release>> ScriptStore::release_each(std::span<const LockRequest* const> specs, const Owner& owner,
                                                        const CallLimits& limit)
 {
-  std::vector<ScriptCall> calls;
-  const std::string subscriptions = std::to_string(m_release_subscriptions->load());
+  std::vector<ScriptRequest> requests;
   for (const LockRequest* spec : specs) {
-    calls.push_back(call_of(scripts_of(spec->kind).release, spec->name, spec->kind, owner,
-                            {owner.text(), subscriptions, "0", "0", encode(RunResult{.outcome = Outcome::unused})}));
+    requests.emplace_back(VerbRequest{.lock = spec->name,
+                                      .kind = spec->kind,
+                                      .owner = owner,
+                                      .verb = calls::Release{.hold_id = owner.text(),
+                                                             .own_subscribers = m_release_subscriptions->load(),
+                                                             .result = encode(RunResult{.outcome = Outcome::unused})}});
   }
-  const auto replies = m_host->run_each(calls, limit);
+  const auto replies = m_host->run_each(requests, limit);
   std::vector<Result<Release>> answers;
   for (std::size_t i = 0; i < replies.size(); ++i) {
-    answers.push_back(release_of(replies[i], *specs[i]));
+    answers.push_back(release_of(std::get<VerbRequest>(requests[i]), replies[i]));
   }
   return answers;
 }
 
-std::vector<Result<Reply>> ScriptHost::run_each(std::span<const ScriptCall> calls, const CallLimits& limit)
+std::vector<Result<Reply>> ScriptHost::run_each(std::span<const ScriptRequest> requests, const CallLimits& limit)
 {
-  std::vector<Result<Reply>> answers;
-  for (const ScriptCall& call : calls) {
-    const std::vector<std::string_view> keys(call.keys.begin(), call.keys.end());
-    const std::vector<std::string_view> args(call.args.begin(), call.args.end());
-    answers.push_back(run({.script = call.script, .keys = keys, .args = args, .reads_log = call.reads_log}, limit));
+  std::vector<Result<Reply>> replies;
+  for (const ScriptRequest& request : requests) {
+    replies.push_back(run(request, limit));
   }
-  return answers;
+  return replies;
 }
 
 namespace {

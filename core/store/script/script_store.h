@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,8 +14,6 @@
 #include "store/script/script_host.h"
 
 namespace rlock {
-
-class ScriptReply;
 
 class ScriptStore : public LockStore,
                     public EventLog,
@@ -78,35 +75,30 @@ class ScriptStore : public LockStore,
 
  private:
   // The chunks of the list of kept runs from the index `from` on, the oldest first (lock/kept_runs.h).
-  Result<std::vector<std::string>> kept_chunks(const LockName& name, std::string_view from, const CallLimits& limit);
+  Result<std::vector<std::string>> kept_chunks(const LockName& name, std::int64_t from, const CallLimits& limit);
   Result<Done> add_kept_runs(std::span<const LockName> names, const std::vector<bool>& may_be_kept,
                              std::vector<LockHistory>& histories, const PerAnswer& limits);
   Result<Done> compact_kept_runs(const LockName& name, Millis history, const CallLimits& limit);
-  Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, std::string_view hold,
+  Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, const std::string& hold,
                            const RenewOptions& options, const CallLimits& limit);
   [[nodiscard]] LeaseTerm lease_of(const Owner& owner, Instant sent_at, Millis ttl) const;
-  [[nodiscard]] std::optional<Millis> watch_in(const Owner& owner, const ScriptReply& busy) const;
-  [[nodiscard]] std::string_view rights_check() const;
-  [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
-  Result<Reply> call(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                     std::initializer_list<std::string_view> args, const CallLimits& limit, bool reads_log = false,
-                     NativeFormat beside = NativeFormat::none);
-  // The answer of the inspect script, and the mode in the request. `log_from`: an argument of the script, or "".
+  [[nodiscard]] std::optional<Millis> watch_in(const Owner& owner, const answers::Busy& busy) const;
+  [[nodiscard]] std::string rights_check() const;  // calls::Acquire::rights
+  // The answer of the inspect script, and the kind in the request.
   struct Inspected {
     LockKind kind;
-    Reply reply;
+    answers::Known known;
   };
-  Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
+  using LogFrom = calls::Tail<std::string>;
+  Result<Inspected> ask(const LockName& name, const LogFrom& log_from, const CallLimits& limit);
   [[nodiscard]] LockState state_in(const LockName& name, const Inspected& answer) const;
-  std::vector<Result<Inspected>> ask_batch(std::span<const LockName> names, const std::string& log_from,
+  std::vector<Result<Inspected>> ask_batch(std::span<const LockName> names, const LogFrom& log_from,
                                            const PerAnswer& limits);
   // The same for several locks at once. Hands each answer to `take`, in the order of the names, and keeps none of them. Ends
   // with the first error that `take` returns.
   using TakeAnswer = std::function<Result<Done>(const LockName& name, const Result<Inspected>& answer)>;
-  Result<Done> ask_each(std::span<const LockName> names, const std::string& log_from, const PerAnswer& limits,
+  Result<Done> ask_each(std::span<const LockName> names, const LogFrom& log_from, const PerAnswer& limits,
                         const TakeAnswer& take);
-  [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const LockKind& kind, const Owner& owner,
-                                   std::initializer_list<std::string> args) const;
 
   std::unique_ptr<ScriptHost> m_host;
   const Clock& m_clock;

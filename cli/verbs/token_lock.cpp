@@ -95,8 +95,7 @@ RunEnd report_not_held(const TokenLock& token_lock, const std::string& reason, c
 
 RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const RawTokenLock& raw)
 {
-  const std::string forced = found.forced ? forced_by + printable(found.forced->by) : "";
-  return report_not_held(token_lock, forced.empty() ? found.what : forced, raw);
+  return report_not_held(token_lock, text_of(found), raw);
 }
 
 // Whether the event log still has the release of the owner's last hold.
@@ -136,7 +135,7 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
   }
   const auto is_owner = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
   if (std::none_of(state->holders.begin(), state->holders.end(), is_owner) && !kind_of(state->kind).is_shared) {
-    return report_not_held(token_lock, expired_or_deleted, raw);  // since it was renewed
+    return report_not_held(token_lock, NotHeld{}, raw);  // since it was renewed
   }
   const bool alone = !kind_of(state->kind).is_shared;  // else other holders share the fence and the ttl
   print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt,
@@ -226,9 +225,9 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
     return renewal.error();
   }
   if (const auto* lost = std::get_if<NotHeld>(&*renewal)) {
-    const bool is_vague = lost->what == expired_or_deleted && !lost->forced;
-    return is_vague && was_released(token_lock, *opened) ? report_not_held(token_lock, already_released, raw)
-                                                         : report_not_held(token_lock, *lost, raw);
+    return lost->is_unexplained() && was_released(token_lock, *opened)
+               ? report_not_held(token_lock, already_released, raw)
+               : report_not_held(token_lock, *lost, raw);
   }
   if (const auto lasts = lasts_without_keeper(*opened->store)) {
     if (const auto left = leave_keeper_of_leases(*opened->store, token_lock.name); !left) {

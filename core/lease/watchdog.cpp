@@ -41,10 +41,10 @@ LeaseEvent answered_too_late() { return Unconfirmed{"the answer to its renewal c
 std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
 {
   if (const auto* lost = std::get_if<NotHeld>(&renewal)) {
-    if (lost->revoked) {
+    if (lost->cause == LossCause::revoked) {
       return ReleaseRequested{lost->forced ? lost->forced->by : "an operator"};
     }
-    return lost->forced ? Lost{.why = forced_by + printable(lost->forced->by), .forced = true} : Lost{lost->what};
+    return Lost{*lost};
   }
   const auto& forced = std::get<Renewed>(renewal).forced;
   return forced ? std::optional<LeaseEvent>{ReleaseRequested{forced->by}} : std::nullopt;
@@ -211,9 +211,9 @@ std::optional<LeaseEvent> Watchdog::handle_answer(Renewal renewal, Instant sent_
   const auto sample =
       time ? std::optional{ClockSample{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
   if (auto* lost = std::get_if<NotHeld>(&renewal)) {
-    m_is_revoked = lost->revoked;
+    m_is_revoked = lost->cause == LossCause::revoked;
     if (m_last_sample && sample) {
-      lost->what += clock_step_text(clock_step(*m_last_sample, *sample), m_state.lease.term().length);
+      lost->besides = clock_step_text(clock_step(*m_last_sample, *sample), m_state.lease.term().length);
     }
   } else if (m_options.renews && m_clock.now() >= m_state.lease.valid_until()) {
     return answered_too_late();

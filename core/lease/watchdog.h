@@ -22,8 +22,7 @@ struct ReleaseRequested {
 };
 // An answer of the server proves that the lock is no longer held.
 struct Lost {
-  std::string why;
-  bool forced = false;  // an operator took the lock
+  NotHeld found;
 };
 // No renewal succeeded, and the time to stop the job has come. `why`: "no renewal for 4s: …".
 struct Unconfirmed {

@@ -197,4 +197,29 @@ std::string describe(const Holder& holder)
   return holder_text(holder.owner, holder.info) + (job.empty() ? "" : ", ") + job;
 }
 
+namespace {
+
+std::string text_of_cause(const NotHeld& lost)
+{
+  switch (lost.cause) {
+    case LossCause::gone: break;
+    case LossCause::held: return "now held by " + lost.detail;
+    case LossCause::other_content: return "the key now holds " + printable(lost.detail);
+    case LossCause::revoked: return "it was revoked, and ends with its ttl";
+    case LossCause::hold_released: return "it was released, and what is left is another hold of its owner";
+    case LossCause::released_with_token: return "it was released with its token";
+    case LossCause::server_lost_data:
+      return "the server no longer has its data (it was restarted without it, or flushed, or a fail-over lost it)";
+    case LossCause::ended_before_job: return "it ended before its job";
+  }
+  return "expired or deleted";
+}
+
+}  // namespace
+
+std::string text_of(const NotHeld& lost)
+{
+  return lost.forced ? forced_by + printable(lost.forced->by) : text_of_cause(lost) + lost.besides;
+}
+
 }  // namespace rlock

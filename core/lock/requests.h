@@ -175,16 +175,30 @@ struct Renewed {
   std::optional<ForceRequest> forced;           // another client wants the lock
   std::optional<ServerTime> at = std::nullopt;  // time of the renewal; missing: several servers
 };
-// Parts of NotHeld::what and of messages about a lost lock.
-inline constexpr const char* expired_or_deleted = "expired or deleted";
 inline constexpr const char* forced_by = "force-unlocked by ";
 
-struct NotHeld {
-  std::string what;                             // for people: "expired or deleted", "now held by …"
-  std::optional<ForceRequest> forced;           // the request that took the lock away; nullopt: none
-  std::optional<ServerTime> at = std::nullopt;  // the time of the answer; nullopt: unknown
-  bool revoked = false;                         // an operator revoked the hold: it lasts until its ttl ends
+// Why a hold is gone, as far as it is known.
+enum class LossCause {
+  gone,                 // it expired or was deleted
+  held,                 // NotHeld::detail says by whom
+  other_content,        // the key holds NotHeld::detail
+  revoked,              // an operator revoked the hold: it lasts until its ttl ends
+  hold_released,        // its owner has another hold
+  released_with_token,  // by another process
+  server_lost_data,
+  ended_before_job,
 };
+struct NotHeld {
+  LossCause cause = LossCause::gone;
+  std::string detail = {};
+  std::optional<ForceRequest> forced = std::nullopt;  // the request that took the lock away; nullopt: none
+  std::optional<ServerTime> at = std::nullopt;        // the time of the answer; nullopt: unknown
+  std::string besides = {};                           // for people: what else explains it
+
+  [[nodiscard]] bool is_unexplained() const { return cause == LossCause::gone && !forced && besides.empty(); }
+};
+// For people: "expired or deleted", "now held by …", "force-unlocked by …". Printable.
+std::string text_of(const NotHeld& lost);
 using Renewal = std::variant<Renewed, NotHeld>;
 using ReentryResult = std::variant<Granted, AlreadyDone, NotHeld>;
 

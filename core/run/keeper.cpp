@@ -569,7 +569,7 @@ class KeeperLoop {
   {
     const auto& event = m_lease.event();
     const auto* lost = event ? std::get_if<Lost>(&*event) : nullptr;
-    return lost != nullptr && lost->forced;
+    return lost != nullptr && lost->found.forced;
   }
 
   // Records the loss in the history, because the server may have lost the event log together with the lock.

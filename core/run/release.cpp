@@ -54,7 +54,7 @@ bool was_found_gone(LockSession& session)
 {
   const auto& event = session.lease().event();
   const auto* const lost = event ? std::get_if<Lost>(&*event) : nullptr;
-  return lost != nullptr && lost->why == expired_or_deleted;
+  return lost != nullptr && lost->found.is_unexplained();
 }
 
 // The event log of a run that is younger than its history has its grant, unless the server has lost that too.
@@ -73,12 +73,12 @@ std::optional<Release> release_lost(const RunContext& context, LockSession& sess
     return std::nullopt;
   }
   if (was_found_gone(session) && was_held(*released)) {
-    const char* const what = was_released_before(*released) ? released_with_token : expired_or_deleted;
-    released = Release(NotHeld{.what = what, .forced = {}});
+    const bool was_earlier = was_released_before(*released);
+    released = Release(NotHeld{.cause = was_earlier ? LossCause::released_with_token : LossCause::gone});
   }
   auto* const lost = std::get_if<NotHeld>(&*released);
-  if (lost != nullptr && lost->what == expired_or_deleted && has_server_lost_data(context, session, options)) {
-    lost->what = server_lost_data;
+  if (lost != nullptr && lost->cause == LossCause::gone && has_server_lost_data(context, session, options)) {
+    lost->cause = LossCause::server_lost_data;
   }
   return *std::move(released);
 }
@@ -136,8 +136,7 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Outcome::lost};
     auto answer = release_lost(context, session, lost).value_or(*std::move(released));
-    return std::holds_alternative<Dequeued>(answer) ? Release(NotHeld{.what = expired_or_deleted, .forced = {}})
-                                                    : answer;
+    return std::holds_alternative<Dequeued>(answer) ? Release(NotHeld{}) : answer;
   }
   if (released) {
     tell_untold(context, session, *released, records_success);

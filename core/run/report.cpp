@@ -70,13 +70,16 @@ const std::string& renewal_trouble(const LockOutcome& lock)
 }
 
 // A lease that was not renewed is expired at the release: then the reason is the trouble, not the expiry.
-std::string reason_of_loss(const LockOutcome& lock, const NotHeld& at_release)
+LeaseEvent loss_at_release(const LockOutcome& lock)
 {
-  if (at_release.forced) {
-    return forced_by + printable(at_release.forced->by);
-  }
   const std::string& trouble = renewal_trouble(lock);
-  return trouble.empty() ? at_release.what : trouble;
+  return trouble.empty() || lock.release->forced ? LeaseEvent(Lost{*lock.release}) : Unconfirmed{trouble};
+}
+
+// Whether the release has found out why the lock is gone.
+bool is_explained(const NotHeld& at_release)
+{
+  return at_release.cause == LossCause::released_with_token || at_release.cause == LossCause::server_lost_data;
 }
 
 std::optional<RunOutcome> find_loss(const JobOutcome& job)
@@ -84,14 +87,13 @@ std::optional<RunOutcome> find_loss(const JobOutcome& job)
   const LockOutcome& lock = most_certain_loss(job.locks);
   if (is_proven(lock.event)) {
     const auto* const lost = std::get_if<Lost>(&*lock.event);
-    const bool is_explained =
-        lock.release && (lock.release->what == released_with_token || lock.release->what == server_lost_data);
-    const bool is_known_better = is_explained && lost != nullptr && lost->why == expired_or_deleted;
-    return lost_by(is_known_better ? LeaseEvent(Lost{lock.release->what}) : *lock.event, lock,
-                   lost == nullptr || lost->forced);
+    const bool forced = lost == nullptr || lost->found.forced;
+    const bool is_known_better =
+        lost != nullptr && lost->found.is_unexplained() && lock.release && is_explained(*lock.release);
+    return lost_by(is_known_better ? LeaseEvent(Lost{*lock.release}) : *lock.event, lock, forced);
   }
   if (lock.release) {
-    return lost_by(Lost{reason_of_loss(lock, *lock.release)}, lock, lock.release->forced.has_value());
+    return lost_by(loss_at_release(lock), lock, lock.release->forced.has_value());
   }
   const bool lease_ended = job.job && job.job->why == Stopped::lease_end;
   if (job.automatic && (lease_ended || lock.event)) {
@@ -171,7 +173,7 @@ std::string loss_text(const LeaseEvent& event, const std::string& lock)
     return "the lock " + lock + " was " + forced_by + printable(requested->by);
   }
   if (const auto* lost = std::get_if<Lost>(&event)) {
-    return "the lock " + lock + " was lost: " + lost->why;
+    return "the lock " + lock + " was lost: " + text_of(lost->found);
   }
   const std::string& why = std::get<Unconfirmed>(event).why;
   return "the lock " + lock + " was lost: " + (why.empty() ? "it could not be renewed in time" : why);

@@ -19,11 +19,6 @@
 
 namespace rlock {
 
-// NotHeld::what where the release of a lost lock has found out why the lock is gone.
-inline constexpr const char* released_with_token = "it was released with its token";
-inline constexpr const char* server_lost_data =
-    "the server no longer has its data (it was restarted without it, or flushed, or a fail-over lost it)";
-
 struct LockOutcome {
   std::string lock;                 // the name of the lock
   std::optional<LeaseEvent> event;  // what happened while the job ran; nullopt: nothing

@@ -204,7 +204,7 @@ class Supervision {
       }
       if (waits[i + 2 + locks].revents != 0) {
         m_is_hurried = true;
-        tell_loss_while_killing(Lost{"it ended before its job"}, m_lock_set.sessions[i]);
+        tell_loss_while_killing(Lost{{.cause = LossCause::ended_before_job}}, m_lock_set.sessions[i]);
         stop(job, kill_after_loss, m_lock_set.sessions[i]);
       }
       m_has_message = m_has_message || waits[i + 2 + 2 * locks].revents != 0;

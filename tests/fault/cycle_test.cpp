@@ -140,7 +140,8 @@ class Cycle {
   }
 
   static std::string text_of(const ReleaseRequested& event) { return event.by; }
-  static std::string text_of(const auto& event) { return event.why; }
+  static std::string text_of(const Lost& event) { return rlock::text_of(event.found); }
+  static std::string text_of(const Unconfirmed& event) { return event.why; }
 
   void release(Client& client, const Owner& owner, bool kept)
   {

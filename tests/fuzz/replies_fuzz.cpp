@@ -100,7 +100,7 @@ bool is_there(const Result<T>& result)
   return bool(result);
 }
 
-void promise_not_held(const NotHeld& lost) { promise_one_line(lost.what); }
+void promise_not_held(const NotHeld& lost) { promise_one_line(text_of(lost)); }
 
 void promise_busy(const Asking& asking, const Busy& busy)
 {

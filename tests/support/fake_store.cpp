@@ -121,7 +121,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
     const Instant sent_at = m_clock.now();
     return answer<ReentryResult>("reenter", hold.owner, limit, [&]() -> ReentryResult {
       if (!holds(hold.owner)) {
-        return NotHeld{.what = "expired or deleted", .forced = std::nullopt};
+        return NotHeld{};
       }
       return Granted{.fence = m_server->m_agreed.value_or(m_server->m_fence),
                      .count = 2,
@@ -137,7 +137,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
       const auto lease = options.only_checks ? std::nullopt : std::optional(lease_from(sent_at, spec.ttl));
       return holds(owner) ? Renewal{Renewed{.lease = lease, .forced = m_server->m_asked_by, .at = time()}}
-                          : Renewal{NotHeld{.what = loss(), .forced = std::nullopt}};
+                          : Renewal{loss()};
     });
   }
   Result<bool> raise_fence(const LockRequest&, const Owner& owner, std::uint64_t fence,
@@ -156,7 +156,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
   {
     return answer<Release>(release_options.announced ? "release" : "take back", hold.owner, limit, [&]() -> Release {
       if (!holds(hold.owner)) {
-        return NotHeld{.what = "expired or deleted", .forced = std::nullopt};
+        return NotHeld{};
       }
       m_server->m_holder.reset();
       return Released{};
@@ -220,9 +220,9 @@ class FakeStore final : public LockStore, public ForceUnlock {
     return {.from = sent_at - m_server->m_earlier, .length = ttl - m_server->m_less};
   }
   [[nodiscard]] bool holds(const Owner& owner) const { return m_server->m_holder == owner.text(); }
-  [[nodiscard]] std::string loss() const
+  [[nodiscard]] NotHeld loss() const
   {
-    return m_server->m_holder ? "now held by " + *m_server->m_holder : expired_or_deleted;
+    return m_server->m_holder ? NotHeld{.cause = LossCause::held, .detail = *m_server->m_holder} : NotHeld{};
   }
 
   template <typename T, typename Act>

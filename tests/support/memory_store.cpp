@@ -270,9 +270,8 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
 
   NotHeld not_held(const LockRecord& lock) const
   {
-    return {
-        .what = lock.holders.empty() ? "expired or deleted" : "now held by " + describe(shown(lock.holders.front())),
-        .forced = std::nullopt};
+    return lock.holders.empty() ? NotHeld{}
+                                : NotHeld{.cause = LossCause::held, .detail = describe(shown(lock.holders.front()))};
   }
 
   [[nodiscard]] Millis time_left(const HolderRecord& holder) const

@@ -199,7 +199,7 @@ TEST_CASE("quorum store: a loss is told in the words of a server that knows its 
   const auto renewal = store->renew(spec, alice, {}, five.within(5s));
   REQUIRE(renewal);
   REQUIRE(std::holds_alternative<NotHeld>(*renewal));
-  CHECK(std::get<NotHeld>(*renewal).what == "now held by bob");
+  CHECK(text_of(std::get<NotHeld>(*renewal)) == "now held by bob");
 }
 
 TEST_CASE("quorum store: a lock that too few servers still know of is neither kept nor proven lost")

@@ -52,7 +52,7 @@ TEST_CASE("outcome: a process that may not be signalled is left")
       {"--max-runtime", after(job(SIGKILL, Stopped::max_runtime)), "124"},
       {"left behind by a job that ended well", after(job(exited(0))), "124"},
       {"the guardian was killed", after(std::nullopt), "124"},
-      {"the lock was lost", after(job(SIGKILL, Stopped::order), Lost{"expired or deleted"}), "121"},
+      {"the lock was lost", after(job(SIGKILL, Stopped::order), Lost{}), "121"},
   };
   for (Row row : rows) {
     CAPTURE(row.why);
@@ -63,7 +63,7 @@ TEST_CASE("outcome: a process that may not be signalled is left")
 
 TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's own end")
 {
-  const NotHeld gone{.what = "expired or deleted", .forced = std::nullopt};
+  const NotHeld gone;
   struct Row {
     const char* why;
     JobOutcome after;
@@ -76,20 +76,20 @@ TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's 
       {"the job's signal", after(job(SIGTERM)), "signal 15", ""},
       {"a core dump is the same death", after(job(SIGSEGV | 0x80)), "signal 11", ""},
       {"found gone at release", after(job(exited(0)), {}, gone), "121", "the lock stock was lost: expired or deleted"},
-      {"proven gone", after(job(SIGTERM, Stopped::order), Lost{"now held by x"}, gone), "121", "now held by x"},
+      {"proven gone", after(job(SIGTERM, Stopped::order), Lost{{.cause = LossCause::held, .detail = "x"}}, gone), "121",
+       "now held by x"},
       {"gone, and the release knows why",
-       after(job(SIGTERM, Stopped::order), Lost{"expired or deleted"},
-             NotHeld{.what = "it was released with its token", .forced = {}}),
-       "121", "the lock stock was lost: it was released with its token; the job was stopped"},
+       after(job(SIGTERM, Stopped::order), Lost{}, NotHeld{.cause = LossCause::released_with_token}), "121",
+       "the lock stock was lost: it was released with its token; the job was stopped"},
       {"gone for another reason, which stays",
-       after(job(SIGTERM, Stopped::order), Lost{"expired or deleted: the server's clock jumped"}, gone), "121",
-       "the server's clock jumped"},
-      {"a job that ended by itself was not stopped", after(job(exited(0)), Lost{"now held by x"}, gone), "121",
-       "held by x"},
+       after(job(SIGTERM, Stopped::order), Lost{{.besides = ": the server's clock jumped"}},
+             NotHeld{.cause = LossCause::released_with_token}),
+       "121", "lost: expired or deleted: the server's clock jumped"},
+      {"a job that ended by itself was not stopped",
+       after(job(exited(0)), Lost{{.cause = LossCause::held, .detail = "x"}}, gone), "121", "held by x"},
       {"forced", after(job(SIGTERM, Stopped::order), ReleaseRequested{"alice@web1"}), "121",
        "force-unlocked by alice@web1"},
-      {"forced, and never heard of it",
-       after(job(exited(0)), {}, NotHeld{.what = "expired or deleted", .forced = ForceRequest{"bob@db1"}}), "121",
+      {"forced, and never heard of it", after(job(exited(0)), {}, NotHeld{.forced = ForceRequest{"bob@db1"}}), "121",
        "bob@db1"},
       {"not renewed in time", after(job(SIGTERM, Stopped::lease_end), Unconfirmed{"connection refused"}), "121",
        "connection refused"},
@@ -120,10 +120,9 @@ TEST_CASE("outcome: why it was not renewed is told even where the job was stoppe
 
 TEST_CASE("outcome: names the lost one of several locks, the surest first")
 {
-  const NotHeld gone{.what = "expired or deleted", .forced = std::nullopt};
+  const NotHeld gone;
   const LockOutcome fine{.lock = "fine", .event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
-  const LockOutcome proven{
-      .lock = "proven", .event = Lost{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockOutcome proven{.lock = "proven", .event = Lost{}, .release = {}, .valid_until = Instant{Millis{9}}};
   const LockOutcome found{.lock = "found", .event = {}, .release = gone, .valid_until = Instant{Millis{9}}};
   const LockOutcome unsure{
       .lock = "unsure", .event = Unconfirmed{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};

@@ -63,13 +63,10 @@ ReentryResult refusal_in(const Answers<ReentryResult>& answers)
   return *refusal;
 }
 
-// A server that never granted the hold only knows that it is not there.
-bool says_why(const NotHeld& lost) { return !lost.what.empty() && lost.what != expired_or_deleted; }
-
 Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_t quorum)
 {
   Renewed kept{.lease = std::nullopt, .forced = std::nullopt};
-  NotHeld lost;
+  std::optional<NotHeld> lost;
   for (const auto& answer : answers) {
     if (!answer || !*answer) {
       continue;
@@ -78,13 +75,15 @@ Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_
       kept.forced = one->forced ? one->forced : kept.forced;
     } else {
       const auto& gone = std::get<NotHeld>(**answer);
-      lost.what = says_why(lost) ? lost.what : gone.what;
-      lost.forced = gone.forced ? gone.forced : lost.forced;
-      lost.revoked = lost.revoked || gone.revoked;
+      const auto forced = gone.forced || !lost ? gone.forced : lost->forced;
+      // A server that never granted the hold only knows that it is not there.
+      lost = !lost || lost->cause == LossCause::gone || gone.cause == LossCause::revoked ? gone : *lost;
+      lost->forced = forced;
+      lost->at.reset();
     }
   }
   if (!is_kept) {
-    return lost;
+    return lost.value_or(NotHeld{});
   }
   kept.lease = lease_of_quorum(answers, quorum);  // nullopt: the servers were only asked
   return kept;

@@ -84,7 +84,7 @@ struct VerbRequest {
 // A verb, or a script of lua/single.
 using ScriptRequest = std::variant<VerbRequest, ScriptCall>;
 
-// `is_cluster`: ScriptHost::is_cluster.
+// `is_cluster`: Traits::is_cluster.
 ScriptCall call_of(const VerbRequest& request, bool is_cluster);
 ScriptCall call_of(const ScriptRequest& request, bool is_cluster);
 

@@ -50,28 +50,26 @@ Granted granted_by(const answers::Granted& answer, const LeaseTerm& lease)
   return {.fence = answer.fence, .count = answer.count, .lease = lease, .agreed = answer.agreed};
 }
 
-std::string loss_in(const answers::Lost& answer)
+NotHeld not_held(const answers::Lost& answer)
 {
+  NotHeld lost{
+      .cause = LossCause::gone, .detail = {}, .forced = requested_by(answer.requester), .at = time_of(answer.at)};
   const auto loss = find_word(losses, answer.what);
   if (!loss) {
-    return "the key now holds " + printable(content_of_key(answer.what));
+    lost.cause = LossCause::other_content;
+    lost.detail = content_of_key(answer.what);
+    return lost;
   }
   switch (*loss) {
     case Loss::none: break;
     case Loss::held:
-      return "now held by " + describe({.owner = Owner::of(answer.owner), .count = 1, .info = info_of(answer.info)});
-    case Loss::revoked: return "it was revoked, and ends with its ttl";
-    case Loss::released: return "it was released, and what is left is another hold of its owner";
+      lost.cause = LossCause::held;
+      lost.detail = describe({.owner = Owner::of(answer.owner), .count = 1, .info = info_of(answer.info)});
+      break;
+    case Loss::revoked: lost.cause = LossCause::revoked; break;
+    case Loss::released: lost.cause = LossCause::hold_released; break;
   }
-  return expired_or_deleted;
-}
-
-NotHeld not_held(const answers::Lost& answer)
-{
-  return {.what = loss_in(answer),
-          .forced = requested_by(answer.requester),
-          .at = time_of(answer.at),
-          .revoked = find_word(losses, answer.what) == Loss::revoked};
+  return lost;
 }
 
 // An attempt of a quorum that is taken back was no run.

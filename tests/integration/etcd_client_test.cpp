@@ -222,7 +222,7 @@ TEST_CASE("etcd client: what cannot be reached, and what is no etcd, is said exa
     std::string other;
     const HostileServer redis([&](std::uint16_t at) {
       other = "etcd://127.0.0.1:" + std::to_string(at);
-      return answers("-ERR unknown command 'PRI'\r\n");
+      return answers_with("-ERR unknown command 'PRI'\r\n");
     });
     etcd::Connection connection = connect(server, other);
     const auto answer = connection.range({.key = "k"}, limit_in(10s));

@@ -160,7 +160,7 @@ TEST_CASE("hostile: no text of a holder reaches the terminal as it is")
     CHECK_MESSAGE(is_clean(rlock.err()), rlock.err());
     CHECK_FALSE(has(rlock.err(), "internal"));
   }
-  const HostileServer refuses(answers(busy));
+  const HostileServer refuses(answers_with(busy));
   Process waiter = start_rlock({"run", "-n", "-S", refuses.url(), "-k", "k", "--", "echo", "ran"});
   CHECK_MESSAGE(waiter.wait(10s) == Exit{75}, waiter.err());
   CHECK_MESSAGE(is_clean(waiter.err()), waiter.err());

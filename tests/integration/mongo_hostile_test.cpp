@@ -56,9 +56,9 @@ TEST_CASE("mongo hostile: a server that says nothing, hangs up or says nonsense 
   const std::string huge("\xff\xff\xff\x7f", 4);
   const Row rows[]{
       {"nothing", says("")},
-      {"nonsense", answers("HTTP/1.1 400 Bad Request\r\n\r\nthis is no MongoDB, and the answer is long enough")},
+      {"nonsense", answers_with("HTTP/1.1 400 Bad Request\r\n\r\nthis is no MongoDB, and the answer is long enough")},
       {"nonsense at once", says(std::string(4096, '\xff'))},
-      {"a message without an end", answers(huge + std::string(64, '\0'))},
+      {"a message without an end", answers_with(huge + std::string(64, '\0'))},
       {"drips", drips(std::string(1000, '\x20'))},
       {"hangs up", [](const Peer& peer) { [[maybe_unused]] const auto request = peer.hear_some(); }},
       {"a document that is none",

@@ -201,14 +201,14 @@ TEST_CASE("zookeeper client: a server that says nothing, hangs up or says nonsen
     const char* name;
     Behavior script;
   };
-  const Row rows[]{
-      {"nothing", says("")},
-      {"nonsense", says(std::string(100, '\xff'))},
-      {"no ZooKeeper", answers("HTTP/1.1 400 Bad Request\r\n\r\nthis is no ZooKeeper, and long enough for a frame")},
-      {"a frame without an end", says(std::string("\x00\xff\xff\xff", 4))},
-      {"drips", drips(std::string(1000, '\0'))},
-      {"an empty frame", says(std::string(4, '\0'))},
-      {"hangs up", [](const Peer& peer) { [[maybe_unused]] const auto request = peer.hear_some(); }}};
+  const Row rows[]{{"nothing", says("")},
+                   {"nonsense", says(std::string(100, '\xff'))},
+                   {"no ZooKeeper",
+                    answers_with("HTTP/1.1 400 Bad Request\r\n\r\nthis is no ZooKeeper, and long enough for a frame")},
+                   {"a frame without an end", says(std::string("\x00\xff\xff\xff", 4))},
+                   {"drips", drips(std::string(1000, '\0'))},
+                   {"an empty frame", says(std::string(4, '\0'))},
+                   {"hangs up", [](const Peer& peer) { [[maybe_unused]] const auto request = peer.hear_some(); }}};
   const BootClock clock;
   for (const Row& row : rows) {
     CAPTURE(std::string(row.name));

@@ -56,7 +56,7 @@ Behavior drips(std::string bytes)
   };
 }
 
-Behavior answers(std::string reply) { return answers_by_word({{.word = "", .reply = std::move(reply)}}); }
+Behavior answers_with(std::string reply) { return answers_by_word({{.word = "", .reply = std::move(reply)}}); }
 
 Behavior answers_by_word(std::vector<Answer> list)
 {

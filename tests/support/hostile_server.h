@@ -20,7 +20,7 @@ using Behavior = std::function<void(const Peer&)>;
 Behavior says(std::string bytes);                             // sends the bytes at once, and then nothing
 Behavior says_for_ever(std::string head, std::string again);  // sends `head`, then `again` until the client hangs up
 Behavior drips(std::string bytes);                            // sends a byte every 20 ms
-Behavior answers(std::string reply);                          // sends the reply to each request
+Behavior answers_with(std::string reply);                     // sends the reply to each request
 // Sends the reply of the first word in the list that the request contains; the word "" stands for all other requests.
 struct Answer {
   std::string word;

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -34,13 +36,21 @@ constexpr bool is_passing(ErrorCode code)
 
 struct Error {
   ErrorCode code;
-  std::string text;        // lower case, names the subject and the fix, no newline, never a secret
-  int script_line = 0;     // the line of the script whose command was refused or is unknown, from 1; 0: no script
-  bool was_there = false;  // unreachable: the server has answered on this connection before
-  bool answered = false;   // unreachable: the server has answered a part of this request
-  bool late = false;       // unreachable: no answer came before the deadline
-  bool no_room = false;    // nothing happened: the server has no room to write it, until an operator makes some
+  std::string text;           // lower case, names the subject and the fix, no newline, never a secret
+  int script_line = 0;        // the line of the script whose command was refused or is unknown, from 1; 0: no script
+  bool was_there = false;     // unreachable: the server has answered on this connection before
+  bool answered = false;      // unreachable: the server has answered a part of this request
+  bool late = false;          // unreachable: no answer came before the deadline
+  bool no_room = false;       // nothing happened: the server has no room to write it, until an operator makes some
+  bool nobody_there = false;  // unreachable: nothing listens at the address
+  std::size_t advice = 0;     // unreachable: the end of `text` that says in parentheses what to do, in bytes
 };
+
+// `advice`: " (is it running?)", or nothing.
+inline Error unreachable(std::string text, std::string_view advice)
+{
+  return {.code = ErrorCode::unreachable, .text = text.append(advice), .advice = advice.size()};
+}
 
 struct Done {};  // success without a value
 

@@ -32,7 +32,9 @@ Error interrupted() { return {ErrorCode::interrupted, "interrupted"}; }
 
 Error no_answer_in_time(std::string text)
 {
-  return {.code = ErrorCode::unreachable, .text = std::move(text) + raise_timeout, .late = true};
+  Error late = unreachable(std::move(text), raise_timeout);
+  late.late = true;
+  return late;
 }
 
 std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit)

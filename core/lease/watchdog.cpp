@@ -23,15 +23,11 @@ constexpr Millis details_every{1000};
 constexpr Millis renew_every_while_stopping{1000};
 constexpr std::int64_t thread_attempts_per_ttl = 50;  // where the system refuses a thread
 
-// The text of an error without its advice in parentheses, because another server does not help a lock on this server.
+// The text of an error without its advice, because another server does not help a lock on this server.
 std::string reason_of(const Error& error)
 {
-  std::string text = error.text;
-  const std::size_t begin = text.find(" (");
-  if (error.code == ErrorCode::unreachable && begin != std::string::npos) {
-    text.erase(begin, text.find(')', begin) - begin + 1);
-  }
-  return text;
+  const std::size_t advice = error.code == ErrorCode::unreachable ? error.advice : 0;
+  return error.text.substr(0, error.text.size() - advice);
 }
 
 }  // namespace

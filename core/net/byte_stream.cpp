@@ -155,16 +155,17 @@ Error ByteStream::no_answer(Instant since, const CallLimits& limit) const
 Error ByteStream::broken(std::string_view why) const
 {
   const bool may_want_tls = m_may_want_tls && !m_has_received;
-  const std::string hint = may_want_tls ? " without an answer (if it speaks TLS: " + m_tls_scheme + "://)" : "";
-  return {.code = ErrorCode::unreachable,
-          .text = "lost the connection to " + m_where + ": " + std::string(why) + hint,
-          .was_there = m_has_received};
+  const std::string hint = may_want_tls ? " (if it speaks TLS: " + m_tls_scheme + "://)" : "";
+  Error lost = unreachable(
+      "lost the connection to " + m_where + ": " + std::string(why) + (may_want_tls ? " without an answer" : ""), hint);
+  lost.was_there = m_has_received;
+  return lost;
 }
 
 Error ByteStream::no_tls(std::string_view what) const
 {
-  return {ErrorCode::unreachable,
-          "no TLS with " + m_where + ": it " + std::string(what) + " (if it speaks no TLS: " + m_scheme + "://)"};
+  return unreachable("no TLS with " + m_where + ": it " + std::string(what),
+                     " (if it speaks no TLS: " + m_scheme + "://)");
 }
 
 namespace {
@@ -274,9 +275,10 @@ Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after
   }
   const auto with = [&](const std::string& why, std::string_view advice) {
     const std::string_view announced = advice_for_announced(endpoint);
-    return Error{.code = ErrorCode::unreachable,
-                 .text = text + why + std::string(announced.empty() ? advice : announced),
-                 .late = error == ETIMEDOUT};
+    Error unreached = unreachable(text + why, announced.empty() ? advice : announced);
+    unreached.late = error == ETIMEDOUT;
+    unreached.nobody_there = announced.empty() && error != ETIMEDOUT && error != EACCES;
+    return unreached;
   };
   switch (error) {
     case ECANCELED: return interrupted();
@@ -320,7 +322,9 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& 
   if (!addresses) {
     Error why = addresses.error();
     if (why.code != ErrorCode::interrupted) {
-      why.text.insert(0, "cannot reach " + endpoint.shown() + ": ").append(advice_for_announced(endpoint));
+      const std::string_view advice = advice_for_announced(endpoint);
+      why.text.insert(0, "cannot reach " + endpoint.shown() + ": ").append(advice);
+      why.advice += advice.size();
     }
     return why;
   }
@@ -344,7 +348,7 @@ Result<Fd> connect_socket(const Endpoint& endpoint, const Clock& clock, const Ca
     case ECANCELED: return interrupted();
     case ETIMEDOUT: return no_answer_in_time("no answer within " + elapsed(clock, start, limit));
     case ENOENT:
-    case ECONNREFUSED: return Error{ErrorCode::unreachable, os_text(attempt.error) + std::string(is_it_running)};
+    case ECONNREFUSED: return unreachable(os_text(attempt.error), is_it_running);
     default: return Error{is_shortage(attempt.error) ? ErrorCode::os : ErrorCode::unreachable, os_text(attempt.error)};
   }
 }

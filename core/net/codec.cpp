@@ -324,8 +324,10 @@ Error error_from_reply(std::string_view text, std::string_view where)
     return {ErrorCode::unreachable, message};  // a script may have written something before it failed
   }
   const bool is_about_command = rule->code == ErrorCode::refused || rule->advice == switched_off;
-  return {rule->code, message + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
-          is_about_command ? line : 0};
+  Error error = unreachable(message, " (" + std::string(rule->advice) + completion(*rule, where) + ")");
+  error.code = rule->code;
+  error.script_line = is_about_command ? line : 0;
+  return error;
 }
 
 bool is_missing_rule(const Error& error)

@@ -106,9 +106,11 @@ Error unresolved(const Lookup& lookup)
     return {ErrorCode::os, os_text(lookup.error)};
   }
   if (lookup.code == EAI_AGAIN) {
-    return {ErrorCode::unreachable, "its name cannot be looked up now (is the network up?)"};
+    return unreachable("its name cannot be looked up now", " (is the network up?)");
   }
-  return {ErrorCode::unreachable, "no such host (check the name; -S names another server)"};
+  Error unknown = unreachable("no such host", " (check the name; -S names another server)");
+  unknown.nobody_there = true;
+  return unknown;
 }
 
 }  // namespace

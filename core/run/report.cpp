@@ -181,10 +181,8 @@ std::string loss_text(const LeaseEvent& event, const std::string& lock)
 
 Error with_private_server(Error error, std::string_view named_by)
 {
-  constexpr std::string_view other_server = "-S names another server)";
-  const std::size_t end = error.text.rfind(other_server);
-  if (named_by == "default" && end != std::string::npos) {
-    error.text.insert(end + other_server.size() - 1, ", -S local: starts a private one");
+  if (named_by == "default" && error.nobody_there) {
+    error.text.insert(error.text.size() - 1, ", -S local: starts a private one");
   }
   return error;
 }

@@ -85,6 +85,7 @@ TEST_CASE("etcd client: a lease is granted, kept alive and revoked with its key,
   const auto late = connection.txn(put("k", "v", 77), limit_in(10s));
   CHECK_FALSE(late);
   CHECK(has(connection.refusal().text, "requested lease not found"));
+  CHECK(connection.is_lease_gone());
   CHECK(connection.generation() == 1);
 }
 

@@ -34,3 +34,14 @@ TEST_CASE("dial: a TCP peer that vanished is found within 30 s")
   const int probes = option(*socket, IPPROTO_TCP, TCP_KEEPINTVL) * option(*socket, IPPROTO_TCP, TCP_KEEPCNT);
   CHECK(idle + probes <= 30);
 }
+
+TEST_CASE("dial: the error tells the end of its text that is advice, and whether anything listens there")
+{
+  const auto refused =
+      dial({.kind = Endpoint::Kind::unix_socket, .path = "/nowhere/redis.sock"}, real_clock, within(plenty));
+  REQUIRE_FALSE(refused);
+  const Error& error = refused.error();
+  CHECK(error.nobody_there);
+  REQUIRE(error.advice < error.text.size());
+  CHECK(error.text.substr(error.text.size() - error.advice) == " (is redis-server running? -S names another server)");
+}

@@ -177,9 +177,12 @@ TEST_CASE("outcome: --max-runtime is named with its length and the lock")
 
 TEST_CASE("outcome: only a caller that named no server is told how to start a private one")
 {
-  const Error away{ErrorCode::unreachable,
-                   "cannot reach redis://127.0.0.1:6379: connection refused (is redis-server running? -S names another "
-                   "server)"};
+  const Error away{
+      .code = ErrorCode::unreachable,
+      .text =
+          "cannot reach redis://127.0.0.1:6379: connection refused (is redis-server running? -S names another "
+          "server)",
+      .nobody_there = true};
   CHECK(with_private_server(away, "RLOCK_SERVER").text == away.text);
   CHECK(with_private_server(away, "default").text ==
         "cannot reach redis://127.0.0.1:6379: connection refused (is redis-server running? -S names another server, -S "

@@ -147,7 +147,7 @@ class EtcdBackend final : public Backend {
         why.text += ": a request of " + std::to_string(encode(txn).size()) + " bytes";
         return Commit{record::TooLarge{std::move(why)}};
       }
-      return is_lease_gone() ? lease_gone(change, limit) : answer.error();
+      return connection().is_lease_gone() ? lease_gone(change, limit) : answer.error();
     }
     if (!answer->succeeded) {
       return Commit{Conflict{}};
@@ -341,16 +341,11 @@ class EtcdBackend final : public Backend {
       Txn txn;
       messages = messages.subspan(put_messages(txn, name, messages));
       const auto told = connection().txn(txn, limit);
-      if (!told && !is_lease_gone()) {
+      if (!told && !connection().is_lease_gone()) {
         return told.error();
       }
     }
     return Done{};
-  }
-
-  [[nodiscard]] bool is_lease_gone()
-  {
-    return connection().refusal().text.find("requested lease not found") != std::string::npos;
   }
 
   // The transaction did not happen. The lease was that of a listener, or of an own presence.

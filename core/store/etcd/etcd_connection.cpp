@@ -14,7 +14,6 @@ namespace rlock::etcd {
 namespace {
 
 constexpr std::string_view no_leader = "etcdserver: no leader";
-constexpr std::string_view no_lease = "etcdserver: requested lease not found";
 constexpr std::string_view too_large = "request is too large";
 constexpr std::string_view too_large_message =
     "received message larger than max";  // says the library before etcd sees it
@@ -86,7 +85,7 @@ Error Connection::refused(const GrpcStatus& status)
   const auto* const row = std::ranges::find_if(
       statuses, [&](const StatusRow& each) { return each.code == status.code && has_text(status.text, each.text); });
   if (row == statuses.end()) {
-    return {ErrorCode::unreachable, text + " (status " + std::to_string(static_cast<int>(status.code)) + ")"};
+    return unreachable(text, " (status " + std::to_string(static_cast<int>(status.code)) + ")");
   }
   const Error error{
       .code = row->means, .text = text + std::string(row->advice), .was_there = true, .no_room = row->no_room};
@@ -228,7 +227,7 @@ Result<TxnAnswer> Connection::txn(const Txn& txn, const CallLimits& limit)
 
 Result<LeaseAnswer> Connection::lease_answer(const Result<LeaseAnswer>& answer) const
 {
-  return !answer && m_refusal.text == no_lease ? Result(LeaseAnswer{}) : answer;
+  return !answer && is_lease_gone() ? Result(LeaseAnswer{}) : answer;
 }
 
 Result<LeaseAnswer> Connection::grant(std::int64_t id, std::int64_t ttl, const CallLimits& limit)

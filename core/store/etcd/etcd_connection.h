@@ -61,6 +61,8 @@ class Connection {
   // Why the server refused the last request; ok: it did not.
   [[nodiscard]] const GrpcStatus& refusal() const { return m_refusal; }
   [[nodiscard]] bool is_too_large() const;  // the last request, for this server
+  // The last request was about a lease that is not there.
+  [[nodiscard]] bool is_lease_gone() const { return m_refusal.code == GrpcCode::not_found; }
   // Another number: another connection. 0: none yet.
   [[nodiscard]] std::uint64_t generation() const { return m_generation; }
   [[nodiscard]] bool is_connected() const { return m_channel != nullptr; }

@@ -324,8 +324,9 @@ void GrpcChannel::take_bytes(std::string_view bytes)
 
 Error GrpcChannel::not_http2() const
 {
-  return {ErrorCode::unreachable, where() + " does not speak HTTP/2 (is it etcd's port for clients?" +
-                                      (m_scheme == "http" ? " if it speaks TLS: etcds://)" : ")")};
+  return unreachable(where() + " does not speak HTTP/2",
+                     m_scheme == "http" ? " (is it etcd's port for clients? if it speaks TLS: etcds://)"
+                                        : " (is it etcd's port for clients?)");
 }
 
 // A call that is over, of which a message or its status is missing.
@@ -333,8 +334,8 @@ Error GrpcChannel::ended(const Call& call) const
 {
   const std::string text = printable(call.status_text);
   if (call.http_status != 0 && call.http_status != 200) {
-    return {ErrorCode::unreachable, where() + " answered with HTTP status " + std::to_string(call.http_status) +
-                                        " (is it etcd's port for clients?)"};
+    return unreachable(where() + " answered with HTTP status " + std::to_string(call.http_status),
+                       " (is it etcd's port for clients?)");
   }
   return {.code = ErrorCode::unreachable,
           .text = where() + " ended the request" + (text.empty() ? "" : ": " + text),

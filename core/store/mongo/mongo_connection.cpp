@@ -174,13 +174,14 @@ Error Connection::refused(const ServerError& error)
   m_server_error = error;
   const auto row = std::ranges::find(codes, error.code, &CodeRow::code);
   if (row == codes.end()) {
-    return {ErrorCode::unreachable,
-            m_spec.url + ": " + printable(error.text) + " (error " + std::to_string(error.code) + ")"};
+    return unreachable(m_spec.url + ": " + printable(error.text), " (error " + std::to_string(error.code) + ")");
   }
   if (row->ends_connection) {
     drop();
   }
-  return {row->means, m_spec.url + ": " + printable(error.text) + std::string(row->advice)};
+  Error refusal = unreachable(m_spec.url + ": " + printable(error.text), row->advice);
+  refusal.code = row->means;
+  return refusal;
 }
 
 // The server that libmongoc selects for writes has just answered a hello.

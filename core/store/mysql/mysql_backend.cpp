@@ -193,7 +193,7 @@ class MysqlBackend final : public Backend {
   // The refusal with the GRANT that is missing, to the user as the server knows it. A table that cannot be made has none.
   Error with_grants(Error refused, const CallLimits& limit)
   {
-    if (refused.text.find("CREATE command denied") != std::string::npos) {
+    if (m_cannot_make_tables) {
       return refused;
     }
     const auto self = m_connection.ask("select current_user()", limit);
@@ -303,7 +303,9 @@ class MysqlBackend final : public Backend {
                                             " is there, and is not rlock's (use another database)"};
       }
     }
-    return m_connection.ask(create_sql(m_tables), limit);
+    auto made = m_connection.ask(create_sql(m_tables), limit);
+    m_cannot_make_tables = !made;
+    return made;
   }
 
   // The first column of all rows.
@@ -342,8 +344,9 @@ class MysqlBackend final : public Backend {
   const Tables m_tables;
   std::size_t m_longest_name = m_tables.are_shared ? longest_shared_name : longest_name;
   bool m_is_layout_checked = false;
-  bool m_asks_for_rights = false;  // with the next read
-  bool m_has_rights = false;       // as a read has found
+  bool m_asks_for_rights = false;     // with the next read
+  bool m_cannot_make_tables = false;  // as of the last attempt
+  bool m_has_rights = false;          // as a read has found
   Connection m_connection;
 };
 

@@ -280,9 +280,9 @@ Error Connection::failed()
   const unsigned number = m_lib->mysql_errno(m_mysql);
   const NumberRow& row = meaning_of(number);
   m_refusal = row.refusal;
-  const Error error{.code = row.code,
-                    .text = m_spec.url + ": " + printable(m_lib->mysql_error(m_mysql)) + std::string(row.advice),
-                    .was_there = is_loss(number)};
+  Error error = unreachable(m_spec.url + ": " + printable(m_lib->mysql_error(m_mysql)), row.advice);
+  error.code = row.code;
+  error.was_there = is_loss(number);
   m_step = Step::none;
   if (m_refusal != Refusal::killed && m_refusal != Refusal::not_killed && m_refusal != Refusal::no_such_table) {
     drop();

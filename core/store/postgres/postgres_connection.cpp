@@ -151,8 +151,9 @@ Error Connection::not_connected()
     return {ErrorCode::config, said};
   }
   const auto* const row = std::ranges::find_if(failures, [&](const TextRow& each) { return each.is_in(text); });
-  return row == failures.end() ? Error{ErrorCode::unreachable, said}
-                               : Error{row->code, said + std::string(row->advice)};
+  Error error = unreachable(said, row == failures.end() ? std::string_view() : row->advice);
+  error.code = row == failures.end() ? ErrorCode::unreachable : row->code;
+  return error;
 }
 
 // Each host gets its part of the time that is left: libpq itself would wait for one that answers nothing until the kernel gives up.

@@ -51,6 +51,12 @@ void StopSource::request()
   [[maybe_unused]] const auto written = ::write(m_event.get(), &one, sizeof one);
 }
 
+void StopSource::withdraw()
+{
+  std::uint64_t requests = 0;
+  [[maybe_unused]] const auto drained = ::read(m_event.get(), &requests, sizeof requests);
+}
+
 timespec to_timespec(Instant when)
 {
   const auto since = std::max(when.time_since_epoch(), Instant::duration{1});

@@ -39,6 +39,7 @@ class StopSource {
  public:
   StopSource();
   void request();
+  void withdraw();  // a new source would need a descriptor, and there may be none
   [[nodiscard]] StopToken token() const { return StopToken(m_event.get()); }
 
  private:

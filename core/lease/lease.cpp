@@ -10,16 +10,16 @@ namespace {
 
 constexpr Millis unwatched_time{200};
 constexpr Millis unwatched_claim{50};  // a claim is short, and its first renewal is yet to come
+constexpr std::int64_t retries_per_ttl = 50;
 
 }  // namespace
 
-Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock& clock, const Log& log)
+Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock& clock)
     : m_store(store),
       m_lock(std::move(lock)),
       m_budget(m_lock.lease),
       m_kill_after(kill_after),
       m_clock(clock),
-      m_log(log),
       m_made_at(clock.now())
 {
 }
@@ -30,48 +30,28 @@ Instant Lease::watch_from() const
   return std::min(m_lock.is_claim ? m_made_at + unwatched_claim : from + unwatched_time, from + length / 6);
 }
 
-void Lease::start_watchdog(const WatchOptions& options, std::function<void(const LeaseBudget&)> on_moved)
+LeaseWatchOptions Lease::watch_options(bool renews, std::string_view consequence) const
 {
-  m_watchdog = std::make_unique<Watchdog>(m_store,
-                                          WatchdogOptions{.spec = spec(),
-                                                          .owner = m_lock.owner,
-                                                          .renews = options.renews,
-                                                          .lease = m_budget,
-                                                          .is_claim = m_lock.is_claim,
-                                                          .kill_after = m_kill_after,
-                                                          .listener = std::move(m_lock.listener),
-                                                          .on_moved = std::move(on_moved),
-                                                          .consequence = options.consequence},
-                                          m_clock, m_log);
+  return {.spec = spec(),
+          .owner = m_lock.owner,
+          .renews = renews,
+          .lease = m_budget,
+          .is_claim = m_lock.is_claim,
+          .kill_after = m_kill_after,
+          .consequence = consequence};
 }
 
-void Lease::act(StopToken interrupt)
+void Lease::resume(const LeaseWatch& watch, std::string trouble)
 {
-  if (m_watchdog) {
-    m_watchdog->act(interrupt);
-  }
+  m_budget = watch.lease();
+  m_lock.is_claim = watch.is_claim();
+  m_trouble = std::move(trouble);
 }
 
-void Lease::stop_watchdog()
+void Lease::note(LeaseEvent event)
 {
-  if (!m_watchdog) {
-    return;
-  }
-  m_watchdog->stop();
-  m_event = m_watchdog->event();
-  m_trouble = m_watchdog->trouble();
-  m_lock.listener = m_watchdog->take_listener();
-  m_budget = m_watchdog->lease();
-  m_lock.is_claim = m_watchdog->is_claim();
-  m_watchdog.reset();
-}
-
-const std::optional<LeaseEvent>& Lease::event()
-{
-  if (m_watchdog && !m_event) {
-    m_event = m_watchdog->event();
-  }
-  return m_event;
+  m_is_lost_later = m_event.has_value();
+  m_event = m_event ? std::move(m_event) : std::optional(std::move(event));
 }
 
 void Lease::renew(const CallLimits& limit)
@@ -94,110 +74,120 @@ void Lease::renew(const CallLimits& limit)
   }
 }
 
-namespace {
-
-constexpr std::int64_t retries_per_ttl = 50;
-
-}  // namespace
-
 LeaseGroup::LeaseGroup(LeaseGroupOptions options, const Clock& clock, const Log& log)
     : m_options(std::move(options)), m_clock(clock), m_log(log)
 {
 }
 
-LeaseGroup::~LeaseGroup() { stop_watchdogs(); }
+// A lease has the listener from then on: closing its connection would delay the next holder.
+LeaseGroup::~LeaseGroup()
+{
+  stop_watchdog();
+  if (m_listener) {
+    m_watched.front()->m_lock.listener = std::move(m_listener);
+  }
+}
+
+LeaseWatch LeaseGroup::watch_of(const Lease& lease) const
+{
+  return {lease.watch_options(m_options.renews, m_options.consequence), m_clock, m_log};
+}
 
 void LeaseGroup::add(Lease& lease)
 {
   m_leases.push_back(&lease);
-  m_due = std::min(m_due, lease.watch_from());
-  const MutexLock lock(m_mutex);
-  m_budgets.push_back(lease.budget());
+  if (m_leases.size() > 1) {
+    lease.m_lock.listener.reset();  // one connection hears of all locks
+  }
+  if (m_watchdog) {
+    m_watched.push_back(&lease);
+    m_watchdog->add(watch_of(lease), lease.watch_from());
+  } else {
+    m_due = std::min(m_due, lease.watch_from());
+  }
 }
 
-Instant LeaseGroup::due() const
-{
-  Instant due = m_due;
-  for (const Lease* lease : m_leases) {
-    due = std::min(due, lease->due());
-  }
-  return due;
-}
+Instant LeaseGroup::due() const { return m_watchdog ? m_watchdog->due() : m_due; }
 
 void LeaseGroup::watch()
 {
-  if (m_clock.now() >= m_due) {
-    start_watchdogs();
+  if (!m_watchdog && m_clock.now() >= m_due) {
+    start_watchdog();
   }
-  for (Lease* lease : m_leases) {
-    lease->act(m_options.interrupt);
+  if (m_watchdog) {
+    m_watchdog->act(m_options.interrupt);
   }
 }
 
-void LeaseGroup::start_watchdogs()
+// The listener of a wait is of use for the only lock.
+void LeaseGroup::start_watchdog()
 {
   m_due = far_future;
-  for (std::size_t i = 0; i < m_leases.size(); ++i) {
-    if (m_leases[i]->is_watched() || m_leases[i]->event()) {
-      continue;
-    }
-    try {
-      start_watchdog(i);
-    } catch (const std::system_error& refused) {
-      const std::string why = "it could not be watched: " + refused.code().message();
-      if (m_leases[i]->trouble() != why) {
-        m_log.detail("cannot watch the lease yet: " + refused.code().message());
-        m_leases[i]->set_trouble(why);
-      }
-      m_due = m_clock.now() + m_leases[i]->budget().term().length / retries_per_ttl;
-      return;
+  std::vector<Lease*> watched;
+  std::vector<LeaseWatch> watches;
+  for (Lease* lease : m_leases) {
+    if (!lease->event()) {
+      watched.push_back(lease);
+      watches.push_back(watch_of(*lease));
     }
   }
-}
-
-void LeaseGroup::start_watchdog(std::size_t which)
-{
-  Lease& lease = *m_leases[which];
-  lease.start_watchdog(m_options.watch, [this, which](const LeaseBudget& budget) { move(which, budget); });
-  if (m_options.wakes == nullptr) {
+  if (watched.empty()) {
     return;
   }
+  if (watched != m_watched) {
+    m_listener = watched.size() == 1 ? std::move(watched.front()->m_lock.listener) : nullptr;
+    watched.front()->m_lock.listener.reset();
+  }
   try {
-    m_options.wakes->add(StopToken(lease.event_fd()));
-  } catch (const std::system_error&) {
-    lease.stop_watchdog();
-    throw;
+    m_watchdog = std::make_unique<Watchdog>(watched.front()->store(),
+                                            WatchdogOptions{.leases = std::move(watches),
+                                                            .listener = std::move(m_listener),
+                                                            .on_moved = m_options.on_moved,
+                                                            .has_thread = m_options.has_thread},
+                                            m_clock, m_log);
+    m_watched = std::move(watched);
+  } catch (const std::system_error& refused) {
+    const std::string why = "it could not be watched: " + refused.code().message();
+    if (watched.front()->m_trouble != why) {
+      m_log.detail("cannot watch the lease yet: " + refused.code().message());
+    }
+    for (Lease* lease : watched) {
+      lease->m_trouble = why;
+    }
+    m_due = m_clock.now() + watched.front()->budget().term().length / retries_per_ttl;
   }
 }
 
-void LeaseGroup::move(std::size_t which, const LeaseBudget& budget)
+void LeaseGroup::stop_watchdog()
 {
-  const MutexLock lock(m_mutex);
-  m_budgets[which] = budget;
-  if (m_options.on_moved) {
-    m_options.on_moved(*std::ranges::min_element(m_budgets, {}, &LeaseBudget::valid_until));
-  }
-}
-
-void LeaseGroup::stop_watchdogs()
-{
-  for (Lease* lease : m_leases) {
-    if (!lease->is_watched()) {
-      continue;
+  if (m_watchdog) {
+    m_watchdog->stop();
+    take_news();
+    for (std::size_t i = 0; i < m_watched.size(); ++i) {
+      const LeaseWatch& watch = m_watchdog->leases()[i];
+      m_watched[i]->resume(watch, m_watchdog->trouble(watch));
     }
-    if (m_options.wakes != nullptr) {
-      m_options.wakes->remove(StopToken(lease->event_fd()));
-    }
-    lease->stop_watchdog();
+    m_listener = m_watchdog->take_listener();
+    m_watchdog.reset();
     m_due = m_clock.now();
   }
   m_due = with_event() != nullptr ? far_future : m_due;
 }
 
+std::vector<Lease*> LeaseGroup::take_news()
+{
+  std::vector<Lease*> news;
+  for (LeaseNews& each : m_watchdog ? m_watchdog->take_news() : std::vector<LeaseNews>{}) {
+    m_watched[each.which]->note(std::move(each.event));
+    news.push_back(m_watched[each.which]);
+  }
+  return news;
+}
+
 Lease* LeaseGroup::with_event()
 {
-  const auto found =
-      std::find_if(m_leases.begin(), m_leases.end(), [](Lease* lease) { return lease->event().has_value(); });
+  take_news();
+  const auto found = std::ranges::find_if(m_leases, [](const Lease* lease) { return lease->event().has_value(); });
   return found == m_leases.end() ? nullptr : *found;
 }
 

@@ -1,56 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renews one lease, and reports when the lock must be given up. The watchdog works in a thread of its own, or, where the system
-// refuses a thread, in the thread of its caller.
+// Renews the leases of a job, and reports when a lock must be given up. The watchdog works in a thread of its own or in the thread
+// of its caller: where the system refuses a thread, or where the caller wants none.
+//
+// What is due together is asked for together. A lease that could not be renewed is asked for after and apart from the others, so a
+// lock whose server does not answer delays the others by one request at most.
 #pragma once
 
-#include "base/log.h"
-#include "base/stop.h"
-#include "lease/renewal.h"
-#include "lock/store.h"
-
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
-#include <variant>
+#include <vector>
+#include "base/log.h"
+#include "base/stop.h"
+#include "lease/lease_watch.h"
+#include "lock/store.h"
 
 namespace rlock {
 
-// The lock is still held, but another client requests its release.
-struct ReleaseRequested {
-  std::string by;
+struct LeaseNews {
+  std::size_t which;  // the index of the lease
+  LeaseEvent event;
 };
-// An answer of the server proves that the lock is no longer held.
-struct Lost {
-  NotHeld found;
-};
-// No renewal succeeded, and the time to stop the job has come. `why`: "no renewal for 4s: …".
-struct Unconfirmed {
-  std::string why;
-};
-using LeaseEvent = std::variant<ReleaseRequested, Lost, Unconfirmed>;
-
-// The answer to a renewal came after the end of the lease, which it does not extend: another client may have held the lock
-// meanwhile.
-LeaseEvent answered_too_late();
-
-// nullopt: the lock is held, and no client asks for it.
-std::optional<LeaseEvent> lease_event_of(const Renewal& renewal);
 
 struct WatchdogOptions {
-  LockRequest spec;
-  Owner owner;
-  bool renews;  // false: a fixed lease, which is only checked
-  LeaseBudget lease;
-  bool is_claim = false;                             // GrantedLock::is_claim: renewed at once
-  Millis kill_after;                                 // LeaseBudget::signal_at: then the lock is given up
-  std::unique_ptr<Listener> listener;                // the waiter's; null: the watchdog opens one
-  std::function<void(const LeaseBudget&)> on_moved;  // called by the thread with each new lease
-  std::string_view consequence = "it is given up";   // of failed renewals, for the log: "the job will be stopped"
+  std::vector<LeaseWatch> leases;      // at least one
+  std::unique_ptr<Listener> listener;  // of the only lease, from its wait; nullptr: the watchdog opens one
+  // Called with the lease that ends first when there are new ones, in the thread that renews.
+  std::function<void(const LeaseBudget&)> on_moved;
+  bool has_thread = true;  // false: the caller calls act()
 };
 
 // Ownership: owns its thread. Threads: the caller uses the public functions from one other thread. From construction to stop()
-// only the watchdog's thread may use the store; without that thread, only act() may.
+// only the watchdog's thread may use the store; without that thread, the caller may.
 class Watchdog {
  public:
   // `store`, `clock` and `log` must outlive the watchdog. Throws std::system_error when there is no free descriptor.
@@ -59,15 +43,16 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Readable when there is a lease event; there is at most one. After Lost and Unconfirmed the thread ends. After
-  // ReleaseRequested the thread goes on to renew the lock, and each renewal says that the job is being stopped.
-  [[nodiscard]] int fd() const { return m_event_set.token().fd(); }
-  std::optional<LeaseEvent> event();
-  // Readable when the lock is lost after ReleaseRequested.
-  [[nodiscard]] int lost_fd() const { return m_loss.token().fd(); }
+  // One more lease of a watchdog without a thread, which listens to messages about this lock from `listen_at` on.
+  void add(LeaseWatch lease, Instant listen_at);
 
-  // Where the system refuses a thread, the caller calls act() when due() has come or message_fd() is readable. act() sends one
-  // request at most, which ends early when `interrupt` is requested, and now and then tries again to start the thread.
+  // Readable when take_news() has news.
+  [[nodiscard]] int fd() const { return m_has_news.token().fd(); }
+  // What LeaseWatch::note has called news since the last call.
+  std::vector<LeaseNews> take_news();
+
+  // Without a thread the caller calls act() when due() has come or message_fd() is readable. act() sends one request at most, which
+  // ends early when `interrupt` is requested. Where the system refused the thread, act() now and then tries again to start it.
   [[nodiscard]] bool has_thread() const { return m_thread.joinable(); }
   void act(StopToken interrupt);
   [[nodiscard]] Instant due() const;     // far_future: there is a thread, or nothing to do
@@ -75,64 +60,60 @@ class Watchdog {
 
   void stop();  // returns when the thread has ended; the caller may use the store again
 
-  // After stop(), for a caller that goes on with the lease.
-  [[nodiscard]] const LeaseBudget& lease() const { return m_state.lease; }
-  [[nodiscard]] bool is_claim() const { return m_options.is_claim; }
-  std::unique_ptr<Listener> take_listener();  // null: there is none
-  // Why renewals fail and for how long, in the words of Unconfirmed; empty: they succeed. After stop(), for a caller
-  // that had to act before there was an event.
-  [[nodiscard]] std::string trouble() const;
+  // After stop(), for a caller that goes on with the leases.
+  [[nodiscard]] const std::vector<LeaseWatch>& leases() const { return m_leases; }
+  std::unique_ptr<Listener> take_listener();  // nullptr: there is none
+  // LeaseWatch::trouble, and that there is no thread.
+  [[nodiscard]] std::string trouble(const LeaseWatch& lease) const;
 
  private:
+  struct Due {
+    std::size_t which;
+    Instant deadline;
+  };
   void start_thread();
+  [[nodiscard]] std::string names() const;
   [[nodiscard]] std::string refusal() const;
   void watch();
   void advance();
-  void rest_until(Instant until);
-  bool record(LeaseEvent event);
-  std::optional<LeaseEvent> renew(Instant deadline);
-  void note_failure(const Error& error, Instant sent_at, Instant deadline);
-  void log_failure(const Error& error, Instant failing_since);
+  void give_up_or_plan(std::vector<Due>& due, Instant& rest_until);
+  [[nodiscard]] std::vector<Due> next_batch(std::vector<Due> due) const;
+  void renew(const std::vector<Due>& batch);
+  void tell_move();
+  void note(std::size_t which, const std::optional<LeaseEvent>& event);
   void log_detail(const std::string& line);
-  std::optional<LeaseEvent> handle_answer(Renewal renewal, Instant sent_at);
-  void note_success(Instant sent_at, const std::optional<LeaseTerm>& lease, const std::optional<ClockSample>& sample);
-  void plan_renewals(Instant sent_at);
-  void compare_clocks(const ClockSample& sample, Millis length);
-  bool has_news();
+  void hear();
+  void renew_all_at_once();
+  [[nodiscard]] bool must_listen() const;
   void listen();
-  bool is_renewal_worthwhile();
+  Result<std::unique_ptr<Listener>> open_listener();
+  void rest_until(Instant until);
 
   LockStore& m_store;
-  WatchdogOptions m_options;  // only the thread uses this member and those up to m_mutex
-  RenewalPolicy m_policy;
   const Clock& m_clock;
   const Log& m_log;
-
-  RenewalState m_state;
-  std::unique_ptr<Listener> m_listener;  // nullptr until it is subscribed to all messages about the lock
-  Instant m_hear_at{};                   // when messages are read again
+  const std::function<void(const LeaseBudget&)> m_on_moved;
+  std::vector<LeaseWatch> m_leases;       // only the thread uses this member and those up to m_refused
+  std::unique_ptr<Listener> m_from_wait;  // WatchdogOptions::listener, until it hears all that a holder must hear
+  std::unique_ptr<Listener> m_listener;   // nullptr until it is subscribed to all messages
+  std::size_t m_heard = 0;                // the number of the leases, the first ones, that it hears of
+  Instant m_hear_at{};                    // when messages are read again
   Instant m_listen_at;
-  Millis m_listen_pause{0};                  // the pause after the last failure to listen
-  std::string m_trouble;                     // why renewals fail
-  std::optional<ClockSample> m_last_sample;  // the sample of the last successful renewal
-  Millis m_reduction{0};                     // lease_reduction(), because the server's clock runs ahead
-  std::optional<Instant> m_failing_since;    // when the first of the failed renewals in a row was sent
-  bool m_failure_logged = false;             // a notice has told the failure
-  Instant m_detail_at{};                     // when the next detail may be logged
-  bool m_is_revoked = false;                 // the server refuses renewals
-  bool m_renew_at_once = false;
-  bool m_is_stopping = false;  // the job, because the lock was requested
-  bool m_is_over = false;
+  Millis m_listen_pause{0};                    // the pause after the last failure to listen
+  std::size_t m_most_together;                 // renewals that the store takes together
+  std::size_t m_most_failing = 1;              // of those that failed the last time, in one request
+  Instant m_retry_at{};                        // of the next such request
+  Instant m_detail_at{};                       // when the next detail may be logged
+  bool m_is_over = false;                      // each lease is
   StopToken m_interrupt = StopToken::never();  // interrupts the request in progress
   Instant m_wake_at{};  // when advance() has something to do, unless m_wake_fd is readable before
   int m_wake_fd = -1;
-  std::string m_refused;  // why there is no thread; empty: there is one
-  Instant m_thread_at{};  // when the next attempt to start the thread is due
+  std::string m_refused;            // why there is no thread; empty: there is one, or none is wanted
+  Instant m_thread_at{far_future};  // when the next attempt to start the thread is due
 
   Mutex m_mutex;
-  std::optional<LeaseEvent> m_event GUARDED_BY(m_mutex);
-  StopSource m_event_set;
-  StopSource m_loss;
+  std::vector<LeaseNews> m_news GUARDED_BY(m_mutex);
+  StopSource m_has_news;
   StopSource m_stop;
   std::thread m_thread;
 };

@@ -126,6 +126,13 @@ struct RenewOptions {
   bool stopping = false;     // the owner knows that the lock was requested from it, and is stopping its job
 };
 
+// One of several renewals. Only the name, the kind and the ttl of the spec count.
+struct RenewalCall {
+  LockRequest spec;
+  Owner owner;
+  RenewOptions options;
+};
+
 // A request to release the lock. `by` is for people: "alice@web1 (pid 71)".
 struct ForceRequest {
   std::string by;

@@ -70,8 +70,9 @@ class Listener {
   // After the return, each release and deletion of lock number `which` gives a hint. rlock hands a lock over to a waiter
   // directly, so only foreign clients and the end of a queue announce a release. May be called again.
   virtual Result<Done> hear_releases(std::size_t which, const CallLimits& limit) = 0;
-  // For a holder: after the return, a grant of lock number `which` that found no holder gives a hint. May be called again.
-  virtual Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) = 0;
+  // For a holder: after the return, for each lock, the messages to its owner, a grant that found no holder and, if the lock is
+  // exclusive, a release give a hint. `owners`: of the locks, in their order. May be called again.
+  virtual Result<Done> hear_as_holder(std::span<const Owner> owners, const CallLimits& limit) = 0;
 };
 
 // What a store is: its engine says this once.
@@ -116,7 +117,13 @@ class LockStore {
   virtual Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) = 0;
   virtual Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                                 const CallLimits& limit) = 0;
-  // The same for one hold. NotHeld also if the owner has only other holds. The default is for engines without holds.
+  // Renews the first of these locks, and as many of those behind it as need no further round trip. Returns the answers in the order
+  // of `calls`; locks without an answer were not asked about.
+  virtual std::vector<Result<Renewal>> renew_each(std::span<const RenewalCall> calls, const CallLimits& limit)
+  {
+    return {renew(calls.front().spec, calls.front().owner, calls.front().options, limit)};
+  }
+  // As renew(), for one hold. NotHeld also if the owner has only other holds. The default is for engines without holds.
   virtual Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                                      const CallLimits& limit)
   {

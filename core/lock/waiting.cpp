@@ -390,14 +390,18 @@ Wake WaiterRest::rest(Instant until)
       stop_holder();
       continue;
     }
-    std::array<pollfd, 2> waits{pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
-                                pollfd{.fd = m_notifications.fd(), .events = POLLIN, .revents = 0}};
+    std::array<pollfd, 3> waits{pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = m_notifications.fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = m_observer.fd(), .events = POLLIN, .revents = 0}};
     poll_until(waits, now, std::min({end, m_observer.due(), m_prepare_at, stopper_due()}));
     if (waits[0].revents != 0) {
       return Wake::stopped;
     }
     if (waits[1].revents != 0) {
       receive();
+    }
+    if (waits[2].revents != 0) {
+      m_observer.tick();
     }
   }
 }

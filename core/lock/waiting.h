@@ -70,6 +70,7 @@ class WaitObserver : public ServerObserver {
   virtual void refused(const Busy& busy) = 0;     // called at each refusal of the lock with the fewest waiters ahead
   [[nodiscard]] virtual Instant due() const = 0;  // when the waiter must call tick()
   virtual void tick() = 0;
+  [[nodiscard]] virtual int fd() const { return -1; }  // readable: the waiter must call tick()
   // Whether the wait for the only lock would never end. True: the waiter ends as if its time were over.
   virtual bool is_hopeless(const Busy&) { return false; }
   virtual void next_in_line() = 0;  // the caller may prepare its job now

@@ -2,18 +2,14 @@
 #include "process/descriptors.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include "base/fd.h"
 #include "process/process_tree.h"
 
 namespace rlock {
 namespace {
-
-std::optional<rlimit> inherited_limit;  // nullopt: it was not raised
 
 std::vector<int> open_descriptors()
 {
@@ -53,25 +49,6 @@ std::vector<int> inherited_descriptors()
     return fd <= STDERR_FILENO || flags < 0 || (flags & FD_CLOEXEC) != 0;
   });
   return inherited;
-}
-
-std::size_t raise_descriptor_limit(std::size_t needed)
-{
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);  // cannot fail with these arguments
-  const rlimit raised{std::min<rlim_t>(needed, limit.rlim_max), limit.rlim_max};
-  if (limit.rlim_cur >= raised.rlim_cur || ::setrlimit(RLIMIT_NOFILE, &raised) != 0) {
-    return limit.rlim_cur;
-  }
-  inherited_limit = inherited_limit.value_or(limit);
-  return raised.rlim_cur;
-}
-
-void restore_descriptor_limit()
-{
-  if (inherited_limit) {
-    ::setrlimit(RLIMIT_NOFILE, &*inherited_limit);
-  }
 }
 
 void detach()

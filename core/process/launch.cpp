@@ -18,7 +18,6 @@
 #include <vector>
 #include "base/exit_code.h"
 #include "base/text.h"
-#include "process/descriptors.h"
 #include "process/signals.h"
 
 namespace rlock {
@@ -100,7 +99,6 @@ struct ExecContext {
   if (shares_group) {
     context.signals.restore();
   }
-  restore_descriptor_limit();
   context.result = Launched{};
   ::execve(context.args.path, context.args.argv.data(), context.args.environment.data());
   if (errno == ENOEXEC) {

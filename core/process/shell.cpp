@@ -36,7 +36,6 @@ constexpr Millis time_after_signal{1000};
   }
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   inherited.restore();
-  restore_descriptor_limit();
   std::array<char*, 4> argv{const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(command.line.c_str()),
                             nullptr};
   ::execve("/bin/sh", argv.data(), environment.data());

@@ -11,6 +11,7 @@
 #include "run/report.h"
 #include "run/run.h"
 
+#include <memory>
 #include <system_error>
 #include <vector>
 
@@ -200,6 +201,7 @@ class AcquiredLock {
                            m_request.environment, {.held = {m_session.held()}, .server = m_request.server.for_job()},
                            m_session.fence()),
                        .clock = m_context.clock,
+                       .log = m_context.log,
                        .signals = m_context.signals});
     if (!keeper) {
       m_session.drop_connection();
@@ -263,7 +265,8 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
   }
   const StopToken stop(stop_fd->get());
   const RunRequest without_job = session_request(request);
-  LockSession session(without_job, context, specs_of(request), Owner::fresh(context.rng, ::getpid()));
+  std::unique_ptr<LockStore> store;
+  LockSession session(without_job, context, store, specs_of(request), Owner::fresh(context.rng, ::getpid()));
   const auto acquired = enter_lock(session, request, context, stop);
   if (!acquired) {
     return acquired.error();

@@ -34,10 +34,6 @@ class HeldLocks {
       m_any_wake->add(context.signals.stop());
       m_any_wake->add(m_loss.emplace().token());
     }
-    m_leases.emplace(LeaseGroupOptions{.watch = {.renews = true, .consequence = "it is given up"},
-                                       .interrupt = context.signals.stop(),
-                                       .wakes = are_several ? &*m_any_wake : nullptr},
-                     context.clock, context.log);
   }
 
   // Readable when a signal came or one of the locks was lost.
@@ -46,35 +42,41 @@ class HeldLocks {
   void add(LockSession& session)
   {
     m_sessions.push_back(&session);
-    m_leases->add(session.lease());
+    m_leases.add(session.lease());
   }
 
   [[nodiscard]] std::size_t size() const { return m_sessions.size(); }
-  [[nodiscard]] Instant due() const { return m_leases->due(); }  // when watch() must be called
-  void watch() { m_leases->watch(); }
-
-  void stop_threads()
+  [[nodiscard]] Instant due() const { return m_leases.due(); }    // when watch() must be called
+  [[nodiscard]] int fd() const { return m_leases.message_fd(); }  // readable: the same
+  void watch()
   {
-    m_leases->stop_watchdogs();
-    if (m_loss && m_leases->with_event() != nullptr) {
+    m_leases.watch();
+    if (m_leases.with_event() != nullptr) {
       m_loss->request();
     }
   }
+  // Before the next lock is asked for.
+  void watch_all_due()
+  {
+    while (m_context.clock.now() >= due() && !stop().requested()) {
+      watch();
+    }
+  }
+  void stop_watching() { m_leases.stop_watchdog(); }
 
   // The text of the first known loss; nullopt: there is none.
   [[nodiscard]] std::optional<std::string> loss()
   {
-    Lease* const lost = m_leases->with_event();
+    Lease* const lost = m_leases.with_event();
     return lost != nullptr ? std::optional{loss_text(*lost->event(), printable(lost->spec().name.text()))}
                            : std::nullopt;
   }
 
-  // Stops the threads. Then renews each lease that grew old while other locks were waited for, which proves that the
-  // lock is held and lets a fixed lease count from here. Afterwards every lease is young enough for a job to begin, or
-  // there is a loss. ErrorCode::server_not_ready: the server is too slow for such leases.
+  // Renews each lease that grew old while other locks were waited for, which proves that the lock is held and lets a fixed lease count
+  // from here. Afterwards every lease is young enough for a job to begin, or there is a loss. ErrorCode::server_not_ready: the server is too slow for such leases.
   Result<Done> prepare_for_job()
   {
-    stop_threads();
+    stop_watching();
     for (LockSession* session : m_sessions) {
       Lease& lease = session->lease();
       const bool is_young = session == m_sessions.back() || m_context.clock.now() < lease.watch_from();
@@ -108,9 +110,10 @@ class HeldLocks {
 
   const RunRequest& m_request;
   const RunContext& m_context;
-  std::optional<AnyStop> m_any_wake;   // these two only for several locks
-  std::optional<StopSource> m_loss;    // requested when a loss is found while no watchdog runs
-  std::optional<LeaseGroup> m_leases;  // uses m_any_wake
+  std::optional<AnyStop> m_any_wake;  // these two only for several locks
+  std::optional<StopSource> m_loss;
+  // This thread renews: it asks for the next lock on the same store, and the job must be forked from a process with one thread.
+  LeaseGroup m_leases{{.interrupt = m_context.signals.stop(), .has_thread = false}, m_context.clock, m_context.log};
   std::vector<LockSession*> m_sessions;
 };
 
@@ -144,10 +147,11 @@ class Observer final : public WaitObserver {
     if (m_clock.now() >= m_line.due()) {
       m_line.tick();
     }
-    if (m_clock.now() >= m_held.due()) {
+    if (m_clock.now() >= m_held.due() || StopToken(m_held.fd()).requested()) {
       m_held.watch();
     }
   }
+  [[nodiscard]] int fd() const override { return m_held.fd(); }
   void next_in_line() override { m_line.next_in_line(); }
   // A job that was prepared for the first request could only start until half of its ttl has passed.
   void server_failed(const Error& error) override
@@ -176,6 +180,7 @@ class Acquisition {
   Result<AcquireAllResult> run()
   {
     Result<AcquireAllResult> result = acquire();
+    m_held.stop_watching();
     if (!result || !std::holds_alternative<AllAcquired>(*result)) {
       const Millis within = std::min(release_time, m_request.server.timeout);
       release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_held.size()),
@@ -198,7 +203,8 @@ class Acquisition {
       if (may_prepare && is_likely_granted_at_once()) {
         m_lock_set.prepared_job.prepare_for_first_request(m_lock_set.held_locks());
       }
-      const auto outcome = session.acquire(m_policy, m_held.stop(), observer);
+      m_held.watch_all_due();
+      const auto outcome = session.acquire(policy(), m_held.stop(), observer);
       m_waited = m_waited || observer.was_refused();
       if (!outcome) {
         const bool server_was_there = m_held.size() > 0 && is_passing(outcome.error().code);
@@ -228,13 +234,19 @@ class Acquisition {
            m_request.server.endpoints.size() == 1;
   }
 
-  // The job must be forked from a process with one thread. The store of the lock that is waited for has none: a quorum
-  // store, which has threads, tells no waiter that it is next in line.
-  void prepare_job()
+  // While locks are held, a request for the next one must leave time for their renewals.
+  [[nodiscard]] WaitPolicy policy() const
   {
-    m_held.stop_threads();
-    m_lock_set.prepared_job.prepare(m_lock_set.held_locks());
+    WaitPolicy policy = m_policy;
+    if (m_held.size() > 0 && m_request.sync == 0) {
+      const Millis longest = renewal_policy(m_request.ttl, m_request.kill_after).longest_try;
+      policy.server_timeout = std::min(policy.server_timeout, longest);
+    }
+    return policy;
   }
+
+  // The process has one thread: a quorum store, which has threads, tells no waiter that it is next in line.
+  void prepare_job() { m_lock_set.prepared_job.prepare(m_lock_set.held_locks()); }
 
   Result<AcquireAllResult> finish()
   {
@@ -245,9 +257,7 @@ class Acquisition {
     if (m_held.loss()) {
       return interrupted();
     }
-    for (LockSession& session : m_lock_set.sessions) {
-      session.stop_threads();  // the job is forked next
-    }
+    m_lock_set.store->stop_threads();  // the job is forked next
     return AcquireAllResult{AllAcquired{.waited = m_waited}};
   }
 

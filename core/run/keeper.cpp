@@ -194,15 +194,14 @@ class KeeperLoop {
     if (m_alarm.fd() < 0) {
       throw std::system_error(errno, std::generic_category(), "timerfd");
     }
-    m_lease.start_watchdog({.renews = true, .consequence = "it is given up"}, [this](const LeaseBudget& lease) {
-      m_deadline.move_to(stop_times(lease, m_task.how.kill_after));
-    });
+    m_leases.add(m_lease);
   }
 
   void run()
   {
     end_for(end_script(await_reason()));
     if (!m_task.notify.empty() && !m_news.outcome.empty()) {
+      m_leases.stop_watchdog();
       m_session.stop_threads();
       m_news.command = m_session.spec().who.command;
       m_news.label = m_session.spec().who.label;
@@ -240,20 +239,20 @@ class KeeperLoop {
   void wait(Instant until, const Awaited& awaited)
   {
     m_alarm.set(until);
-    std::array<pollfd, 11> waits{pollfd{.fd = awaited.watched, .events = POLLIN, .revents = 0},
+    std::array<pollfd, 10> waits{pollfd{.fd = awaited.watched, .events = POLLIN, .revents = 0},
                                  pollfd{.fd = awaited.release, .events = POLLIN, .revents = 0},
                                  pollfd{.fd = awaited.caller, .events = POLLIN, .revents = 0},
                                  pollfd{.fd = awaited.joined_pipe, .events = POLLIN, .revents = 0},
                                  pollfd{.fd = awaited.held_pipe, .events = 0, .revents = 0},
                                  pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
-                                 pollfd{.fd = m_lease.event_fd(), .events = POLLIN, .revents = 0},
-                                 pollfd{.fd = m_is_hurried ? -1 : m_lease.lost_fd(), .events = POLLIN, .revents = 0},
-                                 pollfd{.fd = m_lease.message_fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_leases.fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_leases.message_fd(), .events = POLLIN, .revents = 0},
                                  pollfd{.fd = m_deadline.moved_fd(), .events = POLLIN, .revents = 0},
                                  pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
-    ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_lease.due()));
+    ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_leases.due()));
     m_deadline.note_move();
-    m_lease.act(m_task.signals.stop());
+    m_leases.watch();
+    m_leases.take_news();
   }
 
   // Reads a loss, and the end of the watched process, before it looks for an announced release, which counts first. `rlock
@@ -395,7 +394,7 @@ class KeeperLoop {
     if (lost) {
       return note_loss_of_leftovers(*lost);
     }
-    if (!m_is_hurried && is_readable(m_lease.lost_fd())) {
+    if (!m_is_hurried && m_lease.is_lost_later()) {
       m_is_hurried = true;
       advance(StopOrder{kill_after(Reason::lost)});
     }
@@ -530,7 +529,7 @@ class KeeperLoop {
   // Reports the loss. If the watchdog has no event, the deadline was first.
   void report_loss(Outcome outcome)
   {
-    m_lease.stop_watchdog();
+    m_leases.stop_watchdog();
     const LeaseEvent event = m_lease.event().value_or(Unconfirmed{m_lease.trouble()});
     m_news.outcome = name_of(outcome);
     m_news.message = loss_text(event, printable(m_session.name().text())) + "; it was held for process " +
@@ -555,7 +554,7 @@ class KeeperLoop {
   // The lock may still be held. Once the watched process has ended no process works under it.
   void release_if_ended_in_time()
   {
-    m_lease.stop_watchdog();
+    m_leases.stop_watchdog();
     if (await_end_of(m_task.watched.fd(), m_lease.budget().valid_until())) {
       release();
     }
@@ -563,7 +562,11 @@ class KeeperLoop {
 
   // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
   // is proven to be lost, because otherwise this request would release the lock.
-  bool was_released() { return m_session.was_released(within(time_to_check_release)); }
+  bool was_released()
+  {
+    m_leases.stop_watchdog();
+    return m_session.was_released(within(time_to_check_release));
+  }
 
   [[nodiscard]] bool is_forced()
   {
@@ -593,7 +596,7 @@ class KeeperLoop {
   // Tries until the lease ends, because the lock ends by itself then.
   void release(const RunResult& result = {})
   {
-    m_lease.stop_watchdog();
+    m_leases.stop_watchdog();
     const LeaseBudget& budget = m_lease.budget();
     const Instant began = m_task.clock.now();
     const Instant give_up = std::max(budget.valid_until(), began + m_task.server_timeout);
@@ -623,6 +626,11 @@ class KeeperLoop {
   Lease& m_lease;
   const Instant m_began;
   SharedDeadline m_deadline;  // moved by the watchdog
+  LeaseGroup m_leases{
+      {.on_moved = [this](const LeaseBudget& lease) { m_deadline.move_to(stop_times(lease, m_task.how.kill_after)); },
+       .interrupt = m_task.signals.stop()},
+      m_task.clock,
+      m_task.log};
   Alarm m_alarm;
   RunResult m_result;            // of the watched process
   bool m_was_cancelled = false;  // the keeper has passed on a signal

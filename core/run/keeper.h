@@ -37,6 +37,7 @@ struct KeeperTask {
   const std::string& notify;                        // a command for /bin/sh; empty: none
   std::vector<std::string> environment_for_notify;  // without RunNews
   const Clock& clock;
+  const Log& log;
   Signals& signals;
 };
 

@@ -216,12 +216,12 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
   if (!request.shards.empty()) {
     std::vector<LockRequest> any_of;
     std::transform(request.shards.begin(), request.shards.end(), std::back_inserter(any_of), spec_of);
-    sessions.emplace_back(request, context, std::move(any_of), owner);
+    sessions.emplace_back(request, context, store, std::move(any_of), owner);
     return;
   }
   sessions.reserve(request.names.size());
   for (const LockName& name : request.names) {
-    sessions.emplace_back(request, context, std::vector{spec_of(name)}, owner);
+    sessions.emplace_back(request, context, store, std::vector{spec_of(name)}, owner);
   }
 }
 
@@ -239,13 +239,14 @@ const LockSession& LockSet::first_to_expire() const
   return *std::min_element(sessions.begin(), sessions.end(), expires_earlier);
 }
 
-LockSession::LockSession(const RunRequest& request, const RunContext& context, std::vector<LockRequest> any_of,
-                         Owner owner)
+LockSession::LockSession(const RunRequest& request, const RunContext& context, std::unique_ptr<LockStore>& store,
+                         std::vector<LockRequest> any_of, Owner owner)
     : m_request(request),
       m_context(context),
       m_any_of(std::move(any_of)),
       m_hold(std::move(owner)),
-      m_lease_length(request.ttl)
+      m_lease_length(request.ttl),
+      m_store(store)
 {
 }
 
@@ -266,23 +267,25 @@ HeldLock LockSession::held() const
 
 Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
 {
-  auto store = reach_server(policy, m_context.clock, m_context.rng, stop, observer,
-                            [&] { return open_store(m_request.server, m_context.clock, stop); });
-  if (!store) {
-    return store.error().code == ErrorCode::interrupted ? Result<Acquired>(Interrupted{}) : store.error();
+  if (!m_store) {
+    auto opened = reach_server(policy, m_context.clock, m_context.rng, stop, observer,
+                               [&] { return open_store(m_request.server, m_context.clock, stop); });
+    if (!opened) {
+      return opened.error().code == ErrorCode::interrupted ? Result<Acquired>(Interrupted{}) : opened.error();
+    }
+    m_store = *std::move(opened);
   }
-  if (m_request.once && (*store)->once_memory() == nullptr) {
+  if (m_request.once && m_store->once_memory() == nullptr) {
     return not_offered("once", m_request.server.shown());
   }
-  if (m_request.min_hold > Millis{0} && !(*store)->traits().keeps_after_release) {
+  if (m_request.min_hold > Millis{0} && !m_store->traits().keeps_after_release) {
     return not_offered("run --min-hold", m_request.server.shown(), nothing_kept_after_release);
   }
   const bool is_for_job = m_request.held_for == HeldFor::job;
-  if (!is_for_job && !m_request.automatic && !(*store)->traits().has_token_leases) {
+  if (!is_for_job && !m_request.automatic && !m_store->traits().has_token_leases) {
     return not_offered(m_request.held_for == HeldFor::script ? "acquire without --pid" : "freeze",
                        m_request.server.shown(), no_token_leases);
   }
-  m_store = *std::move(store);
   WaitPolicy own_policy = policy;
   own_policy.takes_message = may_begin_on_message();
   std::optional<CancelHolder> cancel;
@@ -339,7 +342,7 @@ void LockSession::begin(Entered entered)
                                                 .lease = entered.taken.grant.lease,
                                                 .is_claim = entered.taken.is_claim,
                                                 .listener = std::move(entered.taken.listener)},
-                                    m_request.kill_after, m_context.clock, m_context.log);
+                                    m_request.kill_after, m_context.clock);
   const Millis lease = entered.taken.grant.lease.length;
   if (m_request.automatic && !m_hold.is_nested() && m_store->traits().ends_holds_with_clients &&
       lease != m_request.ttl) {
@@ -360,15 +363,8 @@ std::vector<Ancestor> LockSession::ancestors() const
   return reenters ? ancestors_with(m_request.environment, m_any_of) : std::vector<Ancestor>{};
 }
 
-void LockSession::stop_threads()
-{
-  m_lease->stop_watchdog();
-  m_store->stop_threads();
-}
-
 bool LockSession::was_released(const CallLimits& limit)
 {
-  m_lease->stop_watchdog();
   const auto answer = release({}, limit);
   const bool released = answer && was_released_before(*answer);
   if (released) {
@@ -446,15 +442,17 @@ Result<std::optional<Millis>> LockSession::leave_keeper()
   return left ? Result(lasts) : left.error();
 }
 
-Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)
+void LockSession::leave_keeper_of_released()
 {
-  auto released = m_store->release(spec(), m_hold, options, limit);
-  if (const auto lasts = released && options.keep > Millis{0} ? lasts_without_keeper(*m_store) : std::nullopt) {
-    const auto left = leave_keeper_of_leases(*m_store, name());
-    m_context.log.detail(left ? kept_by_keeper(name(), *lasts) : left.error().text,
+  if (const auto lasts = leave_keeper(); !lasts || *lasts) {
+    m_context.log.detail(lasts ? kept_by_keeper(name(), **lasts) : lasts.error().text,
                          {.event = "keeper", .key = name().text()});
   }
-  return released;
+}
+
+Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)
+{
+  return m_store->release(spec(), m_hold, options, limit);
 }
 
 namespace {

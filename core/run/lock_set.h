@@ -21,15 +21,17 @@
 
 namespace rlock {
 
-// One lock of a job, or any one of several shards, from the request to the release: its store, its owner and its lease.
+// One lock of a job, or any one of several shards, from the request to the release: its owner and its lease.
 
-// Ownership: owns the store. The destructor stops the watchdog and releases no lock; release_all does. Threads: used from the
-// main thread.
+// The destructor releases no lock; release_all does. Threads: used from the main thread, and not while a watchdog uses the store
+// (LeaseGroup).
 class LockSession {
  public:
-  // `request` and `context` must outlive the session. The first attempt uses `owner`; each attempt after a release uses a fresh
+  // `request`, `context` and `store` must outlive the session. `store`: of all locks of the job; the first session that needs it
+  // opens it. The first attempt uses `owner`; each attempt after a release uses a fresh
   // owner. A lock that an ancestor of this process holds is entered again under the ancestor's owner.
-  LockSession(const RunRequest& request, const RunContext& context, std::vector<LockRequest> any_of, Owner owner);
+  LockSession(const RunRequest& request, const RunContext& context, std::unique_ptr<LockStore>& store,
+              std::vector<LockRequest> any_of, Owner owner);
 
   // Done: the lock is held. AlreadyDone: RunRequest::once needs no run. After any other outcome nothing is left on the
   // server, as with wait_and_acquire.
@@ -53,12 +55,14 @@ class LockSession {
   [[nodiscard]] Lease& lease() { return *m_lease; }
   [[nodiscard]] const Lease& lease() const { return *m_lease; }
 
-  // Ends all threads of the lease and of the store, so that the process can fork.
-  void stop_threads();
+  // Ends the threads of the store, so that the process can fork.
+  void stop_threads() { m_store->stop_threads(); }
 
   // For a fixed lease that no process renews: leaves a process that keeps the lease, where the store does not keep it
   // (lock/lease_keeping.h). Returns how long the lock would last without it; nullopt: no such process is needed. ErrorCode::os: it could not be started.
   Result<std::optional<Millis>> leave_keeper();
+  // The same after releases that keep locks taken (ReleaseOptions::keep). A failure is logged.
+  void leave_keeper_of_released();
 
   Result<Release> release(const ReleaseOptions& options, const CallLimits& limit);
   // Whether a lock that is lost was released by its token. True: the lease no longer has an event.
@@ -88,7 +92,7 @@ class LockSession {
   std::uint64_t m_fence = 0;
   std::int64_t m_depth = 1;
   Millis m_lease_length;  // HeldLock::lease
-  std::unique_ptr<LockStore> m_store;
+  std::unique_ptr<LockStore>& m_store;
   std::unique_ptr<Lease> m_lease;  // uses m_store; nullptr until the lock is held
 };
 
@@ -160,7 +164,8 @@ struct LockSet {
   // Call this when all locks are held.
   [[nodiscard]] const LockSession& first_to_expire() const;
 
-  std::vector<LockSession> sessions;  // in the order of acquisition
+  std::unique_ptr<LockStore> store;   // nullptr until a session has opened it
+  std::vector<LockSession> sessions;  // in the order of acquisition; use the store
   int attempt = 1;                    // the number of this run of the job, of RunRequest::attempts
   PreparedJob prepared_job;
 };

@@ -160,9 +160,6 @@ bool was_handed_over(const Release& release)
 ReleaseFindings release_all(const RunRequest& request, const RunContext& context, std::span<LockSession> held,
                             const ReleaseAllOptions& options)
 {
-  for (LockSession& session : held) {
-    session.lease().stop_watchdog();
-  }
   ReleaseFindings findings(held.size());
   bool handed_over = false;
   std::vector<LockSession*> released;
@@ -175,6 +172,9 @@ ReleaseFindings release_all(const RunRequest& request, const RunContext& context
     if (release && std::holds_alternative<Released>(*release) && options.result.outcome != Outcome::unused) {
       released.push_back(&held[i]);
     }
+  }
+  if (!released.empty() && options.keep_until > context.clock.now()) {
+    held.front().leave_keeper_of_released();
   }
   if (handed_over) {
     context.clock.sleep_until(context.clock.now() + head_start, StopToken::never());

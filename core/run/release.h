@@ -28,7 +28,7 @@ struct ReleaseAllOptions {
 // For each lock the answer to its release; nullopt: the lock was still held when the job was over.
 using ReleaseFindings = std::vector<std::optional<NotHeld>>;
 
-// First stops all watchdogs, because a renewal must not follow a release. Then releases `held`, the last acquired first. Logs a
+// Call this when no watchdog renews the locks, because a renewal must not follow a release. Releases `held`, the last acquired first. Logs a
 // lock that could not be released; the ttl ends that lock. A lock that is lost gets one attempt, for a short time and without a
 // message. Returns after a short pause when a waiter got one of the locks. Call this when the job is reaped, or if it never ran.
 ReleaseFindings release_all(const RunRequest& request, const RunContext& context, std::span<LockSession> held,

@@ -8,7 +8,6 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/wait_until_free.h"
-#include "process/descriptors.h"
 #include "process/launch.h"
 #include "run/acquire_all.h"
 #include "run/attempts.h"
@@ -23,11 +22,6 @@ namespace {
 
 constexpr Millis least_wait_to_retry{30'000};  // a store may keep the lock of a failed attempt longer than asked
 constexpr Millis retry_pause{300};             // before the next attempt to acquire all locks, at most
-
-// Open files of a run with several locks, beside those of the locks; measured.
-constexpr std::size_t other_descriptors = 8;
-// Open files above the need where the limit is raised, such as for what the caller left open.
-constexpr std::size_t spare_descriptors = 24;
 
 // Whether a job calls, which did not get a password.
 bool lacks_password_of_outer(const RunRequest& request)
@@ -92,7 +86,7 @@ class Run {
 
   RunEnd run()
   {
-    std::optional<RunReport> report = refuse_too_many_locks();
+    std::optional<RunReport> report;
     while (!report) {
       report = try_once();
       if (report && report->retry_in) {
@@ -104,23 +98,6 @@ class Run {
   }
 
  private:
-  // The watchdog of each lock has connections of its own. Without descriptors for them the locks would be lost while the job runs.
-  std::optional<RunReport> refuse_too_many_locks()
-  {
-    const std::size_t locks = m_request.names.size();
-    if (locks == 1) {
-      return std::nullopt;
-    }
-    const std::size_t needed = other_descriptors + locks * m_request.server.descriptors_of_lock();
-    const std::size_t limit = raise_descriptor_limit(needed + spare_descriptors);
-    if (limit >= needed) {
-      return std::nullopt;
-    }
-    const std::string need = std::to_string(locks) + " locks need " + std::to_string(needed) + " open files";
-    return fail(m_request, m_context,
-                {ErrorCode::os, need + ", and the limit is " + std::to_string(limit) + " (raise ulimit -n)"});
-  }
-
   // nullopt: the job has not run, no lock is held, and another attempt is due.
   std::optional<RunReport> try_once()
   {
@@ -238,9 +215,7 @@ class Run {
     log_acquired(*owned);
     m_began = m_context.clock.now();
     RunReport report = supervise(m_request, m_context, *owned);
-    for (LockSession& session : owned->sessions) {
-      session.stop_threads();  // they use the caller's objects
-    }
+    owned->store->stop_threads();  // they use the caller's objects
     m_connected_to_the_end = owned.release();
     return report;
   }

@@ -11,6 +11,7 @@
 #include "run/report.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <utility>
 
@@ -31,12 +32,11 @@ class Supervision {
         m_context(context),
         m_lock_set(lock_set),
         m_began(context.clock.now()),
-        m_leases(
-            {.watch = {.renews = request.automatic,
-                       .consequence = request.on_lost == OnLost::stop ? "the job will be stopped" : "its lease ends"},
-             .on_moved = [this](const LeaseBudget& lease) { m_lock_set.prepared_job.move_deadline(lease); },
-             .interrupt = context.signals.stop()},
-            context.clock, context.log)
+        m_leases({.renews = request.automatic,
+                  .consequence = request.on_lost == OnLost::stop ? "the job will be stopped" : "its lease ends",
+                  .on_moved = [this](const LeaseBudget& lease) { m_lock_set.prepared_job.move_deadline(lease); },
+                  .interrupt = context.signals.stop()},
+                 context.clock, context.log)
   {
     for (LockSession& session : lock_set.sessions) {
       m_leases.add(session.lease());
@@ -76,12 +76,16 @@ class Supervision {
   [[noreturn]] void end_as_keeper(const RunOutcome& outcome)
   {
     write_to_syslog(outcome_line(outcome, m_lost_at_ms));
-    for (LockSession& session : m_lock_set.sessions) {
-      session.stop_threads();
-    }
+    stop_threads();
     notify_of(m_request, m_context, &m_lock_set, report_of(outcome, m_lost_at_ms),
               std::chrono::ceil<Millis>(m_context.clock.now() - m_began), &m_context.signals, write_to_syslog);
     ::_exit(0);
+  }
+
+  void stop_threads()
+  {
+    m_leases.stop_watchdog();
+    m_lock_set.store->stop_threads();
   }
 
   // Starts another process when the prepared one was killed before it became the job. Returns the end of rlock when the
@@ -122,7 +126,7 @@ class Supervision {
   // The end of the run, as far as it is known before the release.
   [[nodiscard]] RunResult result()
   {
-    m_leases.stop_watchdogs();
+    m_leases.stop_watchdog();
     RunResult result = m_never_ran ? RunResult{.exit_code = exit_code_of(m_never_ran->end)}
                                    : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
     if (m_request.once && !m_never_ran) {
@@ -148,7 +152,7 @@ class Supervision {
 
   ReleaseFindings release(const RunResult& result)
   {
-    m_leases.stop_watchdogs();
+    m_leases.stop_watchdog();
     m_lost = m_lost || m_leases.with_event() != nullptr;
     const Instant now = m_context.clock.now();
     return release_all(m_request, m_context, m_lock_set.sessions,
@@ -172,18 +176,11 @@ class Supervision {
 
   void handle_events(Job& job)
   {
-    std::vector<pollfd> waits{{.fd = m_context.signals.fd(), .events = POLLIN, .revents = 0},
-                              {.fd = job.fd(), .events = POLLIN, .revents = 0}};
-    for (const LockSession& session : m_lock_set.sessions) {
-      waits.push_back({.fd = session.lease().event_fd(), .events = POLLIN, .revents = 0});
-    }
-    for (const LockSession& session : m_lock_set.sessions) {
-      waits.push_back({.fd = m_is_hurried ? -1 : session.lease().lost_fd(), .events = POLLIN, .revents = 0});
-    }
-    for (const LockSession& session : m_lock_set.sessions) {
-      waits.push_back({.fd = session.lease().message_fd(), .events = POLLIN, .revents = 0});
-    }
-    waits.push_back({.fd = m_pipe_is_open ? job.pipe_fd() : -1, .events = 0, .revents = 0});
+    std::array<pollfd, 5> waits{{{.fd = m_context.signals.fd(), .events = POLLIN, .revents = 0},
+                                 {.fd = job.fd(), .events = POLLIN, .revents = 0},
+                                 {.fd = m_leases.fd(), .events = POLLIN, .revents = 0},
+                                 {.fd = m_leases.message_fd(), .events = POLLIN, .revents = 0},
+                                 {.fd = m_pipe_is_open ? job.pipe_fd() : -1, .events = 0, .revents = 0}}};
     const Instant now = m_context.clock.now();
     const int ready =
         ::poll(waits.data(), waits.size(), poll_timeout(now, std::min({m_leases.due(), kill_due(), leave_due()})));
@@ -197,23 +194,32 @@ class Supervision {
     if (waits[0].revents != 0 && !m_over) {
       forward_signals(job);
     }
-    const std::size_t locks = m_lock_set.sessions.size();
-    for (std::size_t i = 0; i < locks && !m_over; ++i) {
-      if (waits[i + 2].revents != 0) {
-        handle_lease_event(job, m_lock_set.sessions[i]);
-      }
-      if (waits[i + 2 + locks].revents != 0) {
-        m_is_hurried = true;
-        tell_loss_while_killing(Lost{{.cause = LossCause::ended_before_job}}, m_lock_set.sessions[i]);
-        stop(job, kill_after_loss, m_lock_set.sessions[i]);
-      }
-      m_has_message = m_has_message || waits[i + 2 + 2 * locks].revents != 0;
+    if (waits[2].revents != 0 && !m_over) {
+      handle_lease_news(job);
     }
+    m_has_message = m_has_message || waits[3].revents != 0;
     if (waits.back().revents != 0 && !m_over) {
       handle_pipe_closed(job);
     }
     if (!m_over && !m_never_ran) {
       handle_time(job);
+    }
+  }
+
+  void handle_lease_news(Job& job)
+  {
+    const std::vector<Lease*> news = m_leases.take_news();
+    for (LockSession& session : m_lock_set.sessions) {
+      const bool has_news = std::ranges::find(news, &session.lease()) != news.end();
+      if (!has_news || m_over) {
+        continue;
+      }
+      if (!session.lease().is_lost_later()) {
+        handle_lease_event(job, session);
+      } else if (!std::exchange(m_is_hurried, true)) {
+        tell_loss_while_killing(Lost{{.cause = LossCause::ended_before_job}}, session);
+        stop(job, kill_after_loss, session);
+      }
     }
   }
 
@@ -353,9 +359,8 @@ class Supervision {
   void keep_until_pipe_closes(Job& job)
   {
     m_pipe_is_open = true;
-    m_leases.stop_watchdogs();
+    stop_threads();
     for (LockSession& session : m_lock_set.sessions) {
-      session.stop_threads();
       if (session.lease().event()) {
         return handle_lease_event(job, session);
       }
@@ -387,6 +392,7 @@ class Supervision {
     if (m_request.compatibility != Compatibility::flock || !std::holds_alternative<Lost>(event)) {
       return false;
     }
+    m_leases.stop_watchdog();
     return session.was_released(
         {.deadline = m_context.clock.now() + time_to_check_release, .stop = StopToken::never()});
   }
@@ -473,22 +479,22 @@ class Supervision {
   Instant m_stopped_by = far_future;  // a guardian that was told to stop the job has done so by then
   std::optional<JobEnd> m_ended;
   std::optional<RunReport> m_never_ran;  // why, and how rlock ends; nullopt: the job runs
-  bool m_lost = false;                   // one of the locks
   std::int64_t m_lost_at_ms = 0;         // by the wall clock; 0: no loss was seen before the release
-  bool m_was_cancelled = false;          // a signal has asked the job to end
-  std::optional<int> m_killed_after;     // the signal of the user from which --kill-after counts
-  bool m_has_message = false;            // for a watchdog without a thread
-  bool m_is_hurried = false;             // the lock was lost after ReleaseRequested, before the job had stopped
-  bool m_was_released = false;           // by the job itself
-  bool m_is_still_killing = false;       // KILL was sent, and processes of the job are left
-  bool m_guardian_is_gone = false;       // this process sends KILL, because the guardian is gone
   Instant m_kill_again_at = far_future;
   NotKilledReports m_not_killed;  // of this process
-  bool m_still_runs = false;      // at the end of a fixed lease: processes that KILL has not ended
-  bool m_over = false;
   Instant m_job_over_at = far_future;
-  bool m_gate_killed = false;  // the process was killed before it became the job
+  std::optional<int> m_killed_after;  // the signal of the user from which --kill-after counts
   Role m_role = Role::runner;
+  bool m_lost = false;              // one of the locks
+  bool m_was_cancelled = false;     // a signal has asked the job to end
+  bool m_has_message = false;       // for a watchdog without a thread
+  bool m_is_hurried = false;        // a lock was lost after ReleaseRequested, before the job had stopped
+  bool m_was_released = false;      // by the job itself
+  bool m_is_still_killing = false;  // KILL was sent, and processes of the job are left
+  bool m_guardian_is_gone = false;  // this process sends KILL, because the guardian is gone
+  bool m_still_runs = false;        // at the end of a fixed lease: processes that KILL has not ended
+  bool m_over = false;
+  bool m_gate_killed = false;  // the process was killed before it became the job
   bool m_is_guarded = true;
   bool m_pipe_is_open = false;  // the command has ended, and processes that it left hold the inherited pipe
 };

@@ -46,10 +46,23 @@ Subscription::Subscription(std::vector<Receiver> receivers, std::map<unsigned, s
   }
 }
 
-Result<Done> Subscription::add(std::string_view channel, const CallLimits& limit)
+Result<Done> Subscription::add(std::span<const std::string_view> channels, const CallLimits& limit)
 {
-  const auto receiver = m_by_slot.empty() ? m_by_slot.end() : m_by_slot.find(slot_of(channel));
-  return m_receivers[receiver == m_by_slot.end() ? 0 : receiver->second].listen_to_both_kinds(channel, limit);
+  if (m_by_slot.empty()) {
+    return m_receivers.front().listen_to_both_kinds(channels, limit);
+  }
+  std::map<unsigned, std::vector<std::string_view>> of_slots;
+  for (const std::string_view channel : channels) {
+    of_slots[slot_of(channel)].push_back(channel);
+  }
+  for (const auto& [slot, names] : of_slots) {
+    const auto receiver = m_by_slot.find(slot);
+    Receiver& of_slot = m_receivers[receiver == m_by_slot.end() ? 0 : receiver->second];
+    if (const auto listening = of_slot.listen_to_both_kinds(names, limit); !listening) {
+      return listening;
+    }
+  }
+  return Done{};
 }
 
 void Subscription::set_master_watch(MasterWatch watch)
@@ -126,10 +139,10 @@ Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> 
   return refused;
 }
 
-Result<Done> Receiver::listen_to_both_kinds(std::string_view channel, const CallLimits& limit)
+Result<Done> Receiver::listen_to_both_kinds(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   for (const ChannelKind kind : {ChannelKind::plain, m_kind}) {
-    const auto refused = subscribe(kind, {&channel, 1}, limit);
+    const auto refused = subscribe(kind, channels, limit);
     if (!refused) {
       return refused.error();
     }

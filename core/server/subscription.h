@@ -34,8 +34,8 @@ class Receiver {
   // receiver is still usable. If the server has no sharded channels (Redis 6), the receiver uses plain channels from then on.
   Result<std::optional<Reply>> listen(std::span<const std::string_view> channels, const CallLimits& limit);
 
-  // Listens to the channel in both kinds, because foreign clients publish in either.
-  Result<Done> listen_to_both_kinds(std::string_view channel, const CallLimits& limit);
+  // Listens to the channels in both kinds, because foreign clients publish in either. Sharded channels must be of one slot.
+  Result<Done> listen_to_both_kinds(std::span<const std::string_view> channels, const CallLimits& limit);
 
   // The next message; nullopt: none came by the deadline.
   Result<std::optional<Message>> next(const CallLimits& limit);
@@ -90,8 +90,8 @@ class Subscription {
   // channels.
   Subscription(std::vector<Receiver> receivers, std::map<unsigned, std::size_t> by_slot, const Clock& clock);
 
-  // Adds a channel that foreign clients use too. The server has confirmed the channel at the return.
-  Result<Done> add(std::string_view channel, const CallLimits& limit);
+  // Adds channels that foreign clients use too. The server has confirmed the channels at the return.
+  Result<Done> add(std::span<const std::string_view> channels, const CallLimits& limit);
 
   // Call this for a single receiver. From now on next() also returns an Error when the watch learns of another master.
   void set_master_watch(MasterWatch watch);

@@ -38,8 +38,6 @@ struct Engine {
   std::string_view refuses_sync = {};       // --sync
   std::string_view refuses_quorum = {};     // to be one of several servers
   std::string_view refuses_tls_files = {};  // --cacert, --cert, --tls-key
-  // The most connections of a store while a lock is held and renewed, measured: for requests and for messages.
-  std::size_t connections = 2;
   // The environment variable in which the server's own tools read a password; empty: none.
   std::string_view password_variable = {};
   std::array<NativeFormat, 2> beside = {};  // whose clients its locks may stand beside

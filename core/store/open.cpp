@@ -161,19 +161,6 @@ JobServer ServerSpec::for_job() const
   return {.urls = std::move(urls), .password_file = password_file};
 }
 
-std::size_t ServerSpec::descriptors_of_lock() const
-{
-  constexpr std::size_t of_watchdog = 3;
-  constexpr std::size_t of_sentinels = 2;
-  const std::size_t of_thread = endpoints.size() > 1 ? 1 : 0;
-  std::size_t all = of_watchdog + of_thread;
-  for (const Endpoint& endpoint : endpoints) {
-    const bool has_sentinels = endpoint.kind == Endpoint::Kind::sentinel;
-    all += engine_of(endpoint).connections + (has_sentinels ? of_sentinels : 0) + of_thread;
-  }
-  return all;
-}
-
 void add_engine(const Engine& engine) { added_engines().push_back(engine); }
 
 Result<Endpoint> parse_server(std::string_view url)

@@ -41,9 +41,6 @@ struct ServerSpec {
   // The URLs separated by spaces, without users and passwords.
   [[nodiscard]] std::string shown() const;
   [[nodiscard]] JobServer for_job() const;
-  // The most open files of a held lock: its connections, and what wakes its threads. Measured with 40 locks: 5 on one server, 7 by
-  // Sentinel and on MongoDB, 12.1 on a quorum of three and 17.1 on one of five.
-  [[nodiscard]] std::size_t descriptors_of_lock() const;
 };
 
 // What an error says of an engine that was left out of the build.

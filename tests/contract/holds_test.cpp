@@ -25,7 +25,7 @@ class NoObserver final : public WaitObserver {
 class Holding {
  public:
   Holding(Tested& store, Millis ttl, bool is_automatic)
-      : m_store(store), m_spec(wanted(ttl, is_automatic)), m_lease(store.one(), taken(), 10ms, Tested::clock(), m_log)
+      : m_store(store), m_spec(wanted(ttl, is_automatic)), m_lease(store.one(), taken(), 10ms, Tested::clock())
   {
   }
 
@@ -34,14 +34,16 @@ class Holding {
   // Each new lease is compared with what another client is shown, which is the end of the hold, or a bound.
   void renew_until(int times)
   {
-    m_lease.start_watchdog({.renews = true, .consequence = ""}, [this](const LeaseBudget& moved) {
+    const auto compare = [this](const LeaseBudget& moved) {
       const auto state = m_store.other().inspect(m_spec.name, Tested::soon());
       const bool is_held = state && state->held() && state->ttl;
       m_too_much = m_too_much || !is_held || moved.valid_until() > Tested::clock().now() + *state->ttl;
       ++m_renewals;
-    });
-    wait_until([&] { return m_renewals >= times || m_lease.event(); }, "it is renewed, or lost");
-    m_lease.stop_watchdog();
+    };
+    LeaseGroup group({.on_moved = compare}, Tested::clock(), m_log);
+    group.add(m_lease);
+    wait_until([&] { return group.watch(), m_renewals >= times || group.with_event() != nullptr; },
+               "it is renewed, or lost");
   }
 
   [[nodiscard]] bool counted_on_too_much() const { return m_too_much; }

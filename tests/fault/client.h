@@ -113,7 +113,7 @@ class Client {
   // Tries for so long.
   ReleaseFindings release(Millis time)
   {
-    m_leases->stop_watchdogs();
+    m_leases->stop_watchdog();
     return release_all(m_request, m_context, m_locks->sessions, {.give_up = m_clock.now() + time});
   }
 
@@ -135,7 +135,6 @@ class Client {
     m_claims.claim(m_name, valid_until());
     m_leases = std::make_unique<LeaseGroup>(
         LeaseGroupOptions{
-            .watch = {.renews = true},
             .on_moved = [this](const LeaseBudget& lease) { m_claims.renew(m_name, lease.valid_until()); }},
         m_clock, m_log);
     for (LockSession& session : m_locks->sessions) {

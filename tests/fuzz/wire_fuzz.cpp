@@ -47,7 +47,7 @@ bool calls_in_time(std::string_view bytes)
     promise_result(listener);
     if (listener) {
       promise_result((*listener)->hear_releases(0, limit));
-      promise_result((*listener)->subscribe_to_grants(0, limit));
+      promise_result((*listener)->hear_as_holder({&owner, 1}, limit));
       promise_result((*listener)->heard(clock));
     }
   }

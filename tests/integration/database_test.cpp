@@ -195,7 +195,7 @@ TEST_CASE("databases: each message arrives once and in order, however fast they 
     REQUIRE(hearer->read("k", limit()));  // makes the tables
     auto source = hearer->listen(std::array{LockChannel{"k", "other"}}, limit());
     REQUIRE(source);
-    REQUIRE((*source)->add({"k", "mine"}, limit()));
+    REQUIRE((*source)->add(std::array{LockChannel{"k", "mine"}}, limit()));
     std::thread sender([&] {
       const auto backend = server.open_backend(clock);
       const record::LogChange no_log;

@@ -112,7 +112,7 @@ TEST_CASE("no thread: each kind of lock is renewed by the main thread, and -v sa
   const RedisServer server;
   const std::vector<std::pair<Words, std::string>> calls{
       {{"run", "-v", "-k", "plain", "--"}, "plain"},
-      {{"run", "-v", "-k", "a", "-k", "b", "--"}, "b"},
+      {{"run", "-v", "-k", "a", "-k", "b", "--"}, "a and 1 more"},
       {{"run", "-v", "-s", "-k", "read", "--"}, "read"},
       {{"run", "-v", "--permits", "2", "-k", "permits", "--"}, "permits"},
       {{"run", "-v", "--format", "string", "-k", "string", "--"}, "string"},

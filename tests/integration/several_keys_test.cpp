@@ -26,27 +26,17 @@ std::string run_pairs(const SeveralKeysFixture& fixture, const std::string& one,
 
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("several keys: rlock may open as many files as the locks need, its job as many as before")
+TEST_CASE("several keys: they need a few open files, however many they are")
 {
   const SeveralKeysFixture fixture;
   std::string keys;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 60; ++i) {
     keys += " -k k" + std::to_string(i);
   }
-  const auto under = [&](const std::string& limit) {
-    return Process({"sh", "-c",
-                    "ulimit " + limit + " 24; exec " + rlock_program().string() + " run -S '" + fixture.server.url() +
-                        "'" + keys + " --ttl 6s -- sh -c 'sleep 5; ulimit -Sn'"});
-  };
-  Process raised = under("-Sn");
-  CHECK(raised.wait(60s) == success);  // it may have said that a server answered late
-  CHECK(raised.out() == "24\n");
-
-  Process refused = under("-n");
-  CHECK(refused.wait(60s) == exited(71));
-  CHECK(std::regex_match(
-      refused.err(),
-      std::regex("rlock: 12 locks need [0-9]+ open files, and the limit is 24 \\(raise ulimit -n\\)\n")));
+  Process run({"sh", "-c",
+               "ulimit -n 32; exec " + rlock_program().string() + " run -S '" + fixture.server.url() + "'" + keys +
+                   " --ttl 6s -- sleep 5"});
+  CHECK_MESSAGE(run.wait(60s) == success, run.err());  // it may have said that a server answered late
 }
 
 TEST_SUITE_END();

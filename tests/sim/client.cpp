@@ -74,7 +74,7 @@ void wait_as_freeze(LockSet& lock_set, const RunRequest& request, const RunConte
   spec.who.freeze = "moving";
   const Owner owner = lock_set.sessions.front().hold().owner;
   lock_set.sessions.clear();
-  lock_set.sessions.emplace_back(request, context, std::vector{spec}, owner);
+  lock_set.sessions.emplace_back(request, context, lock_set.store, std::vector{spec}, owner);
 }
 
 }  // namespace

@@ -322,9 +322,13 @@ class SimulatedSource final : public MessageSource {
         m_clock, limit);
     return heard;
   }
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
-    return listen({std::string(channel.channel)}, limit);
+    std::vector<std::string> heard;
+    for (const LockChannel& each : channels) {
+      heard.emplace_back(each.channel);
+    }
+    return listen(heard, limit);
   }
   Result<std::optional<Message>> next(const CallLimits& limit) override
   {

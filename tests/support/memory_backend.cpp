@@ -76,11 +76,13 @@ class MemorySource final : public MessageSource {
   MemorySource(const MemorySource&) = delete;
   MemorySource& operator=(const MemorySource&) = delete;
 
-  Result<Done> add(const LockChannel& channel, const CallLimits&) override
+  Result<Done> add(std::span<const LockChannel> added, const CallLimits&) override
   {
     const std::lock_guard guard(m_table.mutex);
-    channels.emplace(channel.lock, channel.channel);
-    m_table.rows[std::string(channel.lock)].version = ++m_table.last_version;
+    for (const LockChannel& channel : added) {
+      channels.emplace(channel.lock, channel.channel);
+      m_table.rows[std::string(channel.lock)].version = ++m_table.last_version;
+    }
     return Done{};
   }
   Result<std::optional<Message>> next(const CallLimits& limit) override
@@ -263,10 +265,8 @@ class MemoryBackend final : public Backend {
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
     auto source = std::make_unique<MemorySource>(m_table, m_clock);
-    for (const LockChannel& channel : channels) {
-      if (const auto added = source->add(channel, limit); !added) {
-        return added.error();
-      }
+    if (const auto added = source->add(channels, limit); !added) {
+      return added.error();
     }
     return std::unique_ptr<MessageSource>(std::move(source));
   }

@@ -64,7 +64,7 @@ class MemoryListener final : public Listener {
   [[nodiscard]] int fd() const override { return m_event.get(); }
   Result<Hints> heard(const Clock& clock) override;
   Result<Done> hear_releases(std::size_t which, const CallLimits& limit) override;
-  Result<Done> subscribe_to_grants(std::size_t, const CallLimits&) override { return Done{}; }
+  Result<Done> hear_as_holder(std::span<const Owner>, const CallLimits&) override { return Done{}; }
 
   // Sends a message; the caller holds the server's mutex. `to`: the only owner that gets it; nullopt: the subscribers to
   // releases.

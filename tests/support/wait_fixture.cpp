@@ -25,7 +25,7 @@ class ScriptedListener final : public Listener {
     return hints;
   }
   Result<Done> hear_releases(std::size_t, const CallLimits&) override { return Done{}; }
-  Result<Done> subscribe_to_grants(std::size_t, const CallLimits&) override { return Done{}; }
+  Result<Done> hear_as_holder(std::span<const Owner>, const CallLimits&) override { return Done{}; }
 
  private:
   WaitFixture& m_fixture;

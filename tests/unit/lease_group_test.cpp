@@ -1,52 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several leases of one job, with different ttls.
+// Several leases of one job, which one watchdog renews.
 #include "lease/lease.h"
 
+#include "process/process_tree.h"
 #include "support/fake_store.h"
-#include "support/integration.h"
+#include "support/stepped_clock.h"
+#include "support/wait_until.h"
 
+#include <doctest/doctest.h>
+
+#include <algorithm>
 #include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
+using namespace rlock;
 using namespace rlock::test;
+using namespace std::chrono_literals;
 
 namespace {
 
 const BootClock real;
 const Log quiet(Verbosity::quiet);
 
-// A granted lock on a server of its own.
-struct Held {
-  explicit Held(Millis ttl)
-      : store(store_on(std::make_shared<FakeServer>(), real)),
-        spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = ttl, .who = {}, .once = {}},
-        lease(*store, acquired(), 10ms, real, quiet)
-  {
-  }
+LockRequest spec_of(const std::string& name, Millis ttl)
+{
+  return {.name = *LockName::parse(name), .kind = Plain{}, .ttl = ttl, .who = {}, .once = {}};
+}
 
-  GrantedLock acquired()
+// A granted lock on a server that takes any lock for the same owner.
+struct Held {
+  Held(LockStore& store, Millis ttl) : spec(spec_of("k", ttl)), lease(store, acquired(store), 10ms, real) {}
+
+  GrantedLock acquired(LockStore& store) const
   {
     const Owner owner = Owner::of("alice");
     const Instant sent_at = real.now();
-    REQUIRE(store->acquire(spec, owner, {}, {.deadline = sent_at + 5s, .stop = StopToken::never()}));
+    REQUIRE(store.acquire(spec, owner, {}, {.deadline = sent_at + 5s, .stop = StopToken::never()}));
     return {.spec = spec, .owner = owner, .lease = {.from = sent_at, .length = spec.ttl}, .listener = {}};
   }
 
-  std::unique_ptr<LockStore> store;
   LockRequest spec;
   Lease lease;
 };
+
+std::size_t threads() { return numbers_in("/proc/self/task").size(); }
 
 }  // namespace
 
 TEST_CASE("lease group: the job's deadline is the end of the lease that ends first")
 {
   constexpr Millis short_ttl{2s};
-  Held lasting(60s);
-  Held brief(short_ttl);
+  const auto store = store_on(std::make_shared<FakeServer>(), real);
+  Held lasting(*store, 60s);
+  Held brief(*store, short_ttl);
   std::atomic<int> moves{0};
   std::atomic<bool> counts_on_the_longer{false};
-  LeaseGroup group({.watch = {.renews = true, .consequence = "the job will be stopped"},
+  LeaseGroup group({.consequence = "the job will be stopped",
                     .on_moved =
                         [&](const LeaseBudget& lease) {
                           ++moves;
@@ -57,13 +72,233 @@ TEST_CASE("lease group: the job's deadline is the end of the lease that ends fir
                    real, quiet);
   group.add(lasting.lease);
   group.add(brief.lease);
-  wait_until(
-      [&] {
-        group.watch();
-        return lasting.lease.is_watched() && brief.lease.is_watched();
-      },
-      "both are watched");
+  wait_until([&] { return group.watch(), group.is_watched(); }, "they are watched");
   wait_until([&] { return moves >= 3; }, "the short lease was renewed");
-  group.stop_watchdogs();
+  group.stop_watchdog();
   CHECK_FALSE(counts_on_the_longer);
+}
+
+TEST_CASE("lease group: one thread renews all leases")
+{
+  const auto server = std::make_shared<FakeServer>();
+  const auto store = store_on(server, real);
+  std::deque<Held> locks;
+  LeaseGroup group({}, real, quiet);
+  for (int i = 0; i < 40; ++i) {
+    group.add(locks.emplace_back(*store, 1s).lease);
+  }
+  const std::size_t before = threads();
+  wait_until([&] { return group.watch(), group.is_watched(); }, "they are watched");
+  CHECK(threads() == before + 1);
+  const Instant began = real.now();
+  wait_until([&] { return real.now() > began + 1s; }, "the first leases are over");
+  group.stop_watchdog();
+  CHECK(threads() == before);
+  CHECK(group.with_event() == nullptr);
+  for (const Held& each : locks) {
+    CHECK(each.lease.budget().valid_until() > real.now());
+  }
+}
+
+namespace {
+
+enum class Mood { fine, lost, hangs, refuses };
+
+struct World {
+  SteppedClock clock;
+  std::map<std::string, Mood, std::less<>> moods;  // of the locks; the others are fine
+  Millis takes{1};                                 // each request
+  bool sends_together = true;
+  bool one_fails_all = false;  // a request with a lock that is refused fails for all its locks
+  Instant away_until{};        // all locks hang or are refused, as `away` says
+  Mood away = Mood::hangs;
+  std::size_t requests = 0;
+};
+
+// A store whose requests take time of the clock.
+class TimedStore final : public LockStore {
+ public:
+  explicit TimedStore(World& world) : m_world(world) {}
+
+  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+                        const CallLimits& limit) override
+  {
+    const RenewalCall call{.spec = spec, .owner = owner, .options = options};
+    return answers({&call, 1}, limit).front();
+  }
+  std::vector<Result<Renewal>> renew_each(std::span<const RenewalCall> calls, const CallLimits& limit) override
+  {
+    return m_world.sends_together ? answers(calls, limit) : LockStore::renew_each(calls, limit);
+  }
+  Result<Attempt> acquire(const LockRequest&, const Owner&, const AcquireOptions&, const CallLimits&) override
+  {
+    return unused();
+  }
+  Result<ReentryResult> reenter(const LockRequest&, const Hold&, const CallLimits&) override { return unused(); }
+  Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return unused(); }
+  Result<Release> release(const LockRequest&, const Hold&, const ReleaseOptions&, const CallLimits&) override
+  {
+    return unused();
+  }
+  Result<LockState> inspect(const LockName&, const CallLimits&) override { return unused(); }
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest>, const Owner&, const CallLimits&) override
+  {
+    return unused();
+  }
+  void drop_connection() override {}
+
+ private:
+  static Error unused() { return {ErrorCode::unreachable, "not offered"}; }
+  [[nodiscard]] Mood mood_of(const RenewalCall& call) const
+  {
+    const auto mood = m_world.moods.find(call.spec.name.text());
+    return mood == m_world.moods.end() ? Mood::fine : mood->second;
+  }
+  std::vector<Result<Renewal>> answers(std::span<const RenewalCall> calls, const CallLimits& limit)
+  {
+    ++m_world.requests;
+    const Instant sent_at = m_world.clock.now();
+    const auto is_any = [&](Mood mood) {
+      return std::ranges::any_of(calls, [&](const RenewalCall& each) { return mood_of(each) == mood; });
+    };
+    const Instant back_at = is_any(Mood::hangs)           ? far_future
+                            : m_world.away == Mood::hangs ? m_world.away_until
+                                                          : sent_at;
+    const Millis wait = std::chrono::ceil<Millis>(std::min(limit.deadline, back_at) - sent_at);
+    m_world.clock.add(std::max(wait, m_world.takes));
+    const bool all_fail = (is_any(Mood::refuses) && m_world.one_fails_all) ||
+                          (m_world.away == Mood::refuses ? sent_at : limit.deadline) < m_world.away_until;
+    std::vector<Result<Renewal>> all;
+    for (const RenewalCall& each : calls) {
+      if (all_fail || mood_of(each) == Mood::hangs || mood_of(each) == Mood::refuses) {
+        all.emplace_back(Error{ErrorCode::unreachable, "no answer"});
+      } else if (mood_of(each) == Mood::lost) {
+        all.emplace_back(NotHeld{.what = "expired or deleted", .forced = {}});
+      } else {
+        all.emplace_back(Renewed{.lease = LeaseTerm{.from = sent_at, .length = each.spec.ttl}, .forced = {}});
+      }
+    }
+    return all;
+  }
+
+  World& m_world;
+};
+
+// Leases of 30 s, watched in the time of the world.
+struct Group {
+  explicit Group(std::size_t locks, Millis ttl = 30s)
+  {
+    for (std::size_t i = 0; i < locks; ++i) {
+      leases.emplace_back(store,
+                          GrantedLock{.spec = spec_of("k" + std::to_string(i), ttl),
+                                      .owner = Owner::of("alice"),
+                                      .lease = {.from = world.clock.now(), .length = ttl},
+                                      .listener = {}},
+                          5s, world.clock);
+      group.add(leases.back());
+    }
+  }
+
+  // Returns the leases that had an event.
+  std::set<std::string> live_for(Millis time)
+  {
+    std::set<std::string> over;
+    const Instant end = world.clock.now() + time;
+    while (world.clock.now() < end) {
+      const Instant next = std::min(group.due(), end);
+      world.clock.add(std::max(std::chrono::ceil<Millis>(next - world.clock.now()), Millis{0}));
+      group.watch();
+      for (const Lease* each : group.take_news()) {
+        over.insert(each->spec().name.text());
+      }
+    }
+    return over;
+  }
+
+  World world;
+  TimedStore store{world};
+  std::deque<Lease> leases;
+  int moves = 0;
+  LeaseGroup group{{.on_moved = [this](const LeaseBudget&) { ++moves; }, .has_thread = false}, world.clock, quiet};
+};
+
+using Names = std::set<std::string>;
+
+}  // namespace
+
+TEST_CASE("lease group: what is due together is renewed with one request")
+{
+  Group held(200);
+  CHECK(held.live_for(60s).empty());
+  CHECK(held.world.requests <= 7);  // every 10 s
+  CHECK(held.moves <= 7);
+}
+
+TEST_CASE("lease group: one lock that is lost ends no other lease")
+{
+  Group held(20);
+  held.world.sends_together = false;
+  held.world.moods["k7"] = Mood::lost;
+  CHECK(held.live_for(60s) == Names{"k7"});
+  CHECK(std::holds_alternative<Lost>(*held.leases[7].event()));
+  CHECK(held.group.with_event() == &held.leases[7]);
+  held.group.stop_watchdog();
+  CHECK(held.leases[8].budget().valid_until() > held.world.clock.now());
+}
+
+TEST_CASE("lease group: answers that come together after the end of the leases extend none of them")
+{
+  Group held(20);
+  held.world.takes = 31s;
+  CHECK(held.live_for(50s).size() == 20);
+  CHECK(held.moves == 0);
+  for (const Lease& each : held.leases) {
+    CHECK(std::get<Unconfirmed>(*each.event()).why == "the answer to its renewal came after the end of the lease");
+  }
+}
+
+TEST_CASE("lease group: locks that cannot be renewed are given up in time, and delay no other lock beyond its lease")
+{
+  for (const Millis ttl : {Millis{600}, Millis{30'000}}) {
+    for (const bool sends_together : {true, false}) {
+      for (const bool one_fails_all : {false, true}) {
+        for (const Mood mood : {Mood::hangs, Mood::refuses}) {
+          CAPTURE(ttl.count());
+          CAPTURE(sends_together);
+          CAPTURE(one_fails_all);
+          Group held(60, ttl);
+          held.world.sends_together = sends_together;
+          held.world.one_fails_all = one_fails_all;
+          held.live_for(ttl);  // all are healthy
+          for (const char* bad : {"k0", "k1", "k30", "k59"}) {
+            held.world.moods[bad] = mood;
+          }
+          CHECK(held.live_for(4 * ttl) == Names{"k0", "k1", "k30", "k59"});
+          held.group.stop_watchdog();
+          for (const Lease& each : held.leases) {
+            CHECK((each.event().has_value() || each.budget().valid_until() > held.world.clock.now()));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("lease group: all leases survive a server that is away for nearly half of the lease, however many they are")
+{
+  for (const bool sends_together : {true, false}) {
+    for (const Mood away : {Mood::hangs, Mood::refuses}) {
+      CAPTURE(sends_together);
+      CAPTURE(away == Mood::hangs);
+      Group held(500);
+      held.world.sends_together = sends_together;
+      held.live_for(30s);
+      held.world.away = away;
+      held.world.away_until = held.world.clock.now() + 13s;
+      const std::size_t before = held.world.requests;
+      held.live_for(13s);
+      CHECK(held.world.requests - before <= (sends_together ? 100 : 600));  // every 300 ms, after the first of each
+      CHECK(held.live_for(60s).empty());
+    }
+  }
 }

@@ -17,7 +17,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Millis step{1000};  // each reading of the clock
-const Log quiet(Verbosity::quiet);
 const CallLimits without_limit{.deadline = far_future, .stop = StopToken::never()};
 
 struct Held {
@@ -35,8 +34,7 @@ struct Held {
   Lease lease{*store,
               {.spec = spec, .owner = owner, .lease = {.from = clock.now(), .length = spec.ttl}, .listener = {}},
               10ms,
-              clock,
-              quiet};
+              clock};
 };
 
 }  // namespace
@@ -102,7 +100,7 @@ TEST_CASE("lease: a claim after a long wait is watched from some time after its 
                       .lease = {.from = clock.now() - age, .length = length},
                       .is_claim = true,
                       .listener = {}};
-    return Lease(*store, std::move(claim), 10ms, clock, quiet).watch_from() - clock.now();
+    return Lease(*store, std::move(claim), 10ms, clock).watch_from() - clock.now();
   };
   CHECK(watched_after(2ms, 2s) == 50ms);
   CHECK(watched_after(102ms, 2s) == 50ms);    // 1 % of a wait of 10 s, and 2 ms

@@ -8,12 +8,36 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
+#include <utility>
 
 using namespace rlock;
 using namespace rlock::test;
 using namespace std::chrono_literals;
 
 namespace {
+
+using MoveHandler = std::function<void(const LeaseBudget&)>;
+
+// Of one lease.
+WatchdogOptions one(LeaseWatchOptions lease, MoveHandler on_moved, const Clock& clock, const Log& log)
+{
+  return {.leases = {LeaseWatch(std::move(lease), clock, log)}, .listener = nullptr, .on_moved = std::move(on_moved)};
+}
+
+// The first news; nullopt: there is none yet.
+std::optional<LeaseEvent> news_of(Watchdog& watchdog)
+{
+  const auto news = watchdog.take_news();
+  return news.empty() ? std::nullopt : std::optional(news.front().event);
+}
+
+LeaseEvent next_event(Watchdog& watchdog, const char* what)
+{
+  std::optional<LeaseEvent> event;
+  wait_until([&] { return (event = news_of(watchdog)).has_value(); }, what, 30s);
+  return *event;
+}
 
 // The longest lease that is assumed after the server's clock was sampled twice.
 Millis longest_lease(double pace)
@@ -36,13 +60,12 @@ Millis longest_lease(double pace)
     }
   };
   Watchdog watchdog(*store,
-                    {.spec = spec,
-                     .owner = alice,
-                     .renews = true,
-                     .lease = LeaseBudget({.from = acquired_at, .length = spec.ttl}),
-                     .kill_after = 100ms,
-                     .listener = {},
-                     .on_moved = on_moved},
+                    one({.spec = spec,
+                         .owner = alice,
+                         .renews = true,
+                         .lease = LeaseBudget({.from = acquired_at, .length = spec.ttl}),
+                         .kill_after = 100ms},
+                        on_moved, clock, log),
                     clock, log);
   wait_until([&] { return renewals >= 3; }, "it was renewed three times");
   watchdog.stop();
@@ -70,14 +93,14 @@ TEST_CASE("watchdog: a lease that began with a hand-over is renewed at once, and
   std::atomic<int> moves{0};
   const auto watchdog_of = [&](Instant granted_at) {
     return std::make_unique<Watchdog>(*store,
-                                      WatchdogOptions{.spec = spec,
-                                                      .owner = alice,
-                                                      .renews = true,
-                                                      .lease = LeaseBudget({.from = granted_at, .length = 2s}),
-                                                      .is_claim = true,
-                                                      .kill_after = 5s,
-                                                      .listener = {},
-                                                      .on_moved = [&](const LeaseBudget&) { ++moves; }},
+                                      one(
+                                          {.spec = spec,
+                                           .owner = alice,
+                                           .renews = true,
+                                           .lease = LeaseBudget({.from = granted_at, .length = 2s}),
+                                           .is_claim = true,
+                                           .kill_after = 5s},
+                                          [&](const LeaseBudget&) { ++moves; }, clock, log),
                                       clock, log);
   };
   SUBCASE("the server answers")
@@ -85,16 +108,15 @@ TEST_CASE("watchdog: a lease that began with a hand-over is renewed at once, and
     const auto watchdog = watchdog_of(acquired_at);
     wait_until([&] { return moves >= 1; }, "it was confirmed");
     watchdog->stop();
-    CHECK(watchdog->lease().term().from > acquired_at);
+    CHECK(watchdog->leases().front().lease().term().from > acquired_at);
     CHECK(moves <= 2);  // the second one follows the subscription
   }
   SUBCASE("the server does not answer")
   {
     server->be(FakeServer::Behavior::down);
     const auto watchdog = watchdog_of(clock.now());
-    wait_until([&] { return watchdog->event().has_value(); }, "it gave up");
+    CHECK(std::holds_alternative<Unconfirmed>(next_event(*watchdog, "it gave up")));
     CHECK(clock.now() - acquired_at < 59s);  // a claim is over long before the ttl is
-    CHECK(std::holds_alternative<Unconfirmed>(*watchdog->event()));
     CHECK(moves == 0);
   }
 }
@@ -111,20 +133,19 @@ TEST_CASE("watchdog: a lock that is lost after a request for its release is told
   REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
   server->ask_for("eve");
   Watchdog watchdog(*store,
-                    {.spec = spec,
-                     .owner = alice,
-                     .renews = true,
-                     .lease = LeaseBudget({.from = acquired_at, .length = spec.ttl}),
-                     .kill_after = 100ms,
-                     .listener = {},
-                     .on_moved = [](const LeaseBudget&) {}},
+                    one(
+                        {.spec = spec,
+                         .owner = alice,
+                         .renews = true,
+                         .lease = LeaseBudget({.from = acquired_at, .length = spec.ttl}),
+                         .kill_after = 100ms},
+                        [](const LeaseBudget&) {}, clock, log),
                     clock, log);
-  wait_until([&] { return watchdog.event().has_value(); }, "the request is known", 30s);
-  CHECK_FALSE(StopToken(watchdog.lost_fd()).requested());
+  CHECK(std::get<ReleaseRequested>(next_event(watchdog, "the request is known")).by == "eve");
+  CHECK_FALSE(StopToken(watchdog.fd()).requested());
   server->forget_all();
-  wait_until([&] { return StopToken(watchdog.lost_fd()).requested(); }, "the loss is known", 30s);
-  watchdog.stop();
-  CHECK(std::get<ReleaseRequested>(*watchdog.event()).by == "eve");
+  wait_until([&] { return StopToken(watchdog.fd()).requested(); }, "the loss is known", 30s);
+  CHECK(std::holds_alternative<Lost>(next_event(watchdog, "the loss is told")));
 }
 
 namespace {
@@ -142,21 +163,16 @@ struct Watched {
 
   std::unique_ptr<Watchdog> watch()
   {
-    return std::make_unique<Watchdog>(*store,
-                                      WatchdogOptions{.spec = spec,
-                                                      .owner = alice,
-                                                      .renews = true,
-                                                      .lease = LeaseBudget(lease),
-                                                      .kill_after = 10ms,
-                                                      .listener = {},
-                                                      .on_moved =
-                                                          [this](const LeaseBudget& moved) {
-                                                            longest = std::max(longest.load(), moved.term().length);
-                                                            youngest = std::min(youngest.load(),
-                                                                                clock.now() - moved.term().from);
-                                                            ++moves;
-                                                          }},
-                                      clock, log);
+    const auto on_moved = [this](const LeaseBudget& moved) {
+      longest = std::max(longest.load(), moved.term().length);
+      youngest = std::min(youngest.load(), clock.now() - moved.term().from);
+      ++moves;
+    };
+    return std::make_unique<Watchdog>(
+        *store,
+        one({.spec = spec, .owner = alice, .renews = true, .lease = LeaseBudget(lease), .kill_after = 10ms}, on_moved,
+            clock, log),
+        clock, log);
   }
 
   BootClock clock;
@@ -179,7 +195,7 @@ TEST_CASE("watchdog: a lease is counted and renewed as the store gave it, not as
   const auto watchdog = held.watch();
   wait_until([&] { return held.moves >= 3; }, "it was renewed within the lease that the store gives");
   watchdog->stop();
-  CHECK_FALSE(watchdog->event());
+  CHECK_FALSE(news_of(*watchdog));
   CHECK(held.longest.load() == 1200ms);
   CHECK(held.youngest.load() >= 50ms);
 }
@@ -189,7 +205,7 @@ TEST_CASE("watchdog: a lease that is half over when it is given is renewed befor
   Watched held(2s, 0s, 1s);
   const auto watchdog = held.watch();
   wait_until([&] { return held.moves >= 5; }, "it is renewed");
-  CHECK_FALSE(watchdog->event());
+  CHECK_FALSE(news_of(*watchdog));
   const int before = held.moves;
   held.clock.sleep_until(held.clock.now() + 200ms, StopToken::never());
   watchdog->stop();
@@ -201,8 +217,7 @@ TEST_CASE("watchdog: a renewal whose answer comes after the old end extends noth
   Watched held(600ms, 0s, 0s);
   held.server->hold_back(700ms);
   const auto watchdog = held.watch();
-  wait_until([&] { return watchdog->event().has_value(); }, "it gave up");
-  watchdog->stop();
-  CHECK(std::get<Unconfirmed>(*watchdog->event()).why == "the answer to its renewal came after the end of the lease");
+  CHECK(std::get<Unconfirmed>(next_event(*watchdog, "it gave up")).why ==
+        "the answer to its renewal came after the end of the lease");
   CHECK(held.moves == 0);
 }

@@ -26,7 +26,6 @@ using record::PresenceGone;
 using record::Snapshot;
 using record::Version;
 
-constexpr std::size_t most_operations = 128;  // of one transaction, as etcd permits (--max-txn-ops)
 constexpr std::int64_t keys_per_page = 5000;
 
 // "MODIFICATION READ"

@@ -66,9 +66,9 @@ class Listeners::Source final : public MessageSource {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
-    return m_all->is_connected() ? m_all->listen(m_number, {&channel, 1}, limit) : lost();
+    return m_all->is_connected() ? m_all->listen(m_number, channels, limit) : lost();
   }
 
   Result<std::optional<Message>> next(const CallLimits& limit) override
@@ -188,10 +188,12 @@ void Listeners::put_keys(Txn& txn, std::size_t source, const std::string& lock)
 
 Result<Done> Listeners::commit(const Txn& txn, const CallLimits& limit)
 {
-  const auto done = m_connection.txn(txn, limit);
-  if (!done) {
-    m_lease = m_connection.refusal().code == GrpcCode::not_found ? 0 : m_lease;
-    return done.error();
+  for (std::size_t begin = 0; begin < txn.success.size(); begin += most_operations) {
+    const auto part = std::span(txn.success).subspan(begin, std::min(most_operations, txn.success.size() - begin));
+    if (const auto done = m_connection.txn({.success = {part.begin(), part.end()}}, limit); !done) {
+      m_lease = m_connection.refusal().code == GrpcCode::not_found ? 0 : m_lease;
+      return done.error();
+    }
   }
   return Done{};
 }

@@ -60,6 +60,7 @@ struct Compare {
 };
 
 // One transaction: where all comparisons hold, `success`, else `failure`. No key is written twice.
+constexpr std::size_t most_operations = 128;  // of one transaction, as etcd permits (--max-txn-ops)
 struct Txn {
   std::vector<Compare> compare = {};
   std::vector<Operation> success = {};

@@ -144,7 +144,7 @@ class MongoBackend final : public Backend {
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
     auto source = std::make_unique<PollingSource>(m_connection.spec(), m_clock, std::make_unique<SystemRng>());
-    const auto listening = source->listen(channels, limit);
+    const auto listening = source->add(channels, limit);
     if (!listening) {
       return listening.error();
     }

@@ -45,7 +45,6 @@ constinit const Engine engine{
     .refuses_tls_files =
         "the URL of a MongoDB server names the files for TLS (try "
         "mongodb://host/database?tls=true&tlsCAFile=FILE&tlsCertificateKeyFile=FILE)",
-    .connections = 4,
     .rights = rights,
     .rights_examples = rights_examples,
 };

@@ -106,7 +106,7 @@ Result<Done> PollingSource::register_at(const std::vector<std::string>& names, c
   }
 }
 
-Result<Done> PollingSource::listen(std::span<const LockChannel> channels, const CallLimits& limit)
+Result<Done> PollingSource::add(std::span<const LockChannel> channels, const CallLimits& limit)
 {
   std::vector<std::string> names;
   for (const LockChannel& each : channels) {

@@ -29,11 +29,7 @@ class PollingSource final : public MessageSource {
   PollingSource(const PollingSource&) = delete;
   PollingSource& operator=(const PollingSource&) = delete;
 
-  Result<Done> listen(std::span<const LockChannel> channels, const CallLimits& limit);
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
-  {
-    return listen({&channel, 1}, limit);
-  }
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override;
   Result<std::optional<Message>> next(const CallLimits& limit) override;
   [[nodiscard]] int fd() const override { return m_timer.get(); }
 

@@ -94,10 +94,10 @@ Result<Done> PollingSource::take_answers()
   }
 }
 
-Result<Done> PollingSource::add(const LockChannel& channel, const CallLimits& limit)
+Result<Done> PollingSource::add(std::span<const LockChannel> channels, const CallLimits& limit)
 {
   Connection other(m_spec, m_clock);
-  const auto noted = other.ask(registration_sql({&channel, 1}), limit);
+  const auto noted = other.ask(registration_sql(channels), limit);
   return noted ? Result(Done{}) : Result<Done>(noted.error());
 }
 

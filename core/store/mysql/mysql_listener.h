@@ -38,7 +38,7 @@ class PollingSource final : public MessageSource {
   PollingSource(ConnectionSpec spec, const Clock& clock, std::unique_ptr<Rng> rng);
 
   Result<Done> begin(std::span<const LockChannel> channels, const CallLimits& limit);
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override;
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override;
   Result<std::optional<Message>> next(const CallLimits& limit) override;
   [[nodiscard]] int fd() const override { return m_connection.fd(); }
 

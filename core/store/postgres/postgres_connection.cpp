@@ -15,6 +15,8 @@
 namespace rlock::postgres {
 namespace {
 
+constexpr std::size_t most_heard = 10'000;  // notifications that no listener has taken yet
+
 // The first line of a message of libpq.
 std::string line_of(const char* message)
 {
@@ -348,29 +350,33 @@ Result<Rows> Connection::run(const std::string& sql, const CallLimits& limit)
 void Connection::keep_notifications()
 {
   while (PGnotify* const heard = m_pq->PQnotifies(m_pg)) {
+    if (m_heard.size() == most_heard) {
+      m_heard.pop_front();
+    }
     m_heard.emplace_back(heard->extra);
     m_pq->PQfreemem(heard);
   }
 }
 
-std::optional<std::string> Connection::kept_notification()
+std::optional<std::string> Connection::kept_notification(const Wanted& is_wanted)
 {
   keep_notifications();
-  if (m_heard.empty()) {
+  const auto first = std::ranges::find_if(m_heard, is_wanted);
+  if (first == m_heard.end()) {
     return std::nullopt;
   }
-  std::optional<std::string> first = std::move(m_heard.front());
-  m_heard.pop_front();
-  return first;
+  std::optional<std::string> taken = std::move(*first);
+  m_heard.erase(first);
+  return taken;
 }
 
-Result<std::optional<std::string>> Connection::next_notification(const CallLimits& limit)
+Result<std::optional<std::string>> Connection::next_notification(const Wanted& is_wanted, const CallLimits& limit)
 {
   for (bool is_last = false;;) {
     if (m_pg == nullptr) {
       return Error{ErrorCode::unreachable, "lost the connection to " + m_spec.url + " that listens"};
     }
-    if (auto heard = kept_notification(); heard || is_last) {
+    if (auto heard = kept_notification(is_wanted); heard || is_last) {
       return heard;
     }
     const Waited waited = wait_for(fd(), POLLIN, *m_clock, limit);

@@ -2,8 +2,10 @@
 // One connection to PostgreSQL by libpq, without blocking calls: each request ends by its deadline. Private to store/postgres.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -74,10 +76,12 @@ class Connection {
   Result<Rows> run(const std::string& sql, const CallLimits& limit);
   [[nodiscard]] Refusal refusal() const { return m_refusal; }  // of the last Error of ask or run
 
-  // The next notification; nullopt: none by the deadline.
-  Result<std::optional<std::string>> next_notification(const CallLimits& limit);
-  // A notification has arrived with an answer, so that fd() does not become readable for it.
-  [[nodiscard]] bool has_notification() const { return !m_heard.empty(); }
+  // Several listeners share the connection: each names the notifications that it wants.
+  using Wanted = std::function<bool(const std::string& text)>;
+  // The next one that is wanted; nullopt: none by the deadline.
+  Result<std::optional<std::string>> next_notification(const Wanted& is_wanted, const CallLimits& limit);
+  // One has arrived with an answer, or was read for another listener, so that fd() does not become readable for it.
+  [[nodiscard]] bool has_notification(const Wanted& is_wanted) const { return std::ranges::any_of(m_heard, is_wanted); }
 
   // Sends statements without waiting. The next request reads their answer first. Does nothing where there is no connection.
   void send_ahead(const std::string& sql);
@@ -103,7 +107,7 @@ class Connection {
   Error lost();
   Error refused(const PGresult* answer);
   void keep_notifications();
-  std::optional<std::string> kept_notification();
+  std::optional<std::string> kept_notification(const Wanted& is_wanted);
 
   ConnectionSpec m_spec;
   const Clock* m_clock;

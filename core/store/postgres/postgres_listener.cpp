@@ -135,13 +135,13 @@ class NotifiedSource final : public MessageSource {
   NotifiedSource(const NotifiedSource&) = delete;
   NotifiedSource& operator=(const NotifiedSource&) = delete;
 
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
     if (!is_connected()) {
       return lost();
     }
-    m_channels.emplace_back(channel.channel);
-    const auto listening = listen_on(*m_connection, m_tables, {&channel, 1}, limit);
+    std::ranges::move(names_of(channels), std::back_inserter(m_channels));
+    const auto listening = listen_on(*m_connection, m_tables, channels, limit);
     return listening ? Result(Done{}) : Result<Done>(listening.error());
   }
 
@@ -150,7 +150,7 @@ class NotifiedSource final : public MessageSource {
     if (!is_connected()) {
       return lost();
     }
-    const auto text = m_connection->next_notification(limit);
+    const auto text = m_connection->next_notification(is_own(), limit);
     if (!text) {
       return text.error();
     }
@@ -160,7 +160,7 @@ class NotifiedSource final : public MessageSource {
   // A message that came with an answer, or the end of the connection, is to be noticed as well.
   [[nodiscard]] int fd() const override
   {
-    const bool has_news = !is_connected() || m_connection->has_notification();
+    const bool has_news = !is_connected() || m_connection->has_notification(is_own());
     return has_news ? m_readable.get() : m_connection->fd();
   }
 
@@ -169,6 +169,12 @@ class NotifiedSource final : public MessageSource {
   [[nodiscard]] Error lost() const
   {
     return {ErrorCode::unreachable, "lost the connection to " + m_connection->where() + " that listens"};
+  }
+  [[nodiscard]] Connection::Wanted is_own() const
+  {
+    return [this](const std::string& text) {
+      return std::ranges::find(m_channels, message_in(text).channel) != m_channels.end();
+    };
   }
 
   std::shared_ptr<Connection> m_connection;
@@ -197,7 +203,7 @@ class PolledSource final : public MessageSource {
   PolledSource(const PolledSource&) = delete;
   PolledSource& operator=(const PolledSource&) = delete;
 
-  Result<Done> listen(std::span<const LockChannel> channels, const CallLimits& limit)
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
     for (const LockChannel& each : channels) {
       m_channels.emplace_back(each.channel);
@@ -208,10 +214,6 @@ class PolledSource final : public MessageSource {
     m_pause = shortest_poll;
     arm();
     return listening ? Result(Done{}) : Result<Done>(listening.error());
-  }
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
-  {
-    return listen({&channel, 1}, limit);
   }
 
   Result<std::optional<Message>> next(const CallLimits& limit) override
@@ -338,7 +340,8 @@ bool hears(Connection& listener, Connection& sender, const std::string& channel,
   if (!sender.run("select pg_notify('" + channel + "', '')", limit)) {
     return false;
   }
-  const auto heard = listener.next_notification({std::min(limit.deadline, clock.now() + within), limit.stop});
+  const auto heard = listener.next_notification([](const std::string&) { return true; },
+                                                {std::min(limit.deadline, clock.now() + within), limit.stop});
   return heard && heard->has_value();
 }
 
@@ -377,7 +380,7 @@ Result<std::unique_ptr<MessageSource>> ListenerFactory::open(std::span<const Loc
         m_connection->run("unlisten *; " + delete_sql(m_tables, names_of(channels), pid), limit);
   }
   auto source = std::make_unique<PolledSource>(m_connection, m_tables, m_clock);
-  const auto listening = source->listen(channels, limit);
+  const auto listening = source->add(channels, limit);
   return listening ? Result(std::unique_ptr<MessageSource>(std::move(source)))
                    : Result<std::unique_ptr<MessageSource>>(listening.error());
 }

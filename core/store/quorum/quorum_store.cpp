@@ -28,7 +28,7 @@ class QuorumListener final : public Listener {
   [[nodiscard]] int fd() const override { return m_epoll.get(); }
   Result<Hints> heard(const Clock& clock) override;
   Result<Done> hear_releases(std::size_t, const CallLimits&) override { return Done{}; }
-  Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) override;
+  Result<Done> hear_as_holder(std::span<const Owner> owners, const CallLimits& limit) override;
 
  private:
   Result<Done> enough_left() const;
@@ -63,8 +63,14 @@ ReentryResult refusal_in(const Answers<ReentryResult>& answers)
   return *refusal;
 }
 
-Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_t quorum)
+bool is_renewed(const Renewal& renewal) { return std::holds_alternative<Renewed>(renewal); }
+
+Result<Renewal> merged_renewal(const Answers<Renewal>& answers, std::size_t quorum)
 {
+  const Decision decision = decide_proof(final_tally(tally(answers, is_renewed)), quorum);
+  if (decision == Decision::unknown) {
+    return no_quorum(answers, quorum);
+  }
   Renewed kept{.lease = std::nullopt, .forced = std::nullopt};
   std::optional<NotHeld> lost;
   for (const auto& answer : answers) {
@@ -82,11 +88,11 @@ Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_
       lost->at.reset();
     }
   }
-  if (!is_kept) {
-    return lost.value_or(NotHeld{});
+  if (decision != Decision::carried) {
+    return Renewal{lost.value_or(NotHeld{})};
   }
   kept.lease = lease_of_quorum(answers, quorum);  // nullopt: the servers were only asked
-  return kept;
+  return Renewal{kept};
 }
 
 // Merges the answers that agree with the decision. StillHeld takes precedence: if any server says so, an outer hold is left. Then an
@@ -234,16 +240,76 @@ Result<Renewal> QuorumStore::renew_hold(const LockRequest& spec, const Hold& hol
   return renew_by(request, spec, hold, limit);
 }
 
+namespace {
+
+using Renewals = std::vector<Result<Renewal>>;
+
+Renewals renew_on(QuorumServer& server, std::span<const RenewalCall> calls, const Clock& clock, const CallLimits& limit)
+{
+  Renewals answers = server.store->renew_each(calls, limit);
+  for (Result<Renewal>& each : answers) {
+    each = with_told_lease(std::move(each), server, clock, limit);
+  }
+  return answers;
+}
+
+// How many of the locks each of the servers was asked about.
+std::size_t count_asked(const Answers<Renewals>& all, std::size_t most)
+{
+  for (const auto& each : all) {
+    most = each && *each ? std::min(most, (**each).size()) : most;
+  }
+  return most;
+}
+
+// What the servers say of lock number `which`.
+Answers<Renewal> answers_about(std::size_t which, const Answers<Renewals>& all)
+{
+  Answers<Renewal> answers;
+  for (const auto& each : all) {
+    answers.push_back(!each    ? std::nullopt
+                      : !*each ? std::optional(Result<Renewal>(each->error()))
+                               : std::optional((**each)[which]));
+  }
+  return answers;
+}
+
+}  // namespace
+
+Renewals QuorumStore::renew_each(std::span<const RenewalCall> calls, const CallLimits& limit)
+{
+  if (calls.size() == 1) {
+    return LockStore::renew_each(calls, limit);
+  }
+  const auto pending = post_all<Renewals>(repeated(calls.front().spec.name, calls.front().owner), limit,
+                                          [all = std::vector(calls.begin(), calls.end()), &clock = m_clock](
+                                              QuorumServer& server, const CallLimits& within) {
+                                            return Result(renew_on(server, all, clock, within));
+                                          })
+                           .pending;
+  const auto decision_on = [&](std::size_t which, const Answers<Renewals>& answers) {
+    return decide_proof(tally(answers_about(which, answers), is_renewed), quorum_of(calls[which].spec));
+  };
+  pending->wait(m_clock, limit, [&](const Answers<Renewals>& so_far) {
+    bool is_open = false;
+    for (std::size_t i = 0; i < count_asked(so_far, calls.size()) && !is_open; ++i) {
+      is_open = decision_on(i, so_far) == Decision::open;
+    }
+    return !is_open;
+  });
+  const Answers<Renewals> all = pending->take();
+  Renewals merged;
+  for (std::size_t i = 0; i < count_asked(all, calls.size()); ++i) {
+    merged.push_back(merged_renewal(answers_about(i, all), quorum_of(calls[i].spec)));
+  }
+  return merged;
+}
+
 Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockRequest& spec, const Hold& hold,
                                       const CallLimits& limit)
 {
-  const auto [answers, decision] =
-      prove<Renewal>(repeated(spec.name, hold), quorum_of(spec), limit, request,
-                     [](const Renewal& renewal) { return std::holds_alternative<Renewed>(renewal); });
-  if (decision == Decision::unknown) {
-    return no_quorum(answers, quorum_of(spec));
-  }
-  return merged_renewal(answers, decision == Decision::carried, quorum_of(spec));
+  const std::size_t quorum = quorum_of(spec);
+  return merged_renewal(prove<Renewal>(repeated(spec.name, hold), quorum, limit, request, is_renewed).answers, quorum);
 }
 
 // The process may end after a release, so a request that is under way to a server that hangs is interrupted, and the
@@ -327,11 +393,10 @@ Result<Done> QuorumListener::enough_left() const
 }
 
 // Subscribes on one server after the other, and leaves out the servers that do not answer in time.
-Result<Done> QuorumListener::subscribe_to_grants(std::size_t which, const CallLimits& limit)
+Result<Done> QuorumListener::hear_as_holder(std::span<const Owner> owners, const CallLimits& limit)
 {
-  std::erase_if(m_listeners, [&](const std::unique_ptr<Listener>& listener) {
-    return !listener->subscribe_to_grants(which, limit);
-  });
+  std::erase_if(m_listeners,
+                [&](const std::unique_ptr<Listener>& listener) { return !listener->hear_as_holder(owners, limit); });
   return enough_left();
 }
 

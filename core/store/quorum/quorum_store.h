@@ -75,6 +75,7 @@ class QuorumStore final : public LockStore,
   Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return false; }
   Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override;
+  std::vector<Result<Renewal>> renew_each(std::span<const RenewalCall> calls, const CallLimits& limit) override;
   Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                              const CallLimits& limit) override;
   Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& release_options,

@@ -3,23 +3,10 @@
 
 #include "base/stop.h"
 
-#include <cstdint>
 #include <system_error>
 #include <utility>
 
-#include <unistd.h>
-
 namespace rlock {
-namespace {
-
-// Makes the source usable again: a new one would need a descriptor, and there may be none.
-void withdraw(const StopSource& stop)
-{
-  std::uint64_t requests = 0;
-  [[maybe_unused]] const auto drained = ::read(stop.token().fd(), &requests, sizeof requests);
-}
-
-}  // namespace
 
 ServerWorker::ServerWorker(QuorumServer server) : m_server(std::move(server)) {}
 
@@ -97,7 +84,7 @@ void ServerWorker::work()
       return;
     }
     if (std::exchange(m_interrupted, false)) {
-      withdraw(m_stop);
+      m_stop.withdraw();
     }
     const Posted next = begin_next();
     const CallLimits limit{.deadline = far_future, .stop = m_stop.token()};

@@ -57,14 +57,24 @@ Error naming_channels(std::span<const std::string_view> channels, const Error& e
   return naming(request, error);
 }
 
+std::vector<std::string_view> names_of(std::span<const LockChannel> channels)
+{
+  std::vector<std::string_view> names;
+  for (const LockChannel& each : channels) {
+    names.push_back(each.channel);
+  }
+  return names;
+}
+
 class SubscribedSource final : public MessageSource {
  public:
   explicit SubscribedSource(Subscription subscription) : m_subscription(std::move(subscription)) {}
 
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
-    const auto added = m_subscription.add(channel.channel, limit);
-    return added ? added : Result<Done>(naming_channels(std::array{channel.channel}, added.error()));
+    const auto names = names_of(channels);
+    const auto added = m_subscription.add(names, limit);
+    return added ? added : Result<Done>(naming_channels(names, added.error()));
   }
   Result<std::optional<Message>> next(const CallLimits& limit) override { return m_subscription.next(limit); }
   [[nodiscard]] int fd() const override { return m_subscription.fd(); }
@@ -157,10 +167,7 @@ std::vector<Result<std::vector<std::string>>> RedisHost::logs(std::span<const Lo
 Result<std::unique_ptr<MessageSource>> RedisHost::subscribe(std::span<const LockChannel> channels,
                                                             const CallLimits& limit)
 {
-  std::vector<std::string_view> heard;
-  for (const LockChannel& each : channels) {
-    heard.push_back(each.channel);
-  }
+  const auto heard = names_of(channels);
   auto subscription = m_transport->subscribe(heard, limit);
   if (!subscription) {
     return naming_channels(heard, subscription.error());

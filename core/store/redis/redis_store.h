@@ -36,6 +36,7 @@ class RedisHost final : public ScriptHost {
 
   Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) override;
   std::vector<Result<Reply>> run_each(std::span<const ScriptRequest> requests, const CallLimits& limit) override;
+  [[nodiscard]] bool runs_together() const override { return true; }
   Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv, const CallLimits& limit) override;
   std::vector<Result<std::vector<std::string>>> logs(std::span<const LockName> locks, const CallLimits& limit) override;
   Result<std::unique_ptr<MessageSource>> subscribe(std::span<const LockChannel> channels,

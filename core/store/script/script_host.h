@@ -99,8 +99,8 @@ struct LockChannel {
 class MessageSource {
  public:
   virtual ~MessageSource() = default;
-  // Adds a channel. Every message that is published after the return is received.
-  virtual Result<Done> add(const LockChannel& channel, const CallLimits& limit) = 0;
+  // Adds channels. Every message that is published after the return is received.
+  virtual Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) = 0;
   // The next message; nullopt: none arrived by the deadline.
   virtual Result<std::optional<Message>> next(const CallLimits& limit) = 0;
   [[nodiscard]] virtual int fd() const = 0;  // readable: next() may return a message
@@ -115,6 +115,8 @@ class ScriptHost {
   virtual Result<Reply> run(const ScriptRequest& request, const CallLimits& limit) = 0;
   // Runs several scripts and returns the answers in the same order. The default runs them one by one.
   virtual std::vector<Result<Reply>> run_each(std::span<const ScriptRequest> requests, const CallLimits& limit);
+  // Whether run_each needs one round trip.
+  [[nodiscard]] virtual bool runs_together() const { return false; }
   // Runs one command of Redis on keys of that lock.
   virtual Result<Reply> command(const LockName& lock, std::span<const std::string_view> argv,
                                 const CallLimits& limit) = 0;

@@ -9,6 +9,8 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
+#include <utility>
 
 namespace rlock {
 namespace {
@@ -79,11 +81,13 @@ void add_message(Hint& hint, std::string_view text)
 struct Channels {
   std::string name;  // of the lock
   std::string own;
-  std::string releases;  // empty: no client announces a release
-  std::string done;      // announces a success for `rlock once`; empty: not wanted
-  std::string taken;     // announces a grant that found no holder
-  bool hears_releases = false;
+  std::string releases;       // empty: no client announces a release
+  std::string done;           // announces a success for `rlock once`; empty: not wanted
+  std::string taken;          // announces a grant that found no holder
+  std::string owner_channel;  // the own one without its owner
+  bool is_exclusive;
   bool hears_takings = false;
+  bool hears_releases = false;
 
   [[nodiscard]] bool have(const std::string& channel) const
   {
@@ -94,7 +98,7 @@ struct Channels {
 class ScriptListener final : public Listener {
  public:
   ScriptListener(std::unique_ptr<MessageSource> source, std::vector<Channels> locks,
-                 std::shared_ptr<std::atomic<int>> release_subscriptions)
+                 std::shared_ptr<ReleaseSubscriptions> release_subscriptions)
       : m_source(std::move(source)),
         m_locks(std::move(locks)),
         m_release_subscriptions(std::move(release_subscriptions))
@@ -102,8 +106,9 @@ class ScriptListener final : public Listener {
   }
   ~ScriptListener() override
   {
-    *m_release_subscriptions -= static_cast<int>(
-        std::count_if(m_locks.begin(), m_locks.end(), [](const Channels& lock) { return lock.hears_releases; }));
+    for (const Channels& lock : m_locks) {
+      m_release_subscriptions->add(lock.name, lock.hears_releases ? -1 : 0);
+    }
   }
   ScriptListener(const ScriptListener&) = delete;
   ScriptListener& operator=(const ScriptListener&) = delete;
@@ -132,30 +137,44 @@ class ScriptListener final : public Listener {
 
   Result<Done> hear_releases(std::size_t which, const CallLimits& limit) override
   {
-    Channels& lock = m_locks[which];
-    if (lock.hears_releases || lock.releases.empty()) {
-      return Done{};
-    }
-    lock.hears_releases = true;  // counted even if it fails: one foreign client too few for a while does less harm
-    *m_release_subscriptions += 1;
-    return m_source->add({lock.name, lock.releases}, limit);
+    const auto channels = release_channel(m_locks[which]);
+    return channels.empty() ? Result(Done{}) : m_source->add(channels, limit);
   }
 
-  Result<Done> subscribe_to_grants(std::size_t which, const CallLimits& limit) override
+  // Holders that share hear no releases: they would hear each other, and would be counted as foreign waiters.
+  Result<Done> hear_as_holder(std::span<const Owner> owners, const CallLimits& limit) override
   {
-    Channels& lock = m_locks[which];
-    if (lock.hears_takings) {
-      return Done{};
+    std::vector<LockChannel> channels;
+    for (std::size_t which = 0; which < m_locks.size(); ++which) {
+      Channels& lock = m_locks[which];
+      if (!std::exchange(lock.hears_takings, true)) {
+        channels.push_back({lock.name, lock.taken});
+      }
+      if (std::string own = lock.owner_channel + owners[which].text(); own != lock.own) {
+        lock.own = std::move(own);
+        channels.push_back({lock.name, lock.own});
+      }
+      if (lock.is_exclusive) {
+        std::ranges::move(release_channel(lock), std::back_inserter(channels));
+      }
     }
-    auto added = m_source->add({lock.name, lock.taken}, limit);
-    lock.hears_takings = static_cast<bool>(added);
-    return added;
+    return channels.empty() ? Result(Done{}) : m_source->add(channels, limit);
   }
 
  private:
+  // That it still has to subscribe to, or none. Counted even if that fails: one foreign client too few for a while does less harm.
+  std::vector<LockChannel> release_channel(Channels& lock)
+  {
+    if (lock.releases.empty() || std::exchange(lock.hears_releases, true)) {
+      return {};
+    }
+    m_release_subscriptions->add(lock.name, 1);
+    return {{lock.name, lock.releases}};
+  }
+
   std::unique_ptr<MessageSource> m_source;
   std::vector<Channels> m_locks;
-  std::shared_ptr<std::atomic<int>> m_release_subscriptions;
+  std::shared_ptr<ReleaseSubscriptions> m_release_subscriptions;
 };
 
 }  // namespace
@@ -170,7 +189,9 @@ Result<std::unique_ptr<Listener>> ScriptStore::listen(std::span<const LockReques
                      .own = keys.owner_channel + owner.text(),
                      .releases = keys.channel,
                      .done = spec.once ? keys.done : "",
-                     .taken = keys.taken_channel});
+                     .taken = keys.taken_channel,
+                     .owner_channel = keys.owner_channel,
+                     .is_exclusive = !kind_of(spec.kind).is_shared});
   }
   std::vector<LockChannel> heard;
   for (const Channels& lock : locks) {

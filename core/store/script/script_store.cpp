@@ -227,30 +227,62 @@ Result<bool> ScriptStore::is_queued(const LockRequest& spec, const Owner& owner,
 Result<Renewal> ScriptStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
                                    const CallLimits& limit)
 {
-  return renew_as(spec, owner, "", options, limit);
+  return renew_as({.spec = spec, .owner = owner, .options = options}, "", limit);
 }
 
 Result<Renewal> ScriptStore::renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                                         const CallLimits& limit)
 {
-  return renew_as(spec, hold.owner, hold.id, options, limit);
+  return renew_as({.spec = spec, .owner = hold.owner, .options = options}, hold.id, limit);
 }
 
+namespace {
+
 // A ttl of 0 changes nothing. The server never shortens a ttl.
-Result<Renewal> ScriptStore::renew_as(const LockRequest& spec, const Owner& owner, const std::string& hold,
-                                      const RenewOptions& options, const CallLimits& limit)
+VerbRequest request_for(const RenewalCall& call, std::string_view hold)
 {
   using enum calls::Purpose;
+  return {.lock = call.spec.name,
+          .kind = call.spec.kind,
+          .owner = call.owner,
+          .verb = calls::Renew{.ttl = call.options.only_checks ? Millis{0} : call.spec.ttl,
+                               .hold_id = std::string(hold),
+                               .purpose = call.options.stopping   ? stopping
+                                          : call.options.confirms ? confirm
+                                                                  : none}};
+}
+
+}  // namespace
+
+Result<Renewal> ScriptStore::renew_as(const RenewalCall& call, std::string_view hold, const CallLimits& limit)
+{
   const Instant sent_at = m_clock.now();
-  const VerbRequest request{.lock = spec.name,
-                            .kind = spec.kind,
-                            .owner = owner,
-                            .verb = calls::Renew{.ttl = options.only_checks ? Millis{0} : spec.ttl,
-                                                 .hold_id = hold,
-                                                 .purpose = options.stopping   ? stopping
-                                                            : options.confirms ? confirm
-                                                                               : none}};
-  const auto reply = m_host->run(request, limit);
+  const VerbRequest request = request_for(call, hold);
+  return renewal_in(request, m_host->run(request, limit), call, sent_at);
+}
+
+std::vector<Result<Renewal>> ScriptStore::renew_each(std::span<const RenewalCall> calls, const CallLimits& limit)
+{
+  if (calls.size() == 1 || !m_host->runs_together()) {
+    return LockStore::renew_each(calls, limit);
+  }
+  std::vector<ScriptRequest> requests;
+  for (const RenewalCall& call : calls) {
+    requests.emplace_back(request_for(call, ""));
+  }
+  const Instant sent_at = m_clock.now();
+  const auto replies = m_host->run_each(requests, limit);
+  std::vector<Result<Renewal>> answers;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    answers.push_back(renewal_in(std::get<VerbRequest>(requests[i]), replies[i], calls[i], sent_at));
+  }
+  return answers;
+}
+
+Result<Renewal> ScriptStore::renewal_in(const VerbRequest& request, const Result<Reply>& reply, const RenewalCall& call,
+                                        Instant sent_at) const
+{
+  const auto& [spec, owner, options] = call;
   if (!reply) {
     return reply.error();
   }
@@ -288,7 +320,7 @@ Result<Release> ScriptStore::release(const LockRequest& spec, const Hold& hold, 
       .owner = hold.owner,
       .verb = calls::Release{
           .hold_id = hold.id,
-          .own_subscribers = options.announced ? m_release_subscriptions->load() : calls::no_hand_over,
+          .own_subscribers = options.announced ? m_release_subscriptions->of(spec.name.text()) : calls::no_hand_over,
           .min_hold = options.keep,
           .remember_success = options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0},
           .result = encode(result_of(options)),
@@ -307,7 +339,7 @@ std::vector<Result<Release>> ScriptStore::release_each(std::span<const LockReque
                                       .kind = spec->kind,
                                       .owner = owner,
                                       .verb = calls::Release{.hold_id = owner.text(),
-                                                             .own_subscribers = m_release_subscriptions->load(),
+                                                             .own_subscribers = m_release_subscriptions->of(spec->name.text()),
                                                              .result = encode(RunResult{.outcome = Outcome::unused})}});
   }
   const auto replies = m_host->run_each(requests, limit);

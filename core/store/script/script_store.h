@@ -3,17 +3,39 @@
 // answers. A ScriptHost runs the scripts.
 #pragma once
 
-#include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include "base/stop.h"
 #include "lock/abilities.h"
 #include "lock/lock_kind.h"
 #include "lock/store.h"
 #include "store/script/script_host.h"
 
 namespace rlock {
+
+// How many listeners of a store subscribe to the releases of each lock: the release script does not count them as foreign clients.
+// Thread-safe.
+class ReleaseSubscriptions {
+ public:
+  void add(const std::string& lock, int listeners)
+  {
+    const MutexLock guard(m_mutex);
+    m_listeners[lock] += listeners;
+  }
+  [[nodiscard]] int of(const std::string& lock)
+  {
+    const MutexLock guard(m_mutex);
+    const auto found = m_listeners.find(lock);
+    return found == m_listeners.end() ? 0 : found->second;
+  }
+
+ private:
+  Mutex m_mutex;
+  std::map<std::string, int> m_listeners GUARDED_BY(m_mutex);
+};
 
 class ScriptStore : public LockStore,
                     public EventLog,
@@ -34,6 +56,7 @@ class ScriptStore : public LockStore,
                         const CallLimits& limit) override;
   Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
                              const CallLimits& limit) override;
+  std::vector<Result<Renewal>> renew_each(std::span<const RenewalCall> calls, const CallLimits& limit) override;
   Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
                           const CallLimits& limit) override;
   std::vector<Result<Release>> release_each(std::span<const LockRequest* const> specs, const Owner& owner,
@@ -79,8 +102,9 @@ class ScriptStore : public LockStore,
   Result<Done> add_kept_runs(std::span<const LockName> names, const std::vector<bool>& may_be_kept,
                              std::vector<LockHistory>& histories, const PerAnswer& limits);
   Result<Done> compact_kept_runs(const LockName& name, Millis history, const CallLimits& limit);
-  Result<Renewal> renew_as(const LockRequest& spec, const Owner& owner, const std::string& hold,
-                           const RenewOptions& options, const CallLimits& limit);
+  Result<Renewal> renew_as(const RenewalCall& call, std::string_view hold, const CallLimits& limit);
+  [[nodiscard]] Result<Renewal> renewal_in(const VerbRequest& request, const Result<Reply>& reply, const RenewalCall& call,
+                                           Instant sent_at) const;
   [[nodiscard]] LeaseTerm lease_of(const Owner& owner, Instant sent_at, Millis ttl) const;
   [[nodiscard]] std::optional<Millis> watch_in(const Owner& owner, const answers::Busy& busy) const;
   [[nodiscard]] std::string rights_check() const;  // calls::Acquire::rights
@@ -102,8 +126,7 @@ class ScriptStore : public LockStore,
 
   std::unique_ptr<ScriptHost> m_host;
   const Clock& m_clock;
-  // How many listeners of this store subscribe to releases: the release script does not count them as foreign clients.
-  std::shared_ptr<std::atomic<int>> m_release_subscriptions = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<ReleaseSubscriptions> m_release_subscriptions = std::make_shared<ReleaseSubscriptions>();
 };
 
 // The scripts for each kind of lock: a row of scripts and names for each alternative of LockKind.

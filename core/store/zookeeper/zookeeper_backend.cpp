@@ -210,7 +210,7 @@ class ZookeeperBackend final : public record::Backend {
       return made.error();
     }
     auto source = std::make_unique<WatchingSource>(m_shared, m_layout, m_clock);
-    const auto listening = source->listen(channels, limit);
+    const auto listening = source->add(channels, limit);
     return listening ? Result<std::unique_ptr<MessageSource>>(std::move(source)) : listening.error();
   }
 

@@ -81,7 +81,7 @@ Result<Done> WatchingSource::make(Node& node, const CallLimits& limit)
   }
 }
 
-Result<Done> WatchingSource::listen(std::span<const LockChannel> channels, const CallLimits& limit)
+Result<Done> WatchingSource::add(std::span<const LockChannel> channels, const CallLimits& limit)
 {
   for (const LockChannel& each : channels) {
     Node node{.lock = std::string(each.lock), .channel = std::string(each.channel), .path = {}};

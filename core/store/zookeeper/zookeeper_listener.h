@@ -33,11 +33,7 @@ class WatchingSource final : public MessageSource {
   WatchingSource(const WatchingSource&) = delete;
   WatchingSource& operator=(const WatchingSource&) = delete;
 
-  Result<Done> listen(std::span<const LockChannel> channels, const CallLimits& limit);
-  Result<Done> add(const LockChannel& channel, const CallLimits& limit) override
-  {
-    return listen({&channel, 1}, limit);
-  }
+  Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override;
   Result<std::optional<Message>> next(const CallLimits& limit) override;
   [[nodiscard]] int fd() const override;
 

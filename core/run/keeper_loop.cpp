@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/keeper_loop.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include "base/stop.h"
+#include "base/text.h"
+#include "lease/lease.h"
+#include "lock/lease_budget.h"
+#include "process/process_tree.h"
+#include "process/shared_deadline.h"
+#include "process/stopping.h"
+#include "run/release.h"
+#include "run/report.h"
+#include "run/run.h"
+
+namespace rlock {
+namespace {
+
+constexpr Millis longest_release_pause{10'000};
+constexpr Millis time_to_note_loss{1000};
+constexpr Millis look_pause{100};  // between two searches for processes of the script, at least
+constexpr int look_share = 20;     // the searches use one part of so many of the keeper's time
+
+bool is_readable(int fd) { return StopToken(fd).requested(); }
+
+// Why the keeper ends.
+enum class Reason {
+  process_ended,      // the watched process
+  caller_gone,        // `rlock acquire` ended before it had the token
+  release_announced,  // `rlock release` has connected
+  told_to_end,        // by a signal, with --on-lost warn
+  release_requested,  // an operator, or a client with the right to do so, asks for the lock
+  lost,               // proven
+  released,           // by its token, from elsewhere
+  unconfirmed,        // the lease could not be renewed in time
+};
+
+class KeeperLoop {
+ public:
+  KeeperLoop(const KeeperTask& task, ReleaseSocket release_socket, Fd caller, std::optional<ScriptPipe> pipe)
+      : m_task(task),
+        m_release_socket(std::move(release_socket)),
+        m_caller(std::move(caller)),
+        m_pipe(std::move(pipe)),
+        m_job{.path = "",
+              .argv = {},
+              .lock_names = "",
+              .environment = {},
+              .late_variable = "",
+              .stop_signal = task.how.lost_signal,
+              .kill_after = task.how.kill_after,
+              .leftovers = task.how.leftovers,
+              .max_runtime = std::nullopt,
+              .release_for_runner = {},
+              .keep_for_runner = {}},
+        m_session(task.session),
+        m_lease(task.session.lease()),
+        m_began(m_lease.budget().term().from),
+        m_deadline(stop_times(m_lease.budget(), task.how.kill_after))
+  {
+    if (m_pipe) {
+      m_script.emplace(task.how.pid, task.watched, *m_pipe);
+    }
+    if (m_alarm.fd() < 0) {
+      throw std::system_error(errno, std::generic_category(), "timerfd");
+    }
+    m_leases.add(m_lease);
+  }
+
+  void run()
+  {
+    end_for(end_script(await_reason()));
+    if (!m_task.notify.empty() && !m_news.outcome.empty()) {
+      m_leases.stop_watchdog();
+      m_session.stop_threads();
+      m_news.command = m_session.spec().who.command;
+      m_news.label = m_session.spec().who.label;
+      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_began);
+      notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
+             write_to_syslog);
+    }
+  }
+
+ private:
+  Reason await_reason()
+  {
+    std::optional<Reason> reason;
+    while (!reason) {
+      const bool may_be_joined = m_pipe && !m_pipe->is_joined();
+      wait(m_deadline.times().signal, {.watched = m_task.watched.fd(),
+                                       .release = m_release_socket.fd(),
+                                       .caller = m_caller.get(),
+                                       .joined_pipe = may_be_joined ? m_pipe->fd() : -1});
+      reason = find_reason();
+    }
+    return *reason;
+  }
+
+  // Descriptors that must not be ready already; -1: not this one.
+  struct Awaited {
+    int watched = -1;
+    int release = -1;
+    int caller = -1;
+    int joined_pipe = -1;  // readable: the script has the pipe
+    int held_pipe = -1;    // hangs up when no process has the pipe any more; bytes in it do not count
+  };
+
+  // Waits for news of the lease, a signal, or one of these descriptors.
+  void wait(Instant until, const Awaited& awaited)
+  {
+    m_alarm.set(until);
+    std::array<pollfd, 10> waits{pollfd{.fd = awaited.watched, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.release, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.caller, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.joined_pipe, .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = awaited.held_pipe, .events = 0, .revents = 0},
+                                 pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_leases.fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_leases.message_fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_deadline.moved_fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
+    ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_leases.due()));
+    m_deadline.note_move();
+    m_leases.watch();
+    m_leases.take_news();
+  }
+
+  // Reads a loss, and the end of the watched process, before it looks for an announced release, which counts first. `rlock
+  // release` connects before the lock is released and before the script that calls it ends, so a keeper that sees one of the two
+  // sees the connection as well.
+  std::optional<Reason> find_reason()
+  {
+    const auto lost = loss();
+    const bool has_ended = m_task.watched.has_ended();
+    if (auto connection = m_release_socket.accept()) {
+      m_releaser = *std::move(connection);
+      return Reason::release_announced;
+    }
+    if (has_ended) {
+      m_result = result_of_watched();
+      return Reason::process_ended;
+    }
+    if (lost) {
+      return lost;
+    }
+    if (m_caller && is_readable(m_caller.get()) && !caller_has_token()) {
+      return Reason::caller_gone;
+    }
+    return is_told_to_end() ? std::optional{Reason::told_to_end} : std::nullopt;
+  }
+
+  std::optional<Reason> loss()
+  {
+    if (const auto& event = m_lease.event()) {
+      return std::holds_alternative<Lost>(*event)               ? Reason::lost
+             : std::holds_alternative<ReleaseRequested>(*event) ? Reason::release_requested
+                                                                : Reason::unconfirmed;
+    }
+    return m_task.clock.now() >= m_deadline.times().signal ? std::optional{Reason::unconfirmed} : std::nullopt;
+  }
+
+  bool caller_has_token()
+  {
+    char byte = 0;
+    const bool has_token = ::read(m_caller.get(), &byte, 1) == 1;
+    m_caller.reset();
+    return has_token;
+  }
+
+  // A service manager that stops a service sends TERM to all of its processes, also to the watched one. So with
+  // --on-lost stop the keeper passes the signal on and holds the lock until the watched process has ended.
+  bool is_told_to_end()
+  {
+    bool is_told = false;
+    while (const auto signal = m_task.signals.take()) {
+      is_told = is_told || signal->number == SIGTERM || signal->number == SIGINT;
+    }
+    if (is_told && m_task.how.on_lost == OnLost::stop) {
+      m_was_cancelled = true;
+      m_is_told = true;
+      if (is_protected()) {
+        m_script->keep_sessions();
+      }
+      signal_watched();
+      return false;
+    }
+    return is_told;
+  }
+
+  // The script has opened the pipe, so the keeper knows what it has started.
+  bool is_protected() { return m_script && m_pipe->is_joined(); }
+
+  // What a script has started is dead, or was left alone as asked, when this returns. Returns why the keeper ends: the lock may be
+  // lost or released meanwhile.
+  Reason end_script(Reason reason)
+  {
+    reason = begin_to_end(reason);
+    while (m_stop.phase != Phase::over) {
+      const bool waits_for_script = !m_task.watched.has_ended();
+      const bool waits_for_pipe = m_pipe->is_held();
+      wait(std::min({next_due(m_stop, times_to_stop()), m_look_at, m_kill_again_at}),
+           {.watched = waits_for_script ? m_task.watched.fd() : -1,
+            .release = heeds_release(reason) ? m_release_socket.fd() : -1,
+            .held_pipe = waits_for_pipe ? m_pipe->fd() : -1});
+      if (waits_for_script == m_task.watched.has_ended() || waits_for_pipe != m_pipe->is_held()) {
+        m_look_at = Instant{};
+      }
+      reason = note_news(reason);
+      look();
+      advance(TimePassed{});
+      kill_again();
+    }
+    return reason;
+  }
+
+  Reason begin_to_end(Reason reason)
+  {
+    m_stop.phase = Phase::over;
+    if (reason == Reason::lost && was_released()) {
+      reason = Reason::released;
+    }
+    if (is_protected() && (reason == Reason::process_ended || stops_script(reason))) {
+      m_stop.phase = Phase::running;
+      reason == Reason::process_ended ? advance(MainEnded{m_script->is_empty() ? Others::none : Others::some})
+                                      : advance(StopOrder{kill_after(reason)});
+    }
+    return reason;
+  }
+
+  // What an operator asks for is done also with --on-lost warn.
+  [[nodiscard]] bool stops_script(Reason reason) const
+  {
+    const bool is_loss = reason == Reason::lost || reason == Reason::unconfirmed;
+    return reason == Reason::release_requested || (is_loss && m_task.how.on_lost == OnLost::stop);
+  }
+
+  [[nodiscard]] Millis kill_after(Reason reason) const
+  {
+    return reason == Reason::lost ? std::min(m_task.how.kill_after, kill_after_loss) : m_task.how.kill_after;
+  }
+
+  [[nodiscard]] StopTimes times_to_stop() const
+  {
+    return m_task.how.on_lost == OnLost::stop || m_stop.why == Stopped::order ? m_deadline.times() : never_stopped;
+  }
+
+  // A release that the script announces frees the lock at once, whatever still runs, unless the lock may have another holder already.
+  static bool heeds_release(Reason reason)
+  {
+    return reason == Reason::process_ended || reason == Reason::release_requested;
+  }
+
+  // Once the script is stopped because of the lock, only the end of its processes counts.
+  Reason note_news(Reason reason)
+  {
+    const auto lost = reason == Reason::process_ended ? loss() : std::nullopt;
+    if (heeds_release(reason)) {
+      if (auto connection = m_release_socket.accept()) {
+        m_releaser = *std::move(connection);
+        m_stop.phase = Phase::over;
+        return Reason::release_announced;
+      }
+    }
+    if (lost) {
+      return note_loss_of_leftovers(*lost);
+    }
+    if (!m_is_hurried && m_lease.is_lost_later()) {
+      m_is_hurried = true;
+      advance(StopOrder{kill_after(Reason::lost)});
+    }
+    if (is_told_to_end()) {
+      m_stop.phase = Phase::over;
+      return Reason::told_to_end;
+    }
+    if (std::exchange(m_is_told, false) && reason == Reason::process_ended) {
+      advance(StopOrder{m_task.how.kill_after});
+    }
+    return reason;
+  }
+
+  // The script has ended, and the lock is lost while processes that it left are stopped or waited for.
+  Reason note_loss_of_leftovers(Reason reason)
+  {
+    if (reason == Reason::lost && was_released()) {
+      reason = Reason::released;
+    }
+    if (stops_script(reason)) {
+      advance(StopOrder{kill_after(reason)});
+    } else {
+      m_stop.phase = Phase::over;
+    }
+    return reason;
+  }
+
+  // Searches /proc, which takes long on a host with many processes.
+  void look()
+  {
+    const Instant began = m_task.clock.now();
+    if (m_stop.phase == Phase::over || began < m_look_at) {
+      return;
+    }
+    if (m_script->is_empty()) {
+      advance(TreeEmpty{});
+    }
+    const Instant now = m_task.clock.now();
+    m_look_at = now + std::max<Instant::duration>(look_pause, (now - began) * look_share);
+  }
+
+  void advance(const StopEvent& event)
+  {
+    const StopStep step = next_step(m_job, m_stop, event, m_task.clock.now(), times_to_stop());
+    m_stop = step.state;
+    if (step.action == StopAction::signal || step.action == StopAction::stop_leftovers) {
+      m_script->stop(m_task.how.lost_signal);
+      m_look_at = Instant{};
+    } else if (step.action == StopAction::kill) {
+      kill();
+    }
+  }
+
+  void kill_again()
+  {
+    if (m_stop.phase == Phase::killing && m_task.clock.now() >= m_kill_again_at) {
+      kill();
+    }
+  }
+
+  void kill()
+  {
+    const std::vector<LeftProcess> left = m_script->kill_all(kill_attempt_time);
+    m_kill_again_at = m_task.clock.now() + kill_attempt_time;
+    if (left.empty()) {
+      return advance(TreeEmpty{});
+    }
+    for (const LeftProcess& process : m_not_killed.due(left, m_task.clock.now())) {
+      write_to_syslog(not_killed_text(process));
+    }
+  }
+
+  void end_for(Reason reason)
+  {
+    m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Outcome::succeeded);
+    switch (reason) {
+      case Reason::process_ended: return release_with(m_result);
+      case Reason::told_to_end: return release();
+      case Reason::caller_gone: return release({.outcome = Outcome::unused});
+      case Reason::released: return;
+      case Reason::release_announced:
+        await_end_of(m_releaser.get(), far_future);
+        return release_with(announced_result());  // in case `rlock release` was killed before it could
+      case Reason::release_requested:
+        signal_watched();
+        release_if_ended_in_time();
+        return report_loss(Outcome::forced);
+      case Reason::lost:
+        signal_watched_if_asked();
+        note_loss();
+        return report_loss(is_forced() ? Outcome::forced : Outcome::lost);
+      case Reason::unconfirmed:
+        signal_watched_if_asked();
+        release_if_ended_in_time();
+        return report_loss(Outcome::lost);
+    }
+  }
+
+  [[nodiscard]] RunResult result_of_watched() const
+  {
+    const auto status = m_task.watched.wait_status();
+    const auto code = status ? std::optional(exit_code_by(*status)) : std::nullopt;
+    const bool was_cancelled = m_was_cancelled && code.value_or(0) != 0;
+    return {.exit_code = code, .outcome = was_cancelled ? std::optional(Outcome::cancelled) : outcome_by(code)};
+  }
+
+  // By the code that `rlock release` has sent after the release. It sends none without --exit-code, or when it was killed.
+  [[nodiscard]] RunResult announced_result() const
+  {
+    unsigned char code = 0;
+    return ::recv(m_releaser.get(), &code, 1, MSG_DONTWAIT) == 1 ? RunResult{.exit_code = code} : RunResult{};
+  }
+
+  // A release without a code counts as a success for --notify.
+  void release_with(const RunResult& result)
+  {
+    m_news.exit_code = result.exit_code;
+    m_news.outcome = name_of(result.outcome.value_or(outcome_by(result.exit_code).value_or(Outcome::succeeded)));
+    release(result);
+  }
+
+  // No effect on a process that has ended.
+  void signal_watched() { m_task.watched.signal(m_task.how.lost_signal); }
+
+  void signal_watched_if_asked()
+  {
+    if (m_task.how.on_lost == OnLost::stop) {
+      signal_watched();
+    }
+  }
+
+  // Reports the loss. If the watchdog has no event, the deadline was first.
+  void report_loss(Outcome outcome)
+  {
+    m_leases.stop_watchdog();
+    const LeaseEvent event = m_lease.event().value_or(Unconfirmed{m_lease.trouble()});
+    m_news.outcome = name_of(outcome);
+    m_news.message = loss_text(event, printable(m_session.name().text())) + "; it was held for process " +
+                     std::to_string(m_session.spec().who.pid);
+    write_to_syslog(m_news.message);
+  }
+
+  // Whether the descriptor became readable, or the watched process ended, by then.
+  bool await_end_of(int fd, Instant until)
+  {
+    while (!is_readable(fd) && m_task.clock.now() < until) {
+      std::array<pollfd, 2> waits{pollfd{.fd = fd, .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0}};
+      ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), until));
+      if (m_task.watched.has_ended()) {
+        return true;
+      }
+    }
+    return is_readable(fd);
+  }
+
+  // The lock may still be held. Once the watched process has ended no process works under it.
+  void release_if_ended_in_time()
+  {
+    m_leases.stop_watchdog();
+    if (await_end_of(m_task.watched.fd(), m_lease.budget().valid_until())) {
+      release();
+    }
+  }
+
+  // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
+  // is proven to be lost, because otherwise this request would release the lock.
+  bool was_released()
+  {
+    m_leases.stop_watchdog();
+    return m_session.was_released(within(time_to_check_release));
+  }
+
+  [[nodiscard]] bool is_forced()
+  {
+    const auto& event = m_lease.event();
+    const auto* lost = event ? std::get_if<Lost>(&*event) : nullptr;
+    return lost != nullptr && lost->found.forced;
+  }
+
+  // Records the loss in the history, because the server may have lost the event log together with the lock.
+  void note_loss()
+  {
+    [[maybe_unused]] const auto lost = m_session.release(
+        {.result = {.outcome = Outcome::lost, .fence = m_session.fence()}}, within(time_to_note_loss));
+  }
+
+  [[nodiscard]] CallLimits within(Millis time) const
+  {
+    return {.deadline = m_task.clock.now() + time, .stop = StopToken::never()};
+  }
+
+  // The lease was over after the watched process, so the history must not call the run lost.
+  void note_late(const RunResult& result)
+  {
+    [[maybe_unused]] const auto noted = m_session.release({.result = result, .late = true}, within(time_to_note_loss));
+  }
+
+  // Tries until the lease ends, because the lock ends by itself then.
+  void release(const RunResult& result = {})
+  {
+    m_leases.stop_watchdog();
+    const LeaseBudget& budget = m_lease.budget();
+    const Instant began = m_task.clock.now();
+    const Instant give_up = std::max(budget.valid_until(), began + m_task.server_timeout);
+    const auto released = retry_release(
+        m_task.clock,
+        {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
+        [&](const CallLimits& limit) { return m_session.release({.result = result}, limit); },
+        [&] { m_session.drop_connection(); });
+    const bool is_gone = released && std::holds_alternative<NotHeld>(*released);
+    if (is_gone && budget.explains_late_release(began, m_task.clock.now())) {
+      note_late(result);
+    }
+  }
+
+  const KeeperTask& m_task;
+  ReleaseSocket m_release_socket;
+  Fd m_caller;    // until the caller has its token
+  Fd m_releaser;  // the connection of `rlock release`
+  std::optional<ScriptPipe> m_pipe;
+  std::optional<ScriptTree> m_script;  // uses m_pipe
+  const JobSpec m_job;                 // how the script is stopped
+  StopState m_stop;
+  Instant m_look_at{};
+  Instant m_kill_again_at = far_future;
+  NotKilledReports m_not_killed;
+  LockSession& m_session;
+  Lease& m_lease;
+  const Instant m_began;
+  SharedDeadline m_deadline;  // moved by the watchdog
+  LeaseGroup m_leases{
+      {.on_moved = [this](const LeaseBudget& lease) { m_deadline.move_to(stop_times(lease, m_task.how.kill_after)); },
+       .interrupt = m_task.signals.stop()},
+      m_task.clock,
+      m_task.log};
+  Alarm m_alarm;
+  RunResult m_result;            // of the watched process
+  bool m_was_cancelled = false;  // the keeper has passed on a signal
+  bool m_is_told = false;        // the same, since the last look
+  bool m_is_hurried = false;     // the lock was lost after ReleaseRequested, before the script had ended
+  RunNews m_news;                // why the keeper ends
+};
+
+}  // namespace
+
+void send_byte(int socket)
+{
+  const char byte = 1;
+  [[maybe_unused]] const auto sent = ::send(socket, &byte, 1, MSG_NOSIGNAL);
+}
+
+bool run_keeper(const KeeperTask& task, Fd caller, std::optional<ScriptPipe> pipe)
+{
+  try {
+    auto release_socket = ReleaseSocket::open(task.session.hold());
+    if (!release_socket) {
+      return false;
+    }
+    const int socket = caller.get();
+    KeeperLoop loop(task, *std::move(release_socket), std::move(caller), std::move(pipe));
+    send_byte(socket);
+    loop.run();
+    return true;
+  } catch (const std::exception&) {  // no descriptor, no memory
+    return false;
+  }
+}
+
+}  // namespace rlock

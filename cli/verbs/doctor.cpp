@@ -128,6 +128,9 @@ Result<Diagnosed> diagnose_store(const ServerSpec& server, const Endpoint& endpo
   if (!store) {
     return store.error();
   }
+  if (!(*store)->traits().can_check_server) {
+    return not_offered(doctor_verb.name, endpoint.shown());
+  }
   auto found = (*store)->check_server({clock.now() + server.timeout, StopToken::never()});
   if (!found) {
     facts.failure = found.error();

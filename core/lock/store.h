@@ -97,6 +97,8 @@ struct Traits {
   bool has_only_locks = false;
   // It has a place for more runs of a lock than its event log holds.
   bool can_keep_runs = true;
+  // It knows what to ask of its server (check_server).
+  bool can_check_server = false;
   // It can be one of several servers of which a quorum must agree (raise_fence, marker).
   bool can_join_quorum = false;
 };

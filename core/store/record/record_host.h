@@ -66,7 +66,8 @@ class RecordHost final : public ScriptHost {
             .spares_connections = !knows_clients,
             .may_fail_over = knows_clients,
             .has_only_locks = is_shared,
-            .can_keep_runs = !is_shared};
+            .can_keep_runs = !is_shared,
+            .can_check_server = true};
   }
   [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
   {

@@ -3,9 +3,13 @@
 #include "support/paths.h"
 #include "support/test.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <set>
 
 namespace {
 

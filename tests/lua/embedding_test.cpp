@@ -261,6 +261,20 @@ TEST_CASE("embedding: a script for every kind and verb, of the lines it needs, a
   CHECK(embedded.empty());
 }
 
+TEST_CASE("embedding: each answer begins with a word of core/lock/calls.h")
+{
+  const std::string calls = rlock::test::text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/calls.h");
+  const std::regex answer("\\{'([a-z_]+)'[,}]");
+  int found = 0;
+  for (const rlock::Script* script : rlock::scripts::all) {
+    const std::string source = script->source();
+    for (std::sregex_iterator it(source.begin(), source.end(), answer), end; it != end; ++it, ++found) {
+      CHECK_MESSAGE(calls.find("Worded<\"" + (*it)[1].str() + "\",") != std::string::npos, (*it)[1].str());
+    }
+  }
+  CHECK(found > 100);
+}
+
 TEST_CASE("embedding: no script uses a function of math or of redis that rlock's own interpreter lacks")
 {
   const std::regex text("'(\\\\.|[^'\\\\])*'");

@@ -432,9 +432,7 @@ Result<Done> check_tables(const ConfigFile& file, const std::vector<TomlEntry>& 
     }
     OptionTable known(other->name);
     const VerbAction action = add_verb_options(*other, known);
-    if (const auto settings = SettingsReader(file, known, verbs).read(table); !settings) {
-      return settings.error();
-    }
+    RETURN_IF_ERROR(SettingsReader(file, known, verbs).read(table));
   }
   return Done{};
 }
@@ -456,9 +454,7 @@ Result<Done> check_settings(const ConfigFile& file, Verbs verbs)
   for (const Verb* verb : verbs) {
     OptionTable known(verb->name);
     const VerbAction action = add_verb_options(*verb, known);
-    if (const auto settings = read_settings(file, known, verbs); !settings) {
-      return settings.error();
-    }
+    RETURN_IF_ERROR(read_settings(file, known, verbs));
   }
   return Done{};
 }

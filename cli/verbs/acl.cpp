@@ -112,11 +112,8 @@ Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Endpoint&
 // Parses the URL and asks no server.
 Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 {
-  const auto named = resolve_endpoints(raw.urls, call.environment);
-  if (!named) {
-    return named.error();
-  }
-  const Endpoint& endpoint = named->endpoints.front();
+  ASSIGN_OR_RETURN(const auto named, resolve_endpoints(raw.urls, call.environment));
+  const Endpoint& endpoint = named.endpoints.front();
   if (engine_of(endpoint).rights != nullptr) {
     return print_rights(raw, call, endpoint);
   }

@@ -199,9 +199,7 @@ Result<RunEnd> execute(const RawConfig& raw, const Call& call)
   if (!server || !named || !file) {
     return !server ? server.error() : !named ? named.error() : file.error();
   }
-  if (const auto valid = *file ? check_settings(**file, all_verbs()) : Result(Done{}); !valid) {
-    return valid.error();
-  }
+  RETURN_IF_ERROR(*file ? check_settings(**file, all_verbs()) : Result(Done{}));
   std::vector<ShownSetting> all{shown_file(*file, call.environment)};
   for (const auto& some : {shown_server(*server, *named, raw.server, call), shown_plain_options(call),
                            *file ? shown_entries(**file) : std::vector<ShownSetting>{}}) {

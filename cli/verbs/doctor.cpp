@@ -93,10 +93,7 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
 {
   const BootClock clock;
   SystemRng rng;
-  auto name = random_lock_name(raw.keys.prefix, "doctor", rng);
-  if (!name) {
-    return name.error();
-  }
+  ASSIGN_OR_RETURN(auto name, random_lock_name(raw.keys.prefix, "doctor", rng));
   const auto transport = open_transport(server, endpoint, clock, StopToken::never());
   if (!transport) {
     Facts facts;
@@ -104,12 +101,9 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
     facts.failure = transport.error();
     return facts;
   }
-  const auto anonymous = open_transport(server, without_password(endpoint), clock, StopToken::never());
-  if (!anonymous) {
-    return anonymous.error();
-  }
-  return collect_facts(**transport, **anonymous, endpoint,
-                       {.name = *std::move(name), .ttl = raw.ttl, .timeout = server.timeout}, clock, rng);
+  ASSIGN_OR_RETURN(const auto anonymous, open_transport(server, without_password(endpoint), clock, StopToken::never()));
+  return collect_facts(**transport, *anonymous, endpoint,
+                       {.name = std::move(name), .ttl = raw.ttl, .timeout = server.timeout}, clock, rng);
 }
 
 // Asks a store that is no Redis server.
@@ -117,29 +111,23 @@ Result<Diagnosed> diagnose_store(const ServerSpec& server, const Endpoint& endpo
 {
   const BootClock clock;
   SystemRng rng;
-  const auto name = random_lock_name(raw.keys.prefix, "doctor", rng);
-  if (!name) {
-    return name.error();
-  }
+  ASSIGN_OR_RETURN(const auto name, random_lock_name(raw.keys.prefix, "doctor", rng));
   Diagnosed diagnosed;
   Facts& facts = diagnosed.facts;
   facts.server = endpoint.shown();
-  const auto store = open_store(server, clock, StopToken::never());
-  if (!store) {
-    return store.error();
-  }
-  if (!(*store)->traits().can_check_server) {
+  ASSIGN_OR_RETURN(const auto store, open_store(server, clock, StopToken::never()));
+  if (!store->traits().can_check_server) {
     return not_offered(doctor_verb.name, endpoint.shown());
   }
-  auto found = (*store)->check_server({clock.now() + server.timeout, StopToken::never()});
+  auto found = store->check_server({clock.now() + server.timeout, StopToken::never()});
   if (!found) {
     facts.failure = found.error();
   } else {
-    facts.probe = probe_lock(**store, *name, raw.ttl, server.timeout, clock, rng);
+    facts.probe = probe_lock(*store, name, raw.ttl, server.timeout, clock, rng);
   }
   diagnosed.findings = check_store(facts, found ? *std::move(found) : std::vector<Finding>());
   if (facts.probe) {
-    if (auto lease = check_lease(**store, *name, raw.ttl, server.timeout, clock, rng)) {
+    if (auto lease = check_lease(*store, name, raw.ttl, server.timeout, clock, rng)) {
       diagnosed.findings.push_back(*std::move(lease));
     }
   }
@@ -151,12 +139,9 @@ Result<Diagnosed> diagnose(const ServerSpec& server, const Endpoint& endpoint, c
   if (!endpoint.is_redis()) {
     return diagnose_store(server, endpoint, raw);
   }
-  auto facts = facts_of(server, endpoint, raw);
-  if (!facts) {
-    return facts.error();
-  }
-  auto findings = check_server(*facts, raw.ttl);
-  return Diagnosed{.facts = *std::move(facts), .findings = std::move(findings)};
+  ASSIGN_OR_RETURN(auto facts, facts_of(server, endpoint, raw));
+  auto findings = check_server(facts, raw.ttl);
+  return Diagnosed{.facts = std::move(facts), .findings = std::move(findings)};
 }
 
 // A server that could not be asked weighs more than one that failed a check.

@@ -54,11 +54,8 @@ class FollowedLocks {
 
   Result<Done> search(std::string_view pattern)
   {
-    const auto names = m_event_log->find_logs(pattern, m_opened.per_answer());
-    if (!names) {
-      return names.error();
-    }
-    for (const LockName& name : *names) {
+    ASSIGN_OR_RETURN(const auto names, m_event_log->find_logs(pattern, m_opened.per_answer()));
+    for (const LockName& name : names) {
       follow(name);
     }
     return Done{};
@@ -71,13 +68,10 @@ class FollowedLocks {
     for (const auto& [name, log] : m_logs) {
       queries.push_back({name, log.last});
     }
-    const auto logs = m_event_log->read_logs(queries, m_opened.limit());
-    if (!logs) {
-      return logs.error();
-    }
+    ASSIGN_OR_RETURN(const auto logs, m_event_log->read_logs(queries, m_opened.limit()));
     std::vector<ShownEvent> events;
-    for (std::size_t i = 0; i < logs->size(); ++i) {
-      const auto& entries = (*logs)[i];
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      const auto& entries = logs[i];
       LockLog& log = m_logs[queries[i].name];
       log.last = entries.empty() ? log.last : entries.back().text;
       for (LockEvent& event : log.reader.read(entries)) {
@@ -94,14 +88,11 @@ class FollowedLocks {
   // a hold may have been logged after the log was read, so the log is read again first.
   Result<std::vector<ShownEvent>> new_and_expired_events()
   {
-    auto held = holders();
-    if (!held) {
-      return held.error();
-    }
+    ASSIGN_OR_RETURN(auto held, holders());
     std::vector<std::pair<LockName, Owner>> gone;
     for (auto& [name, log] : m_logs) {
       const auto owner = log.reader.holder();
-      if (owner && std::ranges::find((*held)[name], *owner, &Holder::owner) == (*held)[name].end()) {
+      if (owner && std::ranges::find(held[name], *owner, &Holder::owner) == held[name].end()) {
         gone.emplace_back(name, *owner);
       }
     }
@@ -144,12 +135,9 @@ class FollowedLocks {
         names.push_back(name);
       }
     }
-    auto states = m_opened.store->listing()->states_of(names, m_opened.per_answer());
-    if (!states) {
-      return states.error();
-    }
+    ASSIGN_OR_RETURN(auto states, m_opened.store->listing()->states_of(names, m_opened.per_answer()));
     std::map<LockName, std::vector<Holder>> all;
-    for (LockState& state : *states) {
+    for (LockState& state : states) {
       all[state.name] = std::move(state.holders);
     }
     return all;
@@ -236,11 +224,8 @@ Result<RunEnd> execute(const RawEvents& raw, const Call& call)
   if (raw.keys.keys.empty() && call.operands.empty()) {
     pattern = resolve_pattern(raw.keys, "*");
   } else {
-    auto given = resolve_keys(raw.keys, call.operands);
-    if (!given) {
-      return given.error();
-    }
-    names = *std::move(given);
+    ASSIGN_OR_RETURN(auto given, resolve_keys(raw.keys, call.operands));
+    names = std::move(given);
   }
   Result<FollowedLocks> logs = open_event_logs(raw, call.environment);
   if (!logs) {

@@ -164,12 +164,9 @@ Result<RunEnd> unlock(const RawFlock& raw, const Call& call)
                       : usage("-u: no lock is held under " + printable(call.operands.front()) +
                               " by this job (in a job of rflock, -u works; elsewhere use rlock release --token)");
   }
-  const auto command = resolve_command(call.operands, call.environment);
-  if (!command) {
-    return command.error();
-  }
+  ASSIGN_OR_RETURN(const auto command, resolve_command(call.operands, call.environment));
   // As with flock(1), the command runs even if the lock could not be released.
-  return Error{ErrorCode::unreachable, exec_command(*command, call.environment.all(), call.signals).text};
+  return Error{ErrorCode::unreachable, exec_command(command, call.environment.all(), call.signals).text};
 }
 
 Result<RunEnd> execute(const RawFlock& raw, const Call& call)

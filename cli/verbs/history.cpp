@@ -127,30 +127,24 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
   if (history == nullptr) {
     return not_offered(history_verb.name, opened->server);
   }
-  const auto names = known_locks(*opened, raw.keys, call.operands, history_verb.name);
-  if (!names) {
-    return names.error();
-  }
-  const auto all = names->empty() ? Result(std::vector<LockHistory>())
-                                  : history->past_runs(*names, LogPart::all, opened->per_answer());
-  if (!all) {
-    return all.error();
-  }
+  ASSIGN_OR_RETURN(const auto names, known_locks(*opened, raw.keys, call.operands, history_verb.name));
+  ASSIGN_OR_RETURN(const auto all, names.empty() ? Result(std::vector<LockHistory>())
+                                                 : history->past_runs(names, LogPart::all, opened->per_answer()));
   std::vector<ShownRun> wanted;
-  for (std::size_t i = 0; i < all->size(); ++i) {
-    for (const PastRun& run : (*all)[i].runs) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const PastRun& run : all[i].runs) {
       if (is_wanted(run, raw)) {
-        wanted.push_back({&(*names)[i], &run});
+        wanted.push_back({&names[i], &run});
       }
     }
-    tell_bound((*names)[i], (*all)[i], raw);
+    tell_bound(names[i], all[i], raw);
   }
   if (wanted.empty()) {
-    tell_none(*names, raw);
+    tell_none(names, raw);
   }
   const bool is_of_one = names_one_lock(raw, call);
   if (is_of_one && !raw.json) {
-    tell_freeze(names->front(), *opened);
+    tell_freeze(names.front(), *opened);
   }
   print_runs(wanted, raw, call.environment, !is_of_one);
   return ended(wanted.empty() ? ExitCode::no : ExitCode::ok);

@@ -34,12 +34,9 @@ Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<cons
 Result<std::vector<LockName>> known_locks(const OpenedStore& opened, const RawKeys& raw,
                                           std::span<const std::string> operands, std::string_view verb)
 {
-  auto subjects = resolve_subjects(raw, operands);
-  if (!subjects) {
-    return subjects.error();
-  }
-  if (subjects->empty()) {
-    subjects->emplace_back(Pattern{resolve_pattern(raw, "*")});
+  ASSIGN_OR_RETURN(auto subjects, resolve_subjects(raw, operands));
+  if (subjects.empty()) {
+    subjects.emplace_back(Pattern{resolve_pattern(raw, "*")});
   }
   std::vector<LockName> locks;
   std::set<LockName> seen;
@@ -48,7 +45,7 @@ Result<std::vector<LockName>> known_locks(const OpenedStore& opened, const RawKe
       locks.push_back(name);
     }
   };
-  for (const Subject& subject : *subjects) {
+  for (const Subject& subject : subjects) {
     if (const auto* const name = std::get_if<LockName>(&subject)) {
       add(*name);
       continue;
@@ -57,11 +54,8 @@ Result<std::vector<LockName>> known_locks(const OpenedStore& opened, const RawKe
     if (listing == nullptr) {
       return not_offered(verb, opened.server);
     }
-    const auto known = listing->find_known(std::get<Pattern>(subject).glob, opened.per_answer());
-    if (!known) {
-      return known.error();
-    }
-    for (const LockName& name : *known) {
+    ASSIGN_OR_RETURN(const auto known, listing->find_known(std::get<Pattern>(subject).glob, opened.per_answer()));
+    for (const LockName& name : known) {
       add(name);
     }
   }

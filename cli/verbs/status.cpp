@@ -88,32 +88,27 @@ void tell_none_held(const ListOptions& options)
 // What `rlock list` does, and `rlock status` without a key.
 Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
 {
-  auto states = held_locks(opened, options.pattern, verb);
-  if (!states) {
-    return states.error();
-  }
+  ASSIGN_OR_RETURN(auto states, held_locks(opened, options.pattern, verb));
   const std::int64_t now_ms = wall_clock_ms();
-  std::erase_if(*states, [&](const LockState& state) {
+  std::erase_if(states, [&](const LockState& state) {
     return options.older_than && age_of(state, now_ms).value_or(Millis{0}) <= *options.older_than;
   });
   if (options.output_format == OutputFormat::json) {
-    if (const auto added = add_runs(opened, LogPart::end, *states); !added) {
-      return added.error();
-    }
+    RETURN_IF_ERROR(add_runs(opened, LogPart::end, states));
   }
-  if (states->empty()) {
+  if (states.empty()) {
     tell_none_held(options);
   }
-  sort_locks(*states, options.sort, now_ms);
+  sort_locks(states, options.sort, now_ms);
   switch (options.output_format) {
-    case OutputFormat::text: print(show_list(*states, now_ms, options.colors)); break;
-    case OutputFormat::prometheus: print_metrics(*states, now_ms); break;
+    case OutputFormat::text: print(show_list(states, now_ms, options.colors)); break;
+    case OutputFormat::prometheus: print_metrics(states, now_ms); break;
     case OutputFormat::json:
-      std::for_each(states->begin(), states->end(), [](const LockState& state) { print(status_json(state)); });
+      std::for_each(states.begin(), states.end(), [](const LockState& state) { print(status_json(state)); });
       break;
   }
   const bool is_scraped = options.output_format == OutputFormat::prometheus;
-  return ended(!states->empty() || is_scraped ? ExitCode::ok : ExitCode::no);
+  return ended(!states.empty() || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 
 void print_locks(std::vector<LockState> states, const ListOptions& options)
@@ -136,15 +131,9 @@ Result<std::vector<LockState>> known_states(const OpenedStore& opened, const std
   if (listing == nullptr) {
     return not_offered(list_verb.name, opened.server);
   }
-  const auto names = listing->find_known(pattern, opened.per_answer());
-  if (!names) {
-    return names.error();
-  }
-  auto states = listing->states_of(*names, opened.per_answer());
-  const auto added = states ? add_runs(opened, LogPart::all, *states) : states.error();
-  if (!added) {
-    return added.error();
-  }
+  ASSIGN_OR_RETURN(const auto names, listing->find_known(pattern, opened.per_answer()));
+  auto states = listing->states_of(names, opened.per_answer());
+  RETURN_IF_ERROR(states ? add_runs(opened, LogPart::all, *states) : states.error());
   // ZooKeeper also finds a lock whose events were forgotten.
   std::erase_if(*states, [](const LockState& state) { return !state.held() && state.runs.empty() && !state.once; });
   return states;
@@ -153,14 +142,11 @@ Result<std::vector<LockState>> known_states(const OpenedStore& opened, const std
 // `rlock list --all`.
 Result<RunEnd> print_known_locks(const OpenedStore& opened, const ListOptions& options)
 {
-  auto states = known_states(opened, options.pattern);
-  if (!states) {
-    return states.error();
-  }
-  if (states->empty() && options.output_format == OutputFormat::text) {
+  ASSIGN_OR_RETURN(auto states, known_states(opened, options.pattern));
+  if (states.empty() && options.output_format == OutputFormat::text) {
     Log(Verbosity::normal).notice("the server knows " + no_lock(options));
   }
-  print_locks(*std::move(states), options);
+  print_locks(std::move(states), options);
   return ended(ExitCode::ok);
 }
 
@@ -175,19 +161,16 @@ void tell_none_checked(const ListOptions& options)
 // `rlock list --overdue`. `has_pattern`: the caller expects that the server knows such a lock.
 Result<RunEnd> print_overdue_locks(const OpenedStore& opened, const ListOptions& options, bool has_pattern)
 {
-  auto states = known_states(opened, options.pattern);
-  if (!states) {
-    return states.error();
-  }
-  std::erase_if(*states, [](const LockState& state) { return !summary_of(state).every; });
-  const bool is_unchecked = states->empty();
+  ASSIGN_OR_RETURN(auto states, known_states(opened, options.pattern));
+  std::erase_if(states, [](const LockState& state) { return !summary_of(state).every; });
+  const bool is_unchecked = states.empty();
   if (is_unchecked) {
     tell_none_checked(options);
   }
   const std::int64_t now_ms = wall_clock_ms();
-  std::erase_if(*states, [&](const LockState& state) { return !overdue_since(summary_of(state), now_ms); });
-  const bool is_bad = is_unchecked ? has_pattern : !states->empty();
-  print_locks(*std::move(states), options);
+  std::erase_if(states, [&](const LockState& state) { return !overdue_since(summary_of(state), now_ms); });
+  const bool is_bad = is_unchecked ? has_pattern : !states.empty();
+  print_locks(std::move(states), options);
   return ended(is_bad && options.output_format != OutputFormat::prometheus ? ExitCode::no : ExitCode::ok);
 }
 
@@ -329,10 +312,7 @@ Result<std::vector<LockState>> states_of_names(const std::vector<Subject>& subje
     return std::vector<LockState>{};
   }
   auto states = listing->states_of(names, opened.per_answer());
-  const auto added = states ? add_runs(opened, LogPart::all, *states) : states.error();
-  if (!added) {
-    return added.error();
-  }
+  RETURN_IF_ERROR(states ? add_runs(opened, LogPart::all, *states) : states.error());
   std::vector<LockState> in_order;
   for (const LockName& name : names) {
     const auto state = std::ranges::find(*states, name, &LockState::name);
@@ -358,14 +338,11 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
   const bool is_scraped = options.output_format == OutputFormat::prometheus;
   bool all_held = true;
   std::vector<LockState> scraped;  // printed together, by family
-  const auto named = states_of_names(subjects, opened);
-  if (!named) {
-    return named.error();
-  }
+  ASSIGN_OR_RETURN(const auto named, states_of_names(subjects, opened));
   for (std::size_t i = 0; i < subjects.size(); ++i) {
     const Subject& subject = subjects[i];
-    const bool is_known = i < named->size();
-    Result<std::vector<LockState>> states = is_known ? std::vector{(*named)[i]} : states_of(subject, opened);
+    const bool is_known = i < named.size();
+    Result<std::vector<LockState>> states = is_known ? std::vector{named[i]} : states_of(subject, opened);
     const auto added = states && !is_known ? add_runs(opened, LogPart::all, *states) : Result(Done{});
     if (!states || !added) {
       return states ? added.error() : states.error();

@@ -103,16 +103,13 @@ std::string nothing_frozen(const RawThaw& raw, const Pattern& pattern)
 
 Result<RunEnd> execute(const RawThaw& raw, const Call& call)
 {
-  auto subjects = resolve_subjects(raw.keys, call.operands);
-  if (!subjects) {
-    return subjects.error();
-  }
-  if (raw.all != subjects->empty()) {
+  ASSIGN_OR_RETURN(auto subjects, resolve_subjects(raw.keys, call.operands));
+  if (raw.all != subjects.empty()) {
     return usage(raw.all ? "--all thaws every lock (leave out the keys)"
                          : "no key: name the locks, or a pattern (try rlock thaw --all)");
   }
   if (raw.all) {
-    subjects->emplace_back(Pattern{resolve_pattern(raw.keys, "*")});
+    subjects.emplace_back(Pattern{resolve_pattern(raw.keys, "*")});
   }
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
@@ -120,16 +117,13 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   }
   bool all_thawed = true;
   std::vector<LockState> locks;  // each once, also where it is named twice, or by a name and a pattern
-  for (const Subject& subject : *subjects) {
-    const auto states = frozen_states_of(subject, *opened);
-    if (!states) {
-      return states.error();
-    }
-    if (states->empty() && !raw.json) {
+  for (const Subject& subject : subjects) {
+    ASSIGN_OR_RETURN(const auto states, frozen_states_of(subject, *opened));
+    if (states.empty() && !raw.json) {
       Log(Verbosity::normal).notice(nothing_frozen(raw, std::get<Pattern>(subject)));
     }
-    all_thawed = all_thawed && !states->empty();
-    std::ranges::copy_if(*states, std::back_inserter(locks), [&](const LockState& state) {
+    all_thawed = all_thawed && !states.empty();
+    std::ranges::copy_if(states, std::back_inserter(locks), [&](const LockState& state) {
       return std::ranges::find(locks, state.name, &LockState::name) == locks.end();
     });
   }

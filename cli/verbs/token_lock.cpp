@@ -230,9 +230,7 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
                : report_not_held(token_lock, *lost, raw);
   }
   if (const auto lasts = lasts_without_keeper(*opened->store)) {
-    if (const auto left = leave_keeper_of_leases(*opened->store, token_lock.name); !left) {
-      return left.error();
-    }
+    RETURN_IF_ERROR(leave_keeper_of_leases(*opened->store, token_lock.name));
     log_of(raw).notice(kept_by_keeper(token_lock.name, *lasts));
   }
   if (const auto& request = std::get<Renewed>(*renewal).forced) {

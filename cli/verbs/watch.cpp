@@ -89,11 +89,8 @@ constexpr Instant::duration longest_pause = 1min;
 
 Result<Done> WatchedLocks::begin()
 {
-  auto states = search();
-  if (!states) {
-    return states.error();
-  }
-  keep(*std::move(states));
+  ASSIGN_OR_RETURN(auto states, search());
+  keep(std::move(states));
   return Done{};
 }
 
@@ -445,9 +442,7 @@ std::string all_text(const std::vector<LockState>& states)
 Result<RunEnd> print_lines(bool json, WatchedLocks& locks, const Clock& clock, Signals& signals)
 {
   for (;;) {
-    if (const auto added = json ? locks.add_last_runs() : Result(Done{}); !added) {
-      return added.error();
-    }
+    RETURN_IF_ERROR(json ? locks.add_last_runs() : Result(Done{}));
     print(json ? all_json(locks.states()) : all_text(locks.states()));
     if (const auto printed = finish_output(); !printed) {
       return drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : printed.error();
@@ -470,10 +465,7 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
     return several_patterns(watch_verb.name);
   }
   WatchOptions options{.server = {}, .sort = raw.sort, .colors = resolve_colors(raw.color, call.environment)};
-  const auto server = resolve_server(raw.server, call.environment);
-  if (!server) {
-    return server.error();
-  }
+  ASSIGN_OR_RETURN(const auto server, resolve_server(raw.server, call.environment));
   Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
@@ -481,7 +473,7 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (opened->store->listing() == nullptr) {
     return not_offered(watch_verb.name, opened->server);
   }
-  options.server = server->shown();
+  options.server = server.shown();
   call.signals.block();
   WatchedLocks locks(*opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()),
                      raw.interval, call.signals.stop());

@@ -59,9 +59,7 @@ Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Cal
     return request.error();
   }
   print("the freeze of " + printable(about.name.text()) + " waits for its turn, while this screen is open\n");
-  if (const auto told = finish_output(); !told) {
-    return told.error();
-  }
+  RETURN_IF_ERROR(finish_output());
   const BootClock clock;
   SystemRng rng;
   const Log log(Verbosity::quiet);

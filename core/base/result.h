@@ -79,3 +79,27 @@ constexpr bool is_shortage(int error)
 }
 
 }  // namespace rlock
+
+// Leaves the function with the Error of a Result:
+//
+//   ASSIGN_OR_RETURN(const auto name, LockName::parse(text));  // declares `name` with the value
+//   RETURN_IF_ERROR(connection.send(words, limit));            // the value, if there is one, is not needed
+//
+// The field's names (Abseil, Chromium). An expression may have commas.
+// NOLINTBEGIN(*-macro-*)
+#define ASSIGN_OR_RETURN(declaration, ...) ASSIGN_OR_RETURN_BY(RESULT_ON_LINE(__LINE__), declaration, __VA_ARGS__)
+#define ASSIGN_OR_RETURN_BY(result, declaration, ...) \
+  auto result = __VA_ARGS__;                          \
+  if (!result) {                                      \
+    return result.error();                            \
+  }                                                   \
+  declaration = *std::move(result)
+#define RETURN_IF_ERROR(...)                          \
+  do {                                                \
+    if (const auto result_ = __VA_ARGS__; !result_) { \
+      return result_.error();                         \
+    }                                                 \
+  } while (false)
+#define RESULT_ON_LINE(line) RESULT_JOINED(result_on_line_, line)
+#define RESULT_JOINED(name, line) name##line
+// NOLINTEND(*-macro-*)

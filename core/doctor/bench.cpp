@@ -28,11 +28,8 @@ class Bencher {
 
   Result<Done> connect()
   {
-    auto store = open_store(m_plan.server, m_clock, m_stop);
-    if (!store) {
-      return store.error();
-    }
-    m_store = *std::move(store);
+    ASSIGN_OR_RETURN(auto store, open_store(m_plan.server, m_clock, m_stop));
+    m_store = std::move(store);
     const auto state = m_store->inspect(m_spec.name, limit());  // connects before the measurement
     const auto first = state ? pair() : Result<Done>(state.error());
     m_acquire.clear(), m_release.clear();
@@ -75,16 +72,13 @@ class Bencher {
 
   Result<Done> take(const Owner& owner, const AcquireOptions& options)
   {
-    const auto attempt = m_store->acquire(m_spec, owner, options, limit());
-    if (!attempt) {
-      return attempt.error();
-    }
-    const Busy* busy = std::get_if<Busy>(&*attempt);
+    ASSIGN_OR_RETURN(const auto attempt, m_store->acquire(m_spec, owner, options, limit()));
+    const Busy* busy = std::get_if<Busy>(&attempt);
     if (busy != nullptr && !busy->not_ready.empty()) {
       return Error{ErrorCode::server_not_ready, busy->not_ready};
     }
-    const bool waits = options.queues && std::holds_alternative<Busy>(*attempt);
-    return waits || std::holds_alternative<Granted>(*attempt)
+    const bool waits = options.queues && std::holds_alternative<Busy>(attempt);
+    return waits || std::holds_alternative<Granted>(attempt)
                ? Result(Done{})
                : Error{ErrorCode::server_not_ready,
                        "a lock that no other client uses was not granted (is the server slow, or does it lose keys?)"};
@@ -104,20 +98,14 @@ class Bencher {
 
   Result<Done> hand_over(const Owner& holder, const Owner& next)
   {
-    const auto listener = m_store->listen({&m_spec, 1}, next, limit());
-    if (!listener) {
-      return listener.error();
-    }
+    ASSIGN_OR_RETURN(const auto listener, m_store->listen({&m_spec, 1}, next, limit()));
     const auto queued = take(next, {.queues = true});
     if (!queued) {
       return queued;
     }
     const Instant start = m_clock.now();
-    const auto released = m_store->release(m_spec, holder, {}, limit());
-    if (!released) {
-      return released.error();
-    }
-    std::array<pollfd, 2> waits{pollfd{(*listener)->fd(), POLLIN, 0}, pollfd{m_stop.fd(), POLLIN, 0}};
+    RETURN_IF_ERROR(m_store->release(m_spec, holder, {}, limit()));
+    std::array<pollfd, 2> waits{pollfd{listener->fd(), POLLIN, 0}, pollfd{m_stop.fd(), POLLIN, 0}};
     poll_until(waits, m_clock.now(), m_clock.now() + 1s);
     const auto taken = take(next, {});
     m_hand_over.push_back(since(start));
@@ -156,9 +144,7 @@ Result<double> pairs_per_second(const BenchPlan& plan, std::span<const LockName>
   std::vector<Bencher> benchers;
   for (const LockName& name : names) {
     benchers.emplace_back(plan, name, clock, stop);
-    if (const auto connected = benchers.back().connect(); !connected) {
-      return connected.error();
-    }
+    RETURN_IF_ERROR(benchers.back().connect());
   }
   std::vector<Result<Done>> ends(benchers.size(), Done{});
   std::vector<std::jthread> threads;
@@ -181,25 +167,16 @@ Result<double> pairs_per_second(const BenchPlan& plan, std::span<const LockName>
 Result<BenchResult> measure(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock, StopToken stop)
 {
   Bencher alone(plan, names.front(), clock, stop);
-  if (const auto connected = alone.connect(); !connected) {
-    return connected.error();
-  }
-  if (const auto done = alone.pairs_until(clock.now() + plan.time); !done) {
-    return done.error();
-  }
+  RETURN_IF_ERROR(alone.connect());
+  RETURN_IF_ERROR(alone.pairs_until(clock.now() + plan.time));
   BenchResult result{
       .acquire = distribution_of(alone.acquire()), .release = distribution_of(alone.release()), .hand_over = {}};
   if (plan.server.endpoints.size() == 1) {
-    if (const auto done = alone.hand_over_until(clock.now() + plan.time); !done) {
-      return done.error();
-    }
+    RETURN_IF_ERROR(alone.hand_over_until(clock.now() + plan.time));
     result.hand_over = distribution_of(alone.hand_over());
   }
-  const auto pairs = pairs_per_second(plan, names, clock, stop);
-  if (!pairs) {
-    return pairs.error();
-  }
-  result.pairs_per_second = *pairs;
+  ASSIGN_OR_RETURN(const auto pairs, pairs_per_second(plan, names, clock, stop));
+  result.pairs_per_second = pairs;
   return result;
 }
 
@@ -210,11 +187,8 @@ Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken s
   SystemRng rng;
   std::vector<LockName> names;
   while (names.size() < plan.connections) {
-    auto name = random_lock_name(plan.prefix, "bench", rng);
-    if (!name) {
-      return name.error();
-    }
-    names.push_back(*std::move(name));
+    ASSIGN_OR_RETURN(auto name, random_lock_name(plan.prefix, "bench", rng));
+    names.push_back(std::move(name));
   }
   Result<BenchResult> result = Error{ErrorCode::internal, "not measured"};
   try {

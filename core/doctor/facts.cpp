@@ -82,13 +82,10 @@ class ServerQueries {
   {
     const std::array<std::string_view, 1> argv{"TIME"};
     const Instant sent = m_clock.now();
-    const auto reply = m_transport.call(route(), argv, limit());
-    if (!reply) {
-      return reply.error();
-    }
+    ASSIGN_OR_RETURN(const auto reply, m_transport.call(route(), argv, limit()));
     const Instant answered = m_clock.now();
-    const auto seconds = part(*reply, 0);
-    const auto micros = part(*reply, 1);
+    const auto seconds = part(reply, 0);
+    const auto micros = part(reply, 1);
     if (seconds == 0) {
       return Error{ErrorCode::internal, "the answer to TIME makes no sense"};
     }

@@ -43,31 +43,22 @@ class Trial {
         return done.error();
       }
     }
-    const auto released = m_store.release(m_spec, m_owner, {}, limit());
-    if (!released) {
-      return released.error();
-    }
-    return std::holds_alternative<Released>(*released) ? Result(m_probe)
-                                                       : unexpected("the trial lock was gone before its release");
+    ASSIGN_OR_RETURN(const auto released, m_store.release(m_spec, m_owner, {}, limit()));
+    return std::holds_alternative<Released>(released) ? Result(m_probe)
+                                                      : unexpected("the trial lock was gone before its release");
   }
 
  private:
   Result<Done> take()
   {
-    const auto attempt = m_store.acquire(m_spec, m_owner, {}, limit());
-    if (!attempt) {
-      return attempt.error();
-    }
-    return std::holds_alternative<Granted>(*attempt) ? Result(Done{}) : unexpected("a free lock was not granted");
+    ASSIGN_OR_RETURN(const auto attempt, m_store.acquire(m_spec, m_owner, {}, limit()));
+    return std::holds_alternative<Granted>(attempt) ? Result(Done{}) : unexpected("a free lock was not granted");
   }
 
   Result<Done> exclude()
   {
-    const auto attempt = m_store.acquire(m_spec, m_other, {}, limit());
-    if (!attempt) {
-      return attempt.error();
-    }
-    return std::holds_alternative<Busy>(*attempt) ? Result(Done{}) : unexpected("a lock was granted twice");
+    ASSIGN_OR_RETURN(const auto attempt, m_store.acquire(m_spec, m_other, {}, limit()));
+    return std::holds_alternative<Busy>(attempt) ? Result(Done{}) : unexpected("a lock was granted twice");
   }
 
   // Counts listeners before the owner listens: those clients listen to every owner.
@@ -76,19 +67,10 @@ class Trial {
     if (m_store.force_unlock() == nullptr) {
       return Done{};
     }
-    const auto before = count_listeners();
-    if (!before) {
-      return before.error();
-    }
-    const auto listener = m_store.listen({&m_spec, 1}, m_owner, limit());
-    if (!listener) {
-      return listener.error();
-    }
-    const auto after = count_listeners();
-    if (!after) {
-      return after.error();
-    }
-    m_probe = {.global_listeners = *before, .heard = *after > *before};
+    ASSIGN_OR_RETURN(const auto before, count_listeners());
+    RETURN_IF_ERROR(m_store.listen({&m_spec, 1}, m_owner, limit()));
+    ASSIGN_OR_RETURN(const auto after, count_listeners());
+    m_probe = {.global_listeners = before, .heard = after > before};
     return Done{};
   }
 
@@ -96,32 +78,22 @@ class Trial {
   {
     const ForceCall call{
         .name = m_spec.name, .kind = m_spec.kind, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
-    const auto asked = m_store.force_unlock()->force(ForceStep::ask, call, limit());
-    if (!asked) {
-      return asked.error();
-    }
-    const auto* heard = std::get_if<ForceHeld>(&*asked);
+    ASSIGN_OR_RETURN(const auto asked, m_store.force_unlock()->force(ForceStep::ask, call, limit()));
+    const auto* heard = std::get_if<ForceHeld>(&asked);
     return heard != nullptr ? Result(heard->listening) : unexpected("a lock that was just granted is gone");
   }
 
   Result<Done> renew()
   {
-    const auto renewal = m_store.renew(m_spec, m_owner, {}, limit());
-    if (!renewal) {
-      return renewal.error();
-    }
-    return std::holds_alternative<Renewed>(*renewal) ? Result(Done{})
-                                                     : unexpected("the trial lock could not be renewed");
+    ASSIGN_OR_RETURN(const auto renewal, m_store.renew(m_spec, m_owner, {}, limit()));
+    return std::holds_alternative<Renewed>(renewal) ? Result(Done{})
+                                                    : unexpected("the trial lock could not be renewed");
   }
 
   Result<Done> reject_other_owner()
   {
-    const auto release = m_store.release(m_spec, m_other, {}, limit());
-    if (!release) {
-      return release.error();
-    }
-    return std::holds_alternative<NotHeld>(*release) ? Result(Done{})
-                                                     : unexpected("another owner could release a lock");
+    ASSIGN_OR_RETURN(const auto release, m_store.release(m_spec, m_other, {}, limit()));
+    return std::holds_alternative<NotHeld>(release) ? Result(Done{}) : unexpected("another owner could release a lock");
   }
 
   [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_timeout, StopToken::never()}; }

@@ -97,13 +97,10 @@ Result<EnterOutcome> enter(LockStore& store, std::span<const LockRequest> specs,
       return enter_outcome_of(*std::move(reentered), *nested);
     }
   }
-  auto outcome = wait_and_acquire(store, specs, fresh, policy, clock, rng, stop, observer);
-  if (!outcome) {
-    return outcome.error();
-  }
-  const auto* taken = std::get_if<Taken>(&*outcome);
+  ASSIGN_OR_RETURN(auto outcome, wait_and_acquire(store, specs, fresh, policy, clock, rng, stop, observer));
+  const auto* taken = std::get_if<Taken>(&outcome);
   const Hold hold(taken != nullptr ? taken->owner : fresh);
-  return enter_outcome_of(*std::move(outcome), hold);
+  return enter_outcome_of(std::move(outcome), hold);
 }
 
 }  // namespace rlock

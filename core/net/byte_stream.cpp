@@ -44,22 +44,14 @@ Result<ByteStream> ByteStream::open(const Endpoint& endpoint, const Clock& clock
   const Instant start = clock.now();
   std::optional<Tls> tls;
   if (endpoint.tls) {  // before connecting, because bad files make the connection useless
-    auto opened = Tls::open(endpoint, protocol);
-    if (!opened) {
-      return opened.error();
-    }
-    tls = *std::move(opened);
+    ASSIGN_OR_RETURN(auto opened, Tls::open(endpoint, protocol));
+    tls = std::move(opened);
   }
-  auto socket = dial(endpoint, clock, limit);
-  if (!socket) {
-    return socket.error();
-  }
-  ByteStream stream(*std::move(socket), endpoint, clock);
+  ASSIGN_OR_RETURN(auto socket, dial(endpoint, clock, limit));
+  ByteStream stream(std::move(socket), endpoint, clock);
   if (tls) {
     stream.m_tls = std::move(tls);
-    if (const auto done = stream.tls_handshake(start, limit); !done) {
-      return done.error();
-    }
+    RETURN_IF_ERROR(stream.tls_handshake(start, limit));
   }
   return stream;
 }
@@ -338,11 +330,8 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& 
 Result<Fd> connect_socket(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
   const Instant start = clock.now();
-  const auto addresses = addresses_of(endpoint, clock, limit);
-  if (!addresses) {
-    return addresses.error();
-  }
-  Attempt attempt = connect_to_any(*addresses, clock, limit);
+  ASSIGN_OR_RETURN(const auto addresses, addresses_of(endpoint, clock, limit));
+  Attempt attempt = connect_to_any(addresses, clock, limit);
   switch (attempt.error) {
     case 0: return std::move(attempt.socket);
     case ECANCELED: return interrupted();

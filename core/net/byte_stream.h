@@ -35,11 +35,8 @@ class ByteStream {
   Result<Done> read_into(const Feed& feed)
   {
     std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
-    const auto count = receive(bytes.data(), bytes.size());
-    if (!count) {
-      return count.error();
-    }
-    const std::string_view received(bytes.data(), *count);
+    ASSIGN_OR_RETURN(const auto count, receive(bytes.data(), bytes.size()));
+    const std::string_view received(bytes.data(), count);
     m_has_received = m_has_received || !received.empty();
     if (m_tls) {
       m_tls->add_received(received);
@@ -54,11 +51,8 @@ class ByteStream {
     if (!m_tls) {
       return Done{};
     }
-    const auto plain = m_tls->decrypt();
-    if (!plain) {
-      return plain.error();
-    }
-    feed(*plain);
+    ASSIGN_OR_RETURN(const auto plain, m_tls->decrypt());
+    feed(plain);
     return Done{};
   }
 

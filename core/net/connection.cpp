@@ -51,20 +51,12 @@ const std::string& Connection::where() const { return m_state->stream.where(); }
 
 Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
-  auto stream = ByteStream::open(endpoint, clock, limit);
-  if (!stream) {
-    return stream.error();
-  }
-  Connection connection(std::unique_ptr<State>(new State{*std::move(stream), Decoder()}));
+  ASSIGN_OR_RETURN(auto stream, ByteStream::open(endpoint, clock, limit));
+  Connection connection(std::unique_ptr<State>(new State{std::move(stream), Decoder()}));
   State& state = *connection.m_state;
-  if (const auto early = state.stream.decrypt_into(state.feed()); !early) {
-    return early.error();
-  }
-  const auto has_told_role = shake_hands(connection, endpoint, limit);
-  if (!has_told_role) {
-    return has_told_role.error();
-  }
-  state.role = endpoint.refuses_replica && !*has_told_role ? RoleCheck::not_asked : RoleCheck::done;
+  RETURN_IF_ERROR(state.stream.decrypt_into(state.feed()));
+  ASSIGN_OR_RETURN(const auto has_told_role, shake_hands(connection, endpoint, limit));
+  state.role = endpoint.refuses_replica && !has_told_role ? RoleCheck::not_asked : RoleCheck::done;
   return connection;
 }
 
@@ -118,9 +110,7 @@ bool has_no_hello(const Reply& reply)
 
 Result<Reply> Connection::call(std::span<const std::string_view> argv, const CallLimits& limit)
 {
-  if (const auto sent = send(argv, limit); !sent) {
-    return sent.error();
-  }
+  RETURN_IF_ERROR(send(argv, limit));
   return answer(limit);
 }
 
@@ -158,14 +148,11 @@ std::optional<Result<Reply>> Connection::checked_for_role(Reply reply)
 Result<Reply> Connection::answer(const CallLimits& limit)
 {
   const Instant start = m_state->stream.clock().now();
-  auto reply = receive(limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (!reply->has_value()) {
+  ASSIGN_OR_RETURN(auto reply, receive(limit));
+  if (!reply.has_value()) {
     return m_state->stream.no_answer(start, limit);
   }
-  return **std::move(reply);
+  return *std::move(reply);
 }
 
 Result<std::optional<Reply>> Connection::receive(const CallLimits& limit)
@@ -193,9 +180,7 @@ Result<std::optional<Reply>> Connection::receive(const CallLimits& limit)
       case Waited::stopped: return interrupted();
       case Waited::ready: break;
     }
-    if (const auto read = m_state->stream.read_into(m_state->feed()); !read) {
-      return read.error();
-    }
+    RETURN_IF_ERROR(m_state->stream.read_into(m_state->feed()));
   }
 }
 
@@ -203,21 +188,15 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Words>& requests,
-                                   const CallLimits& limit)
+Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Words>& requests, const CallLimits& limit)
 {
   for (const Words& request : requests) {
-    if (const auto sent = connection.send(request, limit); !sent) {
-      return sent.error();
-    }
+    RETURN_IF_ERROR(connection.send(request, limit));
   }
   std::vector<Reply> replies;
   while (replies.size() < requests.size()) {
-    auto reply = connection.answer(limit);
-    if (!reply) {
-      return reply.error();
-    }
-    replies.push_back(*std::move(reply));
+    ASSIGN_OR_RETURN(auto reply, connection.answer(limit));
+    replies.push_back(std::move(reply));
   }
   return replies;
 }
@@ -265,14 +244,11 @@ Result<Done> check_master(Connection& connection, const Reply& hello, const Call
   std::string role(role_in(hello));
   if (role.empty()) {
     const std::array<std::string_view, 1> argv{"ROLE"};
-    const auto answer = connection.call(argv, limit);
-    if (!answer) {
-      return answer.error();
+    ASSIGN_OR_RETURN(const auto answer, connection.call(argv, limit));
+    if (answer.is_error() || answer.elements.empty()) {
+      return error_from_reply(hello.is_error() ? hello.text : answer.text, connection.where());
     }
-    if (answer->is_error() || answer->elements.empty()) {
-      return error_from_reply(hello.is_error() ? hello.text : answer->text, connection.where());
-    }
-    role = answer->elements.front().text;
+    role = answer.elements.front().text;
   }
   if (role == "master") {
     return Done{};

@@ -52,27 +52,22 @@ Tls::Tls(const OpenSsl* library, const Endpoint& endpoint, std::string_view prot
 
 Result<Tls> Tls::open(const Endpoint& endpoint, std::string_view protocol)
 {
-  const auto library = openssl();
-  if (!library) {
-    return library.error();
-  }
-  Tls tls(*library, endpoint, protocol);
+  ASSIGN_OR_RETURN(const auto library, openssl());
+  Tls tls(library, endpoint, protocol);
   const TlsFiles files = endpoint.tls.value_or(TlsFiles{});
-  const Context context((*library)->SSL_CTX_new((*library)->TLS_client_method()), Free{*library});
+  const Context context(library->SSL_CTX_new(library->TLS_client_method()), Free{library});
   if (!context) {
     return tls.failed();
   }
-  (*library)->SSL_CTX_ctrl(context.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
-  (*library)->SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
-  (*library)->SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  library->SSL_CTX_ctrl(context.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  library->SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
+  library->SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   for (const auto& done : {tls.trust(context.get(), files), tls.use_client_certificate(context.get(), files)}) {
     if (!done) {
       return done.error();
     }
   }
-  if (const auto started = tls.start(context.get()); !started) {
-    return started.error();
-  }
+  RETURN_IF_ERROR(tls.start(context.get()));
   return tls;
 }
 

@@ -254,30 +254,21 @@ class AcquiredLock {
 
 Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const PrintToken& print_token)
 {
-  const auto watched = open_watched(request);
-  if (!watched) {
-    return watched.error();
-  }
+  ASSIGN_OR_RETURN(const auto watched, open_watched(request));
   context.signals.block();
-  const auto stop_fd = stop_descriptor(context.signals, *watched);
-  if (!stop_fd) {
-    return stop_fd.error();
-  }
-  const StopToken stop(stop_fd->get());
+  ASSIGN_OR_RETURN(const auto stop_fd, stop_descriptor(context.signals, watched));
+  const StopToken stop(stop_fd.get());
   const RunRequest without_job = session_request(request);
   std::unique_ptr<LockStore> store;
   LockSession session(without_job, context, store, specs_of(request), Owner::fresh(context.rng, ::getpid()));
-  const auto acquired = enter_lock(session, request, context, stop);
-  if (!acquired) {
-    return acquired.error();
-  }
-  if (const auto* timed_out = std::get_if<TimedOut>(&*acquired)) {
+  ASSIGN_OR_RETURN(const auto acquired, enter_lock(session, request, context, stop));
+  if (const auto* timed_out = std::get_if<TimedOut>(&acquired)) {
     return busy(request, context, timed_out->last);
   }
-  if (std::holds_alternative<Interrupted>(*acquired)) {
+  if (std::holds_alternative<Interrupted>(acquired)) {
     return interrupted(context);
   }
-  return AcquiredLock(request, context, session).pass_on(*watched, print_token);
+  return AcquiredLock(request, context, session).pass_on(watched, print_token);
 }
 
 }  // namespace rlock

@@ -250,10 +250,7 @@ class Acquisition {
 
   Result<AcquireAllResult> finish()
   {
-    const auto prepared = m_held.prepare_for_job();
-    if (!prepared) {
-      return prepared.error();
-    }
+    RETURN_IF_ERROR(m_held.prepare_for_job());
     if (m_held.loss()) {
       return interrupted();
     }

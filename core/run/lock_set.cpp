@@ -115,11 +115,8 @@ Result<std::optional<LeaseTerm>> renew_each(LockStore& store, std::span<const Lo
 {
   LeaseTerm all{.from = far_future, .length = Millis::max()};
   for (const LockSession& session : sessions) {
-    const auto renewal = store.renew_hold(session.spec(), session.hold(), {}, limit);
-    if (!renewal) {
-      return renewal.error();
-    }
-    const auto* renewed = std::get_if<Renewed>(&*renewal);
+    ASSIGN_OR_RETURN(const auto renewal, store.renew_hold(session.spec(), session.hold(), {}, limit));
+    const auto* renewed = std::get_if<Renewed>(&renewal);
     if (renewed == nullptr || !renewed->lease) {
       return std::optional<LeaseTerm>();
     }
@@ -556,11 +553,8 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, std::uint64_t
     m_job.reset();
   }
   if (!m_job) {
-    auto job = fork_job(locks, far_future);
-    if (!job) {
-      return job.error();
-    }
-    m_job.emplace(*std::move(job));
+    ASSIGN_OR_RETURN(auto job, fork_job(locks, far_future));
+    m_job.emplace(std::move(job));
   }
   Job job = *std::move(m_job);
   m_job.reset();

@@ -31,9 +31,7 @@ Result<Reply> call_with_asking(Connection& connection, std::span<const std::stri
 {
   constexpr std::array<std::string_view, 1> asking{"ASKING"};
   for (const auto words : {std::span<const std::string_view>(asking), argv}) {
-    if (const auto sent = connection.send(words, limit); !sent) {
-      return sent.error();
-    }
+    RETURN_IF_ERROR(connection.send(words, limit));
   }
   auto allowed = connection.answer(limit);
   if (!allowed) {
@@ -56,13 +54,10 @@ Result<std::vector<Batch>> batches_by_node(ClusterNodes& nodes, std::span<const 
 {
   std::vector<Batch> batches;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const auto node = nodes.owner_of(requests[i].route_key, limit);
-    if (!node) {
-      return node.error();
-    }
-    auto batch = std::find_if(batches.begin(), batches.end(), [&](const Batch& each) { return each.node == *node; });
+    ASSIGN_OR_RETURN(const auto node, nodes.owner_of(requests[i].route_key, limit));
+    auto batch = std::find_if(batches.begin(), batches.end(), [&](const Batch& each) { return each.node == node; });
     if (batch == batches.end()) {
-      batch = batches.insert(batches.end(), {.node = *node, .which = {}});
+      batch = batches.insert(batches.end(), {.node = node, .which = {}});
     }
     batch->which.push_back(i);
   }
@@ -126,24 +121,18 @@ class Subscriber {
   {
     std::set<HostPort> unreachable;
     for (int redirected = 0; redirected <= most_redirections; ++redirected) {
-      const auto node = m_nodes.owner_of(channels.front(), m_limit);
-      if (!node) {
-        return node.error();
-      }
-      const auto receiver = receiver_at(*node);
+      ASSIGN_OR_RETURN(const auto node, m_nodes.owner_of(channels.front(), m_limit));
+      const auto receiver = receiver_at(node);
       if (!receiver) {
-        const bool may_be_replaced = is_passing(receiver.error().code) && unreachable.insert(*node).second;
-        m_nodes.distrust(*node);
+        const bool may_be_replaced = is_passing(receiver.error().code) && unreachable.insert(node).second;
+        m_nodes.distrust(node);
         if (may_be_replaced) {
           continue;
         }
         return receiver.error();
       }
-      const auto done = listen_at(*node, *receiver, channels);
-      if (!done) {
-        return done.error();
-      }
-      if (*done) {
+      ASSIGN_OR_RETURN(const auto done, listen_at(node, *receiver, channels));
+      if (done) {
         m_receivers.by_slot[slot] = *receiver;
         return Done{};
       }
@@ -181,11 +170,8 @@ class Subscriber {
     if (const auto known = m_receivers.by_node.find(node); known != m_receivers.by_node.end()) {
       return known->second;
     }
-    auto connection = m_nodes.open_connection(node, half_of(m_limit, m_clock));
-    if (!connection) {
-      return connection.error();
-    }
-    m_receivers.all.emplace_back(*std::move(connection), ChannelKind::sharded);
+    ASSIGN_OR_RETURN(auto connection, m_nodes.open_connection(node, half_of(m_limit, m_clock)));
+    m_receivers.all.emplace_back(std::move(connection), ChannelKind::sharded);
     return m_receivers.by_node[node] = m_receivers.all.size() - 1;
   }
 
@@ -206,11 +192,8 @@ Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::str
   bool asking = false;
   Millis pause = first_redirection_pause;
   for (int redirected = 0; node && redirected <= most_redirections;) {
-    const auto connection = m_nodes.reach(*node, route_key, limit);
-    if (!connection) {
-      return connection.error();
-    }
-    auto reply = asking ? call_with_asking(**connection, argv, limit) : (*connection)->call(argv, limit);
+    ASSIGN_OR_RETURN(const auto connection, m_nodes.reach(*node, route_key, limit));
+    auto reply = asking ? call_with_asking(*connection, argv, limit) : connection->call(argv, limit);
     if (const auto redirection = reply ? redirection_in(*reply, *node) : std::nullopt) {
       m_nodes.follow(*redirection);
       node = redirection->to;
@@ -267,9 +250,7 @@ Result<Subscription> Cluster::subscribe(std::span<const std::string_view> channe
   }
   Subscriber subscriber(m_nodes, m_clock, limit);
   for (const auto& [slot, names] : by_slot) {
-    if (const auto done = subscriber.listen(slot, names); !done) {
-      return done.error();
-    }
+    RETURN_IF_ERROR(subscriber.listen(slot, names));
   }
   return std::move(subscriber).subscription();
 }
@@ -312,9 +293,7 @@ ClusterNodes::ClusterNodes(Endpoint cluster, const Clock& clock)
 Result<HostPort> ClusterNodes::owner_of(std::string_view key, const CallLimits& limit)
 {
   if (!m_map) {
-    if (const auto fetched = fetch_map(limit); !fetched) {
-      return fetched.error();
-    }
+    RETURN_IF_ERROR(fetch_map(limit));
   }
   const auto owner = key.empty() ? std::nullopt : m_map->owner(slot_of(key));
   return owner.value_or(m_nodes.front());
@@ -325,11 +304,8 @@ Result<Connection*> ClusterNodes::connection_to(const HostPort& node, const Call
   if (Connection* const known = connection_if_open(node)) {
     return known;
   }
-  auto opened = open_connection(node, limit);
-  if (!opened) {
-    return opened.error();
-  }
-  return &m_connections.emplace(node, *std::move(opened)).first->second;
+  ASSIGN_OR_RETURN(auto opened, open_connection(node, limit));
+  return &m_connections.emplace(node, std::move(opened)).first->second;
 }
 
 Result<Connection*> ClusterNodes::reach(HostPort& node, std::string_view key, const CallLimits& limit)
@@ -361,9 +337,7 @@ Result<Connection> ClusterNodes::open_connection(const HostPort& node, const Cal
 // The first numbers whose slots belong to different masters.
 Result<std::vector<std::string>> ClusterNodes::key_of_each_owner(const CallLimits& limit)
 {
-  if (const auto fetched = fetch_map(limit); !fetched) {
-    return fetched.error();
-  }
+  RETURN_IF_ERROR(fetch_map(limit));
   std::set<HostPort> missing = m_map->owners();
   if (missing.empty()) {
     return Error{ErrorCode::refused,
@@ -433,23 +407,17 @@ Result<Done> ClusterNodes::fetch_map(const CallLimits& limit)
 
 Result<SlotMap> ClusterNodes::ask_for_map(const HostPort& node, const CallLimits& limit)
 {
-  const auto connection = connection_to(node, limit);
-  if (!connection) {
-    return connection.error();
-  }
+  ASSIGN_OR_RETURN(const auto connection, connection_to(node, limit));
   constexpr std::array<std::string_view, 2> argv{"CLUSTER", "SLOTS"};
-  const auto reply = (*connection)->call(argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (!reply->is_error() || hides_its_map(*reply)) {
-    return SlotMap(*reply, node);
+  ASSIGN_OR_RETURN(const auto reply, connection->call(argv, limit));
+  if (!reply.is_error() || hides_its_map(reply)) {
+    return SlotMap(reply, node);
   }
   const std::string where = endpoint_of(node).shown();
-  if (reply->text.find("cluster support disabled") != std::string::npos) {
+  if (reply.text.find("cluster support disabled") != std::string::npos) {
     return Error{ErrorCode::config, where + " is no node of a cluster (use -S " + where + ")"};
   }
-  return error_from_reply(reply->text, where);
+  return error_from_reply(reply.text, where);
 }
 
 void ClusterNodes::note(const HostPort& node)

@@ -87,17 +87,11 @@ bool pause(Millis time, const Clock& clock, const CallLimits& limit)
 
 Result<Done> ping(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
-  auto connection = Connection::open(endpoint, clock, limit);
-  if (!connection) {
-    return connection.error();
-  }
+  ASSIGN_OR_RETURN(auto connection, Connection::open(endpoint, clock, limit));
   const std::array<std::string_view, 1> argv{"PING"};
-  const auto reply = connection->call(argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (reply->is_error()) {
-    return error_from_reply(reply->text, endpoint.shown());
+  ASSIGN_OR_RETURN(const auto reply, connection.call(argv, limit));
+  if (reply.is_error()) {
+    return error_from_reply(reply.text, endpoint.shown());
   }
   return Done{};
 }
@@ -164,32 +158,23 @@ Result<Found> ready_in(const std::string& directory, Fd entry, const Clock& cloc
 // nullopt: another process took the name at the same moment.
 Result<Found> start_in(const std::string& directory, const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
 {
-  const auto program = find_server_program();
-  if (!program) {
-    return program.error();
-  }
+  ASSIGN_OR_RETURN(const auto program, find_server_program());
   auto entry = local_entry(directory, clock, limit);
-  auto lock = entry ? start_lock(directory, clock, limit) : Result<Fd>(entry.error());
-  if (!lock) {
-    return lock.error();
-  }
+  ASSIGN_OR_RETURN(auto lock, entry ? start_lock(directory, clock, limit) : Result<Fd>(entry.error()));
   if (is_listening(local_socket(directory))) {  // the process that had the lock before started it
     return ready_in(directory, *std::move(entry), clock, limit);
   }
   const Instant start = clock.now();
   const IdleRule idle{.time = spec.any_lock.empty() ? Millis{0} : spec.idle, .lock_query = eval_request(spec.any_lock)};
-  const auto events = launch_server(*program, directory, spec.name, idle, *lock);
-  if (!events) {
-    return events.error();
-  }
-  lock->reset();
-  switch (wait_for(events->get(), POLLIN, clock, limit)) {
+  ASSIGN_OR_RETURN(const auto events, launch_server(program, directory, spec.name, idle, lock));
+  lock.reset();
+  switch (wait_for(events.get(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
     case Waited::late: return not_started(directory, "its server did not start within " + elapsed(clock, start, limit));
     case Waited::ready: break;
   }
   char event = 0;
-  if (::read(events->get(), &event, 1) != 1) {
+  if (::read(events.get(), &event, 1) != 1) {
     return ended(directory);
   }
   return event == static_cast<char>(LaunchEvent::listens) ? ready_in(directory, *std::move(entry), clock, limit)
@@ -212,11 +197,8 @@ Result<Found> start(const LocalSpec& spec, const Clock& clock, const CallLimits&
                    [](const std::string& one, const std::string& other) { return last_use(one) > last_use(other); });
   std::string missing;
   for (const std::string& directory : directories) {
-    const auto usable = prepare_directory(directory);
-    if (!usable) {
-      return usable.error();
-    }
-    if (*usable) {
+    ASSIGN_OR_RETURN(const auto usable, prepare_directory(directory));
+    if (usable) {
       return start_in(directory, spec, clock, limit);
     }
     missing += (missing.empty() ? "" : ", ") + printable(std::filesystem::path(directory).parent_path().string());
@@ -232,11 +214,8 @@ Result<Found> found_in(const std::string& directory, const Clock& clock, const C
   if (!is_private_directory(directory) || !is_listening(socket)) {
     return Found();
   }
-  auto entry = local_entry(directory, clock, limit);
-  if (!entry) {
-    return entry.error();
-  }
-  auto ready = ready_in(directory, *std::move(entry), clock, limit);
+  ASSIGN_OR_RETURN(auto entry, local_entry(directory, clock, limit));
+  auto ready = ready_in(directory, std::move(entry), clock, limit);
   const bool has_died = !ready && ready.error().code != ErrorCode::interrupted && !is_listening(socket);
   return has_died ? Result(Found()) : std::move(ready);
 }

@@ -166,13 +166,10 @@ Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& 
 {
   const Instant start = clock().now();
   for (Millis pause = first_failover_pause;; pause = std::min(2 * pause, longest_failover_pause)) {
-    auto found = m_discovery->find(limit);
-    if (!found) {
-      return found.error();
-    }
+    ASSIGN_OR_RETURN(auto found, m_discovery->find(limit));
     const Instant now = clock().now();
     const CallLimits share{.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop, .since = start};
-    const auto reached = attempt(found->endpoint, std::move(found->sentinel), share);
+    const auto reached = attempt(found.endpoint, std::move(found.sentinel), share);
     if (reached || !is_passing(reached.error().code)) {
       return reached;
     }
@@ -256,16 +253,11 @@ Result<SentinelReply> Discovery::ask(const HostPort& at, const CallLimits& limit
   std::array<Reply, 2> replies;
   for (const std::string_view question : {"GET-MASTER-ADDR-BY-NAME", "MASTER"}) {
     const std::array<std::string_view, 3> argv{"SENTINEL", question, name};
-    if (const auto sent = sentinel->send(argv, limit); !sent) {
-      return sent.error();
-    }
+    RETURN_IF_ERROR(sentinel->send(argv, limit));
   }
   for (Reply& reply : replies) {
-    auto answer = sentinel->answer(limit);
-    if (!answer) {
-      return answer.error();
-    }
-    reply = *std::move(answer);
+    ASSIGN_OR_RETURN(auto answer, sentinel->answer(limit));
+    reply = std::move(answer);
   }
   if (replies[0].is_error()) {
     const bool is_none = is_unknown_command(replies[0].text);

@@ -16,17 +16,11 @@ namespace rlock {
 Result<Subscription> Subscription::open(const Endpoint& endpoint, std::span<const std::string_view> channels,
                                         const Clock& clock, const CallLimits& limit)
 {
-  auto connection = Connection::open(endpoint, clock, limit);
-  if (!connection) {
-    return connection.error();
-  }
-  Receiver receiver(*std::move(connection), ChannelKind::plain);
-  const auto refused = receiver.listen(channels, limit);
-  if (!refused) {
-    return refused.error();
-  }
-  if (*refused) {
-    return error_from_reply((*refused)->text, receiver.where());
+  ASSIGN_OR_RETURN(auto connection, Connection::open(endpoint, clock, limit));
+  Receiver receiver(std::move(connection), ChannelKind::plain);
+  ASSIGN_OR_RETURN(const auto refused, receiver.listen(channels, limit));
+  if (refused) {
+    return error_from_reply(refused->text, receiver.where());
   }
   std::vector<Receiver> one;
   one.push_back(std::move(receiver));
@@ -142,12 +136,9 @@ Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> 
 Result<Done> Receiver::listen_to_both_kinds(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   for (const ChannelKind kind : {ChannelKind::plain, m_kind}) {
-    const auto refused = subscribe(kind, channels, limit);
-    if (!refused) {
-      return refused.error();
-    }
-    if (*refused) {
-      return error_from_reply((*refused)->text, where());
+    ASSIGN_OR_RETURN(const auto refused, subscribe(kind, channels, limit));
+    if (refused) {
+      return error_from_reply(refused->text, where());
     }
     if (m_kind == ChannelKind::plain) {
       break;
@@ -162,20 +153,15 @@ Result<std::optional<Reply>> Receiver::subscribe(ChannelKind kind, std::span<con
   const bool sharded = kind == ChannelKind::sharded;
   std::vector<std::string_view> argv{sharded ? "SSUBSCRIBE" : "SUBSCRIBE"};
   argv.insert(argv.end(), channels.begin(), channels.end());
-  if (const auto sent = m_connection.send(argv, limit); !sent) {
-    return sent.error();
-  }
+  RETURN_IF_ERROR(m_connection.send(argv, limit));
   for (std::size_t left = channels.size(); left > 0;) {
-    auto reply = m_connection.answer(limit);
-    if (!reply) {
-      return reply.error();
+    ASSIGN_OR_RETURN(auto reply, m_connection.answer(limit));
+    if (reply.is_error()) {
+      return std::optional(std::move(reply));
     }
-    if (reply->is_error()) {
-      return std::optional(*std::move(reply));
-    }
-    if (is_array_of(*reply, sharded ? "ssubscribe" : "subscribe")) {
+    if (is_array_of(reply, sharded ? "ssubscribe" : "subscribe")) {
       --left;
-    } else if (const auto handled = handle_push(*std::move(reply)); !handled || !*handled) {
+    } else if (const auto handled = handle_push(std::move(reply)); !handled || !*handled) {
       return handled ? Error{ErrorCode::internal, where() + " did not confirm a subscription"} : handled.error();
     }
   }
@@ -205,16 +191,11 @@ Result<bool> Receiver::handle_push(Reply reply)
 Result<std::optional<Message>> Receiver::next(const CallLimits& limit)
 {
   while (m_early.empty()) {
-    auto reply = m_connection.receive(limit);
-    if (!reply) {
-      return reply.error();
-    }
-    if (!reply->has_value()) {
+    ASSIGN_OR_RETURN(auto reply, m_connection.receive(limit));
+    if (!reply.has_value()) {
       return std::optional<Message>{};
     }
-    if (const auto handled = handle_push(**std::move(reply)); !handled) {
-      return handled.error();
-    }
+    RETURN_IF_ERROR(handle_push(*std::move(reply)));
   }
   Message message = std::move(m_early.front());
   m_early.pop_front();
@@ -237,12 +218,9 @@ Result<MasterWatch> MasterWatch::open(Connection sentinel, const std::string& na
                                       std::shared_ptr<std::atomic<bool>> moved, const CallLimits& limit)
 {
   const std::array<std::string_view, 2> argv{"SUBSCRIBE", channel};
-  const auto confirmed = sentinel.call(argv, limit);
-  if (!confirmed) {
-    return confirmed.error();
-  }
-  if (confirmed->is_error()) {
-    return error_from_reply(confirmed->text, sentinel.where());
+  ASSIGN_OR_RETURN(const auto confirmed, sentinel.call(argv, limit));
+  if (confirmed.is_error()) {
+    return error_from_reply(confirmed.text, sentinel.where());
   }
   return MasterWatch(std::move(sentinel), name + " ", " " + now.host + " " + std::to_string(now.port),
                      std::move(moved));
@@ -251,14 +229,11 @@ Result<MasterWatch> MasterWatch::open(Connection sentinel, const std::string& na
 Result<bool> MasterWatch::has_moved()
 {
   for (;;) {
-    const auto message = m_sentinel.receive({.deadline = Instant{}, .stop = StopToken::never()});
+    ASSIGN_OR_RETURN(const auto message, m_sentinel.receive({.deadline = Instant{}, .stop = StopToken::never()}));
     if (!message) {
-      return message.error();
-    }
-    if (!*message) {
       return m_moved->load();
     }
-    if (announces_other_master(**message)) {
+    if (announces_other_master(*message)) {
       m_moved->store(true);
     }
   }

@@ -100,11 +100,8 @@ Result<Done> Direct::connect(const CallLimits& limit)
 Result<Done> Direct::connect_to(Endpoint endpoint, const CallLimits& limit)
 {
   m_server = std::move(endpoint);
-  auto opened = Connection::open(m_server, m_clock, limit);
-  if (!opened) {
-    return opened.error();
-  }
-  m_connection = *std::move(opened);
+  ASSIGN_OR_RETURN(auto opened, Connection::open(m_server, m_clock, limit));
+  m_connection = std::move(opened);
   return Done{};
 }
 
@@ -122,13 +119,10 @@ namespace {
 
 Result<std::unique_ptr<Transport>> open_local(const LocalServerOptions& local, const Clock& clock, StopToken stop)
 {
-  auto spec = local_spec(local.runtime_directory, local.name, local.idle, ::geteuid());
-  if (!spec) {
-    return spec.error();
-  }
-  spec->any_lock = local.any_lock;
-  spec->starts = local.starts;
-  auto transport = std::make_unique<Local>(*std::move(spec), clock);
+  ASSIGN_OR_RETURN(auto spec, local_spec(local.runtime_directory, local.name, local.idle, ::geteuid()));
+  spec.any_lock = local.any_lock;
+  spec.starts = local.starts;
+  auto transport = std::make_unique<Local>(std::move(spec), clock);
   const auto started = transport->connect({.deadline = clock.now() + local.timeout, .stop = stop});
   return started ? Result(std::unique_ptr<Transport>(std::move(transport)))
                  : Result<std::unique_ptr<Transport>>(started.error());

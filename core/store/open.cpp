@@ -33,12 +33,9 @@ Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const En
 {
   Endpoint master = endpoint;
   master.refuses_replica = !endpoint.has_group();
-  auto transport = open_transport(server, master, clock, stop);
-  if (!transport) {
-    return transport.error();
-  }
+  ASSIGN_OR_RETURN(auto transport, open_transport(server, master, clock, stop));
   const auto check = endpoint.is_authenticated() ? RightsCheck::before_grant : RightsCheck::none;
-  return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport), clock, check));
+  return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(std::move(transport), clock, check));
 }
 
 constexpr std::array redis_forms{
@@ -117,15 +114,12 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
 {
   std::vector<QuorumServer> servers;
   for (const Endpoint& endpoint : server.endpoints) {
-    auto store = open_one(server, endpoint, clock, stop);
-    if (!store) {
-      return store.error();
-    }
-    LockStore* const member = store->get();
+    ASSIGN_OR_RETURN(auto store, open_one(server, endpoint, clock, stop));
+    LockStore* const member = store.get();
     if (!member->traits().can_join_quorum) {
       return Error{ErrorCode::config, endpoint.shown() + " cannot be one of several servers (give it alone)"};
     }
-    servers.push_back({.shown = endpoint.shown(), .store = *std::move(store), .marker = nullptr});
+    servers.push_back({.shown = endpoint.shown(), .store = std::move(store), .marker = nullptr});
     if (server.restart_guard) {
       servers.back().marker = [member](const MarkerNews& news, const CallLimits& limit) {
         return member->marker(news, limit);
@@ -178,10 +172,11 @@ const Engine* engine_named(std::string_view word)
 {
   constexpr std::array<std::string_view, 6> of_redis{"cluster", "local", "quorum", "sentinel", "unix", "valkey"};
   const ServerScheme* const scheme = find_scheme(word);
-  const std::string_view name = scheme != nullptr ? scheme->engine
+  const std::string_view name = scheme != nullptr                                     ? scheme->engine
                                 : std::ranges::find(of_redis, word) != of_redis.end() ? redis_engine.name
-                                                                                     : word;
-  const auto* const row = std::ranges::find_if(engines, [&](const Engine* each) { return each->name == name || each->page == name; });
+                                                                                      : word;
+  const auto* const row =
+      std::ranges::find_if(engines, [&](const Engine* each) { return each->name == name || each->page == name; });
   return row == engines.end() ? nullptr : *row;
 }
 

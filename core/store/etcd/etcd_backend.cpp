@@ -62,35 +62,28 @@ class EtcdBackend final : public Backend {
 
   Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
   {
-    if (const auto beaten = beat(limit); !beaten) {
-      return beaten.error();
-    }
+    RETURN_IF_ERROR(beat(limit));
     Txn txn;
     ask_state(txn, name);
     const bool sees_line = may_read_all();
     if (sees_line) {
       txn.success.emplace_back(EtcdNativeLine::first_of(name));
     }
-    const auto answer = connection().txn(txn, limit);
-    if (!answer) {
-      return answer.error();
-    }
-    if (answer->answers.size() != txn.success.size()) {
+    ASSIGN_OR_RETURN(const auto answer, connection().txn(txn, limit));
+    if (answer.answers.size() != txn.success.size()) {
       return Error{ErrorCode::internal, connection().where() + " answered nonsense (is it etcd?)"};
     }
-    m_presences.record_was_read_at(answer->header.revision);
+    m_presences.record_was_read_at(answer.header.revision);
     m_seen = Seen{.name = std::string(name), .leases = {}};
-    Snapshot state = state_in(*answer, 0, m_seen);
-    state.has_line = !sees_line || !answer->answers.back().keys.empty();
+    Snapshot state = state_in(answer, 0, m_seen);
+    state.has_line = !sees_line || !answer.answers.back().keys.empty();
     return state;
   }
 
   Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,
                                           const CallLimits& limit) override
   {
-    if (const auto beaten = beat(limit); !beaten) {
-      return beaten.error();
-    }
+    RETURN_IF_ERROR(beat(limit));
     const std::size_t answers_of_lock = answers_of_state + (with_logs ? 1 : 0);
     record::StatesAndLogs states;
     while (!names.empty()) {
@@ -103,18 +96,15 @@ class EtcdBackend final : public Backend {
           txn.success.emplace_back(layout().all(Kind::event, name));
         }
       }
-      const auto answer = connection().txn(txn, limit);
-      if (!answer) {
-        return answer.error();
-      }
-      m_presences.record_was_read_at(answer->header.revision);
-      for (std::size_t i = 0; i < some.size() && (i + 1) * answers_of_lock <= answer->answers.size(); ++i) {
+      ASSIGN_OR_RETURN(const auto answer, connection().txn(txn, limit));
+      m_presences.record_was_read_at(answer.header.revision);
+      for (std::size_t i = 0; i < some.size() && (i + 1) * answers_of_lock <= answer.answers.size(); ++i) {
         const std::size_t at = i * answers_of_lock;
         Seen listeners;
         auto& known = states[std::string(some[i])];
-        known.state = state_in(*answer, at, listeners);
+        known.state = state_in(answer, at, listeners);
         if (with_logs) {
-          known.log = entries_in(answer->answers[at + answers_of_state]);
+          known.log = entries_in(answer.answers[at + answers_of_state]);
         }
       }
     }
@@ -124,17 +114,13 @@ class EtcdBackend final : public Backend {
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
                           const CallLimits& limit) override
   {
-    if (const auto beaten = beat(limit); !beaten) {
-      return beaten.error();
-    }
+    RETURN_IF_ERROR(beat(limit));
     const Revisions revisions = revisions_in(version);
     Txn txn;
     compare_version(txn, name, revisions);
     put_record(txn, name, change);
     change_log(txn, name, change.log);
-    if (const auto needed = m_presences.need(change.needed, txn, limit); !needed) {
-      return needed.error();
-    }
+    RETURN_IF_ERROR(m_presences.need(change.needed, txn, limit));
     if (change.line != nullptr) {
       EtcdNativeLine::change(name, *change.line, txn);
     }
@@ -167,11 +153,8 @@ class EtcdBackend final : public Backend {
 
   Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
   {
-    const auto answer = connection().range(layout().all(Kind::event, name), limit);
-    if (!answer) {
-      return answer.error();
-    }
-    return entries_in(*answer);
+    ASSIGN_OR_RETURN(const auto answer, connection().range(layout().all(Kind::event, name), limit));
+    return entries_in(answer);
   }
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
@@ -182,18 +165,15 @@ class EtcdBackend final : public Backend {
     page.limit = keys_per_page;
     std::vector<std::string> names;
     for (bool has_more = true; has_more;) {
-      const auto answer = connection().range(page, limit);
-      if (!answer) {
-        return answer.error();
-      }
-      for (const KeyValue& each : answer->keys) {
+      ASSIGN_OR_RETURN(const auto answer, connection().range(page, limit));
+      for (const KeyValue& each : answer.keys) {
         const std::string name = each.key.substr(begin, each.key.find('\0') - begin);
         if (names.empty() || names.back() != name) {
           names.push_back(name);
         }
       }
-      has_more = answer->has_more && !answer->keys.empty();
-      page.key = has_more ? answer->keys.back().key + '\0' : page.key;
+      has_more = answer.has_more && !answer.keys.empty();
+      page.key = has_more ? answer.keys.back().key + '\0' : page.key;
     }
     record::keep_matching(names, glob);
     return names;
@@ -350,11 +330,8 @@ class EtcdBackend final : public Backend {
   // The transaction did not happen. The lease was that of a listener, or of an own presence.
   Result<Commit> lease_gone(const Change& change, const CallLimits& limit)
   {
-    const auto lost = m_presences.has_lost_lease(change.needed, limit);
-    if (!lost) {
-      return lost.error();
-    }
-    return *lost ? Commit{PresenceGone{}} : Commit{Conflict{}};
+    ASSIGN_OR_RETURN(const auto lost, m_presences.has_lost_lease(change.needed, limit));
+    return lost ? Commit{PresenceGone{}} : Commit{Conflict{}};
   }
 
   const Clock& m_clock;

@@ -126,13 +126,10 @@ Result<Done> Connection::connect(const CallLimits& limit)
 Result<Done> Connection::connect_to(std::size_t member, const CallLimits& limit)
 {
   const auto opening = m_spec.members.size() > 1 ? GrpcChannel::Opening::awaits_server : GrpcChannel::Opening::at_once;
-  auto channel = GrpcChannel::open(m_spec.members[member], opening, m_clock, limit);
-  if (!channel) {
-    return channel.error();
-  }
+  ASSIGN_OR_RETURN(auto channel, GrpcChannel::open(m_spec.members[member], opening, m_clock, limit));
   drop();
   m_member = member;
-  m_channel = *std::move(channel);
+  m_channel = std::move(channel);
   ++m_generation;
   m_process = ::getpid();
   if (!m_spec.user.empty()) {
@@ -178,9 +175,7 @@ Result<std::string> Connection::request(std::string_view method, std::string_vie
   bool has_new_token = false;
   for (std::size_t leaderless = 0;;) {
     if (!m_channel) {
-      if (const auto connected = connect(limit); !connected) {
-        return connected.error();
-      }
+      RETURN_IF_ERROR(connect(limit));
     }
     auto answer = m_channel->call(method, message, limit);
     if (!answer) {
@@ -207,11 +202,8 @@ template <typename Answer>
 Result<Answer> Connection::ask(std::string_view method, std::string_view message,
                                std::optional<Answer> (*decode)(std::string_view), const CallLimits& limit)
 {
-  const auto bytes = request(method, message, limit);
-  if (!bytes) {
-    return bytes.error();
-  }
-  auto answer = decode(*bytes);
+  ASSIGN_OR_RETURN(const auto bytes, request(method, message, limit));
+  auto answer = decode(bytes);
   return answer ? Result(*std::move(answer)) : Result<Answer>(nonsense());
 }
 
@@ -268,9 +260,7 @@ Result<GrpcChannel::Stream> Connection::stream(GrpcChannel::Stream& stream, std:
 {
   m_refusal = {};
   if (!m_channel) {
-    if (const auto connected = connect(limit); !connected) {
-      return connected.error();
-    }
+    RETURN_IF_ERROR(connect(limit));
   }
   if (stream == 0) {
     const auto started = m_channel->start(method);
@@ -299,18 +289,12 @@ Result<std::string> Connection::receive(GrpcChannel::Stream stream, Instant star
 Result<LeaseAnswer> Connection::keep_alive(std::int64_t id, const CallLimits& limit)
 {
   const Instant start = m_clock.now();
-  const auto calls = stream(m_keep_alives, "/etcdserverpb.Lease/LeaseKeepAlive", limit);
-  if (!calls) {
-    return calls.error();
-  }
-  if (const auto sent = m_channel->send(*calls, encode_lease(id), limit); !sent) {
+  ASSIGN_OR_RETURN(const auto calls, stream(m_keep_alives, "/etcdserverpb.Lease/LeaseKeepAlive", limit));
+  if (const auto sent = m_channel->send(calls, encode_lease(id), limit); !sent) {
     return lost(sent.error());
   }
-  const auto bytes = receive(*calls, start, limit);
-  if (!bytes) {
-    return bytes.error();
-  }
-  auto answer = decode_lease(*bytes);
+  ASSIGN_OR_RETURN(const auto bytes, receive(calls, start, limit));
+  auto answer = decode_lease(bytes);
   return answer && answer->id == id ? Result(*answer) : Result<LeaseAnswer>(nonsense());
 }
 
@@ -319,19 +303,13 @@ Result<Done> Connection::watch(const Range& range, std::int64_t id, std::int64_t
 {
   const Instant start = m_clock.now();
   const bool is_first = m_watches == 0;
-  const auto calls = stream(m_watches, "/etcdserverpb.Watch/Watch", limit);
-  if (!calls) {
-    return calls.error();
-  }
-  if (const auto sent = m_channel->send(*calls, encode_watch(range, id, revision, what), limit); !sent) {
+  ASSIGN_OR_RETURN(const auto calls, stream(m_watches, "/etcdserverpb.Watch/Watch", limit));
+  if (const auto sent = m_channel->send(calls, encode_watch(range, id, revision, what), limit); !sent) {
     return lost(sent.error());
   }
   for (;;) {
-    const auto bytes = receive(*calls, start, limit);
-    if (!bytes) {
-      return bytes.error();
-    }
-    auto answer = decode_watch(*bytes);
+    ASSIGN_OR_RETURN(const auto bytes, receive(calls, start, limit));
+    auto answer = decode_watch(bytes);
     if (!answer) {
       return nonsense();
     }

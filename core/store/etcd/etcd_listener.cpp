@@ -81,13 +81,9 @@ class Listeners::Source final : public MessageSource {
       if (!m_all->is_connected()) {
         return lost();
       }
-      if (const auto known = m_all->beat({m_all->m_clock.now() + beat_time, limit.stop}); !known) {
-        return known.error();
-      }
+      RETURN_IF_ERROR(m_all->beat({m_all->m_clock.now() + beat_time, limit.stop}));
       const Instant until = std::min(limit.deadline, m_all->next_beat());
-      if (const auto taken = m_all->take_events({until, limit.stop}); !taken) {
-        return taken.error();
-      }
+      RETURN_IF_ERROR(m_all->take_events({until, limit.stop}));
     }
     std::optional<Message> first(std::move(heard.front()));
     heard.pop_front();
@@ -130,13 +126,10 @@ bool Listeners::is_connected() const
 Result<Done> Listeners::grant_lease(const CallLimits& limit)
 {
   const std::int64_t lease = draw_lease(*m_rng);
-  const auto granted = m_connection.grant(lease, seconds_of(m_lease_length), limit);
-  if (!granted) {
-    return granted.error();
-  }
+  ASSIGN_OR_RETURN(const auto granted, m_connection.grant(lease, seconds_of(m_lease_length), limit));
   m_lease = lease;
   m_is_suspended = false;
-  m_lease_given = std::chrono::seconds(granted->ttl);
+  m_lease_given = std::chrono::seconds(granted.ttl);
   m_renewed_at = m_clock.now();
   return Done{};
 }
@@ -207,11 +200,8 @@ Result<Done> Listeners::beat(const CallLimits& limit)
   if (m_is_suspended) {
     return resume(limit);
   }
-  const auto kept = m_connection.keep_alive(m_lease, limit);
-  if (!kept) {
-    return kept.error();
-  }
-  if (kept->ttl <= 0) {
+  ASSIGN_OR_RETURN(const auto kept, m_connection.keep_alive(m_lease, limit));
+  if (kept.ttl <= 0) {
     m_lease = 0;
   }
   m_renewed_at = m_clock.now();
@@ -221,9 +211,7 @@ Result<Done> Listeners::beat(const CallLimits& limit)
 // The watches come before the key, so that no message is sent to a client that does not hear it.
 Result<Done> Listeners::listen(std::size_t source, std::span<const LockChannel> channels, const CallLimits& limit)
 {
-  if (const auto leased = ensure_lease(limit); !leased) {
-    return leased.error();
-  }
+  RETURN_IF_ERROR(ensure_lease(limit));
   auto& listened = m_listened[source];
   Txn txn;
   std::set<std::string> locks;
@@ -245,10 +233,7 @@ Result<Done> Listeners::listen(std::size_t source, std::span<const LockChannel> 
 Result<std::unique_ptr<MessageSource>> Listeners::open(std::span<const LockChannel> channels, const CallLimits& limit)
 {
   auto source = std::make_unique<Source>(shared_from_this(), ++m_last_source);
-  const auto listening = listen(m_last_source, channels, limit);
-  if (!listening) {
-    return listening.error();
-  }
+  RETURN_IF_ERROR(listen(m_last_source, channels, limit));
   return std::unique_ptr<MessageSource>(std::move(source));
 }
 
@@ -287,32 +272,29 @@ bool Listeners::tell_deletion(const std::string& key, std::int64_t revision, con
 // Waits for the next events, and gives them to their sources.
 Result<Done> Listeners::take_events(const CallLimits& limit)
 {
-  auto answer = m_connection.next_events(limit);
+  ASSIGN_OR_RETURN(auto answer, m_connection.next_events(limit));
   if (!answer) {
-    return answer.error();
-  }
-  if (!*answer) {
     return Done{};
   }
-  const auto watch = m_watches.find((*answer)->id);
+  const auto watch = m_watches.find(answer->id);
   if (watch == m_watches.end()) {
     return Done{};
   }
-  if ((*answer)->is_canceled) {
+  if (answer->is_canceled) {
     const Error ended{ErrorCode::unreachable, m_connection.where() + " ended the watch of messages"};
     m_connection.drop();
     return ended;
   }
   const bool tells_deletion = !watch->second.key.empty();
-  for (WatchEvent& event : (*answer)->events) {
+  for (WatchEvent& event : answer->events) {
     if (event.is_put != tells_deletion) {
       m_heard[watch->second.source].push_back(
           {watch->second.channel, tells_deletion ? watch->second.text_of_deletion : std::move(event.key.value)});
     }
   }
-  if (tells_deletion && !(*answer)->events.empty()) {  // a key is deleted once
+  if (tells_deletion && !answer->events.empty()) {  // a key is deleted once
     m_connection.cancel_watch(watch->first, limit);
-    m_watches.erase((*answer)->id);
+    m_watches.erase(answer->id);
   }
   return Done{};
 }

@@ -61,14 +61,11 @@ Result<LineView> EtcdNativeLine::look(const LockName& lock, const LookFor& what,
   if (!own.empty()) {
     txn.success.emplace_back(Range{.key = line_of(lock.text()) + own, .keys_only = true});
   }
-  const auto answer = connection.txn(txn, limit);
-  if (!answer) {
-    return answer.error();
-  }
-  LineView view{.first = {}, .own = {}, .next = {}, .state = answer->header.revision};
+  ASSIGN_OR_RETURN(const auto answer, connection.txn(txn, limit));
+  LineView view{.first = {}, .own = {}, .next = {}, .state = answer.header.revision};
   std::int64_t lease_of_first = 0;
-  for (std::size_t i = 0; i < answer->answers.size(); ++i) {
-    for (const KeyValue& key : answer->answers[i].keys) {
+  for (std::size_t i = 0; i < answer.answers.size(); ++i) {
+    for (const KeyValue& key : answer.answers[i].keys) {
       const Contender contender = contender_in(key, lock.text());
       if (i > 0) {
         view.own = contender;

@@ -47,14 +47,11 @@ Result<Presence> EtcdPresences::make(Millis lease, record::Keeping, const CallLi
   }
   const std::int64_t number = draw_lease(m_rng);
   const Instant sent_at = m_clock.now();
-  const auto granted = m_connection.grant(number, seconds, limit);
-  if (!granted) {
-    return granted.error();
-  }
+  ASSIGN_OR_RETURN(const auto granted, m_connection.grant(number, seconds, limit));
   m_longest = std::max(m_longest, lease);
   PresenceId id = name_of_lease(number);
   m_own[id] = Own{.lease = number};
-  return Presence{.id = std::move(id), .lease = {.from = sent_at, .length = std::chrono::seconds(granted->ttl)}};
+  return Presence{.id = std::move(id), .lease = {.from = sent_at, .length = std::chrono::seconds(granted.ttl)}};
 }
 
 Txn commit_of_proof(const std::string& key, std::int64_t create_revision)
@@ -88,10 +85,7 @@ std::optional<Proof> proof_of(const LeaseAnswer& kept, const TxnAnswer& committe
 Result<std::optional<Proof>> EtcdPresences::try_to_prove(const PresenceId& id, Own& own, const CallLimits& limit)
 {
   const Instant sent_at = m_clock.now();
-  const auto kept = m_connection.keep_alive(own.lease, limit);
-  if (!kept) {
-    return kept.error();
-  }
+  ASSIGN_OR_RETURN(const auto kept, m_connection.keep_alive(own.lease, limit));
   const auto connection = m_connection.generation();
   const auto committed =
       m_connection.txn(commit_of_proof(m_layout.key(Kind::presence, id), own.create_revision), limit);
@@ -101,7 +95,7 @@ Result<std::optional<Proof>> EtcdPresences::try_to_prove(const PresenceId& id, O
   if (connection != m_connection.generation()) {
     return std::optional<Proof>();
   }
-  const auto proof = proof_of(*kept, *committed, own.create_revision, sent_at);
+  const auto proof = proof_of(kept, *committed, own.create_revision, sent_at);
   if (own.create_revision == 0 && !committed->answers.empty() && !committed->answers.front().keys.empty()) {
     own.create_revision = committed->answers.front().keys.front().create_revision;  // the answer to its Put was lost
   }
@@ -115,12 +109,9 @@ Result<Proof> EtcdPresences::prove(const PresenceId& id, const CallLimits& limit
     return Error{ErrorCode::internal, "this process did not make the presence " + id};
   }
   for (int tries = 0; tries < most_proofs; ++tries) {
-    const auto proof = try_to_prove(id, own->second, limit);
-    if (!proof) {
-      return proof.error();
-    }
-    if (*proof) {
-      return **proof;
+    ASSIGN_OR_RETURN(const auto proof, try_to_prove(id, own->second, limit));
+    if (proof) {
+      return *proof;
     }
   }
   return Error{.code = ErrorCode::unreachable,
@@ -133,11 +124,8 @@ Result<Done> EtcdPresences::find_out(const PresenceId& id, Own& own, const CallL
   if (own.create_revision != 0 || !own.is_sent) {
     return Done{};
   }
-  const auto read = m_connection.range({.key = m_layout.key(Kind::presence, id)}, limit);
-  if (!read) {
-    return read.error();
-  }
-  own.create_revision = read->keys.empty() ? 0 : read->keys.front().create_revision;
+  ASSIGN_OR_RETURN(const auto read, m_connection.range({.key = m_layout.key(Kind::presence, id)}, limit));
+  own.create_revision = read.keys.empty() ? 0 : read.keys.front().create_revision;
   return Done{};
 }
 
@@ -151,15 +139,12 @@ Result<std::vector<PresenceId>> EtcdPresences::gone(std::span<const PresenceId> 
     for (const PresenceId& id : part) {
       txn.success.emplace_back(Range{.key = m_layout.key(Kind::presence, id), .keys_only = true});
     }
-    const auto answer = m_connection.txn(txn, limit);
-    if (!answer) {
-      return answer.error();
-    }
-    if (answer->header.revision < m_read_at) {
+    ASSIGN_OR_RETURN(const auto answer, m_connection.txn(txn, limit));
+    if (answer.header.revision < m_read_at) {
       return Error{ErrorCode::unreachable, m_connection.where() + " answered with an old state"};
     }
-    for (std::size_t i = 0; i < part.size() && i < answer->answers.size(); ++i) {
-      if (answer->answers[i].keys.empty()) {
+    for (std::size_t i = 0; i < part.size() && i < answer.answers.size(); ++i) {
+      if (answer.answers[i].keys.empty()) {
         all.push_back(part[i]);
       }
     }
@@ -225,11 +210,8 @@ Result<bool> EtcdPresences::has_lost_lease(std::span<const PresenceId> ids, cons
     if (own == m_own.end()) {
       continue;
     }
-    const auto left = m_connection.time_to_live(own->second.lease, limit);
-    if (!left) {
-      return left.error();
-    }
-    if (left->ttl <= 0) {
+    ASSIGN_OR_RETURN(const auto left, m_connection.time_to_live(own->second.lease, limit));
+    if (left.ttl <= 0) {
       return true;
     }
   }

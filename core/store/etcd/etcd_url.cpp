@@ -16,10 +16,7 @@ struct Location {
 Result<Location> location_in(std::string_view text)
 {
   const auto slash = std::min(text.find('/'), text.size());
-  auto hosts = host_list(text.substr(0, slash), default_port);
-  if (!hosts) {
-    return hosts.error();
-  }
+  ASSIGN_OR_RETURN(auto hosts, host_list(text.substr(0, slash), default_port));
   auto prefix = percent_decoded(text.substr(std::min(slash + 1, text.size())));
   if (!prefix || prefix->find('\0') != std::string::npos) {
     return Error{ErrorCode::usage, std::string(prefix ? "the prefix has a byte 0" : bad_escape)};
@@ -27,7 +24,7 @@ Result<Location> location_in(std::string_view text)
   while (prefix->ends_with('/')) {
     prefix->pop_back();
   }
-  return Location{.hosts = *std::move(hosts), .prefix = prefix->empty() ? std::string(default_prefix) : *prefix};
+  return Location{.hosts = std::move(hosts), .prefix = prefix->empty() ? std::string(default_prefix) : *prefix};
 }
 
 }  // namespace

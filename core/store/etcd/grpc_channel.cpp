@@ -114,29 +114,15 @@ GrpcChannel::GrpcChannel(ByteStream bytes, const Libnghttp2& library, const Endp
 Result<std::unique_ptr<GrpcChannel>> GrpcChannel::open(const Endpoint& server, Opening opening, const Clock& clock,
                                                        const CallLimits& limit)
 {
-  const auto library = libnghttp2();
-  if (!library) {
-    return library.error();
-  }
+  ASSIGN_OR_RETURN(const auto library, libnghttp2());
   const Instant start = clock.now();
-  auto bytes = ByteStream::open(server, clock, limit, NGHTTP2_PROTO_VERSION_ID);
-  if (!bytes) {
-    return bytes.error();
-  }
-  std::unique_ptr<GrpcChannel> channel(new GrpcChannel(*std::move(bytes), **library, server));
-  if (const auto started = channel->start_session(); !started) {
-    return started.error();
-  }
-  const auto early = channel->m_bytes.decrypt_into([&](std::string_view plain) { channel->take_bytes(plain); });
-  if (!early) {
-    return early.error();
-  }
+  ASSIGN_OR_RETURN(auto bytes, ByteStream::open(server, clock, limit, NGHTTP2_PROTO_VERSION_ID));
+  std::unique_ptr<GrpcChannel> channel(new GrpcChannel(std::move(bytes), *library, server));
+  RETURN_IF_ERROR(channel->start_session());
+  RETURN_IF_ERROR(channel->m_bytes.decrypt_into([&](std::string_view plain) { channel->take_bytes(plain); }));
   if (opening == Opening::awaits_server) {
-    const auto heard = channel->run_until([&] { return channel->m_has_heard; }, limit);
+    ASSIGN_OR_RETURN(const auto heard, channel->run_until([&] { return channel->m_has_heard; }, limit));
     if (!heard) {
-      return heard.error();
-    }
-    if (!*heard) {
       return channel->m_bytes.no_answer(start, limit);
     }
   }
@@ -198,19 +184,13 @@ Result<GrpcChannel::Stream> GrpcChannel::submit(std::string_view method, std::st
 Result<GrpcAnswer> GrpcChannel::call(std::string_view method, std::string_view message, const CallLimits& limit)
 {
   const Instant start = m_bytes.clock().now();
-  const auto stream = submit(method, framed(message), End::whole);
-  if (!stream) {
-    return stream.error();
-  }
-  const auto over = run_until([&] { return m_calls[*stream].is_over; }, limit);
+  ASSIGN_OR_RETURN(const auto stream, submit(method, framed(message), End::whole));
+  ASSIGN_OR_RETURN(const auto over, run_until([&] { return m_calls[stream].is_over; }, limit));
   if (!over) {
-    return over.error();
-  }
-  if (!*over) {
     return m_bytes.no_answer(start, limit);
   }
-  Call call = std::move(m_calls[*stream]);
-  m_calls.erase(*stream);
+  Call call = std::move(m_calls[stream]);
+  m_calls.erase(stream);
   const bool is_whole = call.code && (*call.code != GrpcCode::ok || call.messages.size() == 1);
   if (!is_whole) {
     return ended(call);
@@ -250,11 +230,8 @@ bool GrpcChannel::has_news(Stream stream) const
 
 Result<std::optional<std::string>> GrpcChannel::receive(Stream stream, const CallLimits& limit)
 {
-  const auto heard = run_until([&] { return has_news(stream); }, limit);
+  ASSIGN_OR_RETURN(const auto heard, run_until([&] { return has_news(stream); }, limit));
   if (!heard) {
-    return heard.error();
-  }
-  if (!*heard) {
     return std::optional<std::string>();
   }
   Call& call = m_calls[stream];
@@ -271,9 +248,7 @@ template <typename Condition>
 Result<bool> GrpcChannel::run_until(const Condition& is_reached, const CallLimits& limit)
 {
   for (bool is_late = false;;) {
-    if (const auto flushed = flush(limit); !flushed) {
-      return flushed.error();
-    }
+    RETURN_IF_ERROR(flush(limit));
     if (is_reached()) {
       return true;
     }
@@ -286,10 +261,7 @@ Result<bool> GrpcChannel::run_until(const Condition& is_reached, const CallLimit
       case Waited::ready: break;
     }
     is_late = m_bytes.clock().now() >= limit.deadline;  // a server that never stops sending must not delay the caller
-    const auto done = m_bytes.read_into([&](std::string_view bytes) { take_bytes(bytes); });
-    if (!done) {
-      return done.error();
-    }
+    RETURN_IF_ERROR(m_bytes.read_into([&](std::string_view bytes) { take_bytes(bytes); }));
   }
 }
 

@@ -56,20 +56,15 @@ class MongoBackend final : public Backend {
   Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
   {
     m_seen.reset();
-    const auto server = m_connection.hello(limit);
-    if (!server) {
-      return server.error();
-    }
+    ASSIGN_OR_RETURN(const auto server, m_connection.hello(limit));
     if (!is_utf8(name)) {
       return Error{ErrorCode::config, "the name of the lock " + printable(name) + " is no UTF-8, as MongoDB demands"};
     }
-    const char* const concern = concern_of_read(*server);
-    const auto answer = find_one(Document().add("_id", name), Document().add_small("events", 0), concern, limit);
-    if (!answer) {
-      return answer.error();
-    }
-    const auto documents = answer->batch();
-    Snapshot state{.version = {}, .bytes = {}, .time_us = server->time_ms * 1000, .listeners = {}};
+    const char* const concern = concern_of_read(server);
+    ASSIGN_OR_RETURN(const auto answer,
+                     find_one(Document().add("_id", name), Document().add_small("events", 0), concern, limit));
+    const auto documents = answer.batch();
+    Snapshot state{.version = {}, .bytes = {}, .time_us = server.time_ms * 1000, .listeners = {}};
     const Fields document = documents.empty() ? Fields() : documents.front();
     const bool is_record =
         documents.empty() || (is_shared() ? take_shared(document, state) : take_record(document, state));
@@ -87,23 +82,17 @@ class MongoBackend final : public Backend {
                                           const CallLimits& limit) override
   {
     m_seen.reset();
-    const auto server = m_connection.hello(limit);
-    if (!server) {
-      return server.error();
-    }
+    ASSIGN_OR_RETURN(const auto server, m_connection.hello(limit));
     std::vector<std::string> ids(names.begin(), names.end());
     std::erase_if(ids, [](const std::string& name) { return !is_utf8(name); });
     Document projection;
     projection.add_small(with_logs ? "no_field" : "events", 0);
     Document command =
-        find_command(Document().add("_id", Document().add("$in", ids)), projection, concern_of_read(*server), limit);
-    const auto answer = m_connection.ask(command.add_flag("singleBatch", true), limit);
-    if (!answer) {
-      return answer.error();
-    }
+        find_command(Document().add("_id", Document().add("$in", ids)), projection, concern_of_read(server), limit);
+    ASSIGN_OR_RETURN(const auto answer, m_connection.ask(command.add_flag("singleBatch", true), limit));
     record::StatesAndLogs states;
-    for (const Fields& document : answer->batch()) {
-      record::StateAndLog known{.state = {.version = {}, .bytes = {}, .time_us = server->time_ms * 1000}};
+    for (const Fields& document : answer.batch()) {
+      record::StateAndLog known{.state = {.version = {}, .bytes = {}, .time_us = server.time_ms * 1000}};
       if (!(is_shared() ? take_shared(document, known.state) : take_record(document, known.state))) {
         continue;
       }
@@ -144,21 +133,16 @@ class MongoBackend final : public Backend {
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
     auto source = std::make_unique<PollingSource>(m_connection.spec(), m_clock, std::make_unique<SystemRng>());
-    const auto listening = source->add(channels, limit);
-    if (!listening) {
-      return listening.error();
-    }
+    RETURN_IF_ERROR(source->add(channels, limit));
     return std::unique_ptr<MessageSource>(std::move(source));
   }
 
   Result<std::vector<std::string>> events(std::string_view name, const CallLimits& limit) override
   {
-    const auto answer = find_one(Document().add("_id", name), Document().add_small("events", 1), "majority", limit);
-    if (!answer) {
-      return answer.error();
-    }
+    ASSIGN_OR_RETURN(const auto answer,
+                     find_one(Document().add("_id", name), Document().add_small("events", 1), "majority", limit));
     std::vector<std::string> entries;
-    for (const Fields& document : answer->batch()) {
+    for (const Fields& document : answer.batch()) {
       for (auto& [id, entry] : events_in(document)) {
         entries.push_back(std::move(entry));
       }
@@ -168,26 +152,20 @@ class MongoBackend final : public Backend {
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
   {
-    const auto server = m_connection.hello(limit);
-    if (!server) {
-      return server.error();
-    }
+    ASSIGN_OR_RETURN(const auto server, m_connection.hello(limit));
     const char* const field = which == Which::held ? "locked_by" : "events";
     Document filter;
     if (is_shared() && which == Which::held) {
-      filter.add("lockUntil", Document().add_time("$gt", server->time_ms));
+      filter.add("lockUntil", Document().add_time("$gt", server.time_ms));
     } else {
       filter.add(field, Document().add_flag("$exists", true));
     }
     std::vector<std::string> names;
     Document command = find_command(filter, Document().add_small("lock_until", 1), "majority", limit);
     for (;;) {
-      const auto answer = m_connection.ask(command, limit);
-      if (!answer) {
-        return answer.error();
-      }
-      const Fields cursor = answer->fields().inner("cursor");
-      add_names(cursor, which == Which::held ? server->time_ms : 0, names);
+      ASSIGN_OR_RETURN(const auto answer, m_connection.ask(command, limit));
+      const Fields cursor = answer.fields().inner("cursor");
+      add_names(cursor, which == Which::held ? server.time_ms : 0, names);
       const std::int64_t id = cursor.number("id");
       if (id == 0) {
         break;

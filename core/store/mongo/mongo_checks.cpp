@@ -132,9 +132,7 @@ std::vector<Finding> findings_of(const CheckedFacts& facts)
 
 Result<std::vector<Finding>> check_server(Connection& connection, const CallLimits& limit)
 {
-  if (const auto connected = connection.facts(limit); !connected) {
-    return connected.error();
-  }
+  RETURN_IF_ERROR(connection.facts(limit));
   const std::int64_t before = wall_clock_ms();
   const auto server = connection.facts(limit);
   const std::int64_t after = wall_clock_ms();
@@ -147,12 +145,9 @@ Result<std::vector<Finding>> check_server(Connection& connection, const CallLimi
   facts.unsure_ms = after - before;
   facts.uses_tls = connection.spec().uses_tls;
   facts.is_this_host = connection.spec().is_this_host;
-  const auto build = connection.ask("admin", Document().add_small("buildInfo", 1), limit);
-  if (!build) {
-    return build.error();
-  }
-  facts.version = printable(build->fields().text("version"));
-  facts.ferretdb = printable(build->fields().text("ferretdbVersion"));
+  ASSIGN_OR_RETURN(const auto build, connection.ask("admin", Document().add_small("buildInfo", 1), limit));
+  facts.version = printable(build.fields().text("version"));
+  facts.ferretdb = printable(build.fields().text("ferretdbVersion"));
   if (const auto status = connection.ask("admin", Document().add_small("serverStatus", 1), limit); status) {
     const Fields engine = status->fields().inner("storageEngine");
     facts.is_persistent = engine.find("persistent") ? std::optional(engine.flag("persistent")) : std::nullopt;

@@ -187,10 +187,7 @@ Error Connection::refused(const ServerError& error)
 // The server that libmongoc selects for writes has just answered a hello.
 Result<ServerFacts> Connection::connect(const CallLimits& limit)
 {
-  const auto library = libmongoc();
-  if (!library) {
-    return library.error();
-  }
+  RETURN_IF_ERROR(libmongoc());
   m_server = 0;
   bson_error_t why{};
   const std::unique_ptr<mongoc_uri_t, FreeUri> uri(
@@ -249,9 +246,7 @@ Result<Answer> Connection::ask(const std::string& database, const Document& comm
   const CallScope scope(m_context, limit);
   m_server_error = {};
   if (m_client == nullptr) {
-    if (const auto connected = connect(limit); !connected) {
-      return connected.error();
-    }
+    RETURN_IF_ERROR(connect(limit));
   }
   return run(database, command);
 }

@@ -67,22 +67,19 @@ PollingSource::~PollingSource()
 // Another client may make the document at the same moment, and a document without a record is not rlock's.
 Result<Done> PollingSource::register_at(const std::vector<std::string>& names, const CallLimits& limit)
 {
-  const auto server = m_connection.hello(limit);
-  if (!server) {
-    return server.error();
-  }
-  m_ahead_ms = server->time_ms - milliseconds(m_clock.now());
+  ASSIGN_OR_RETURN(const auto server, m_connection.hello(limit));
+  m_ahead_ms = server.time_ms - milliseconds(m_clock.now());
   std::vector<Document> statements;
   for (const std::string& name : names) {
     Document update;
     update.add("$set", Document()
                            .add("version", static_cast<std::int64_t>(m_rng->next()))
                            .add(m_path + ".channels", m_locks[name].channels)
-                           .add_time(m_path + ".seen", server->time_ms));
+                           .add_time(m_path + ".seen", server.time_ms));
     Document made;
     made.add_binary("record", "");
     if (m_connection.spec().is_shared) {
-      add_shared_face({}, nullptr, server->time_ms, made);
+      add_shared_face({}, nullptr, server.time_ms, made);
     }
     update.add("$setOnInsert", made);
     const char* const proof = m_connection.spec().is_shared ? "lockedBy" : "record";
@@ -268,9 +265,7 @@ Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
         case Waited::stopped: return interrupted();
       }
     }
-    if (const auto looked = poll(limit); !looked) {
-      return looked.error();
-    }
+    RETURN_IF_ERROR(poll(limit));
   }
   Message first = std::move(m_heard.front());
   m_heard.pop_front();

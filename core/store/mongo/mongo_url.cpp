@@ -87,12 +87,9 @@ bool is_collection(std::string_view name)
 // `url`: without user and password.
 Result<Uri> uri_of(const std::string& url, bool has_user)
 {
-  const auto library = libmongoc();
-  if (!library) {
-    return library.error();
-  }
+  ASSIGN_OR_RETURN(const auto library, libmongoc());
   bson_error_t why{};
-  Uri uri((*library)->mongoc_uri_new_with_error(url_for_libmongoc(url, has_user).c_str(), &why));
+  Uri uri(library->mongoc_uri_new_with_error(url_for_libmongoc(url, has_user).c_str(), &why));
   return uri != nullptr ? Result<Uri>(std::move(uri)) : invalid_url(url, printable(why.message), good_form);
 }
 
@@ -100,24 +97,18 @@ Result<Uri> uri_of(const std::string& url, bool has_user)
 
 Result<Endpoint> parse_mongo_url(std::string_view url)
 {
-  auto read = read_server_url(url, good_form);
-  if (!read) {
-    return read.error();
-  }
-  read->parts = with_slash(std::move(read->parts));
-  UrlParts& parts = read->parts;
+  ASSIGN_OR_RETURN(auto read, read_server_url(url, good_form));
+  read.parts = with_slash(std::move(read.parts));
+  UrlParts& parts = read.parts;
   if (const std::string why = repeated_parameter(parts, {collection_parameter, record::table_parameter});
       !why.empty()) {
     return invalid_url(url, why, good_form);
   }
   const auto collection = take_decoded(parts, collection_parameter);
   const auto table = take_decoded(parts, record::table_parameter);
-  const auto library = libmongoc();
-  if (!library) {
-    return library.error();
-  }
+  ASSIGN_OR_RETURN(const auto library, libmongoc());
   for (const std::string& each : parts.parameters) {
-    if (const std::string why = fault_of(**library, each); !why.empty()) {
+    if (const std::string why = fault_of(*library, each); !why.empty()) {
       return invalid_url(url, why, good_form);
     }
   }
@@ -128,16 +119,14 @@ Result<Endpoint> parse_mongo_url(std::string_view url)
     return invalid_url(
         url, "table is the name of ShedLock's collection, such as shedLock, and stands without collection", good_form);
   }
-  if (const auto uri = uri_of(read->scheme + ":" + parts.without_login(), !read->user.empty()); !uri) {
-    return uri.error();
-  }
+  RETURN_IF_ERROR(uri_of(read.scheme + ":" + parts.without_login(), !read.user.empty()));
   if (collection) {
     parts.parameters.push_back(std::string(collection_parameter) + "=" + *collection);
   }
   if (table) {
     parts.parameters.push_back(std::string(record::table_parameter) + "=" + *table);
   }
-  return other_endpoint(*read);
+  return other_endpoint(read);
 }
 
 std::string url_for_libmongoc(const std::string& url, bool has_user)

@@ -44,9 +44,7 @@ class MysqlBackend final : public Backend {
 
   Result<Snapshot> read(std::string_view name, const CallLimits& limit) override
   {
-    if (const auto checked = check(name, limit); !checked) {
-      return checked.error();
-    }
+    RETURN_IF_ERROR(check(name, limit));
     const bool asks_for_rights = std::exchange(m_asks_for_rights, false);
     auto answer = ask(read_sql(name, m_tables) + (asks_for_rights ? ";" + try_rights_sql(m_tables) : ""), limit);
     if (!answer) {
@@ -63,9 +61,7 @@ class MysqlBackend final : public Backend {
           return m_connection.refuse_read_only();
         }
         state.time_us = number_of(*row[read_time]);
-        if (const auto taken = take_state(name, row, state); !taken) {
-          return taken.error();
-        }
+        RETURN_IF_ERROR(take_state(name, row, state));
       }
     }
     if (state.time_us == 0) {
@@ -86,11 +82,8 @@ class MysqlBackend final : public Backend {
     if (possible.empty()) {
       return states;
     }
-    auto answer = ask(read_each_sql(possible, with_logs, m_tables), limit);
-    if (!answer) {
-      return answer.error();
-    }
-    const Row& time = (*answer)[each_time].front();
+    ASSIGN_OR_RETURN(auto answer, ask(read_each_sql(possible, with_logs, m_tables), limit));
+    const Row& time = answer[each_time].front();
     if (!may_be_written(time[read_read_only].value_or(""))) {
       return m_connection.refuse_read_only();
     }
@@ -100,7 +93,7 @@ class MysqlBackend final : public Backend {
       known.log = with_logs ? std::optional<std::vector<std::string>>(std::in_place) : std::nullopt;
     }
     const auto each_row = [&](EachSet set, auto take) {
-      for (Row& row : (*answer)[set]) {
+      for (Row& row : answer[set]) {
         if (const auto known = states.find(row[0].value_or("")); known != states.end()) {
           take(row, known);
         }
@@ -151,10 +144,7 @@ class MysqlBackend final : public Backend {
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
     auto source = std::make_unique<PollingSource>(m_spec, m_clock, std::make_unique<SystemRng>());
-    const auto listening = source->begin(channels, limit);
-    if (!listening) {
-      return listening.error();
-    }
+    RETURN_IF_ERROR(source->begin(channels, limit));
     return std::unique_ptr<MessageSource>(std::move(source));
   }
 
@@ -225,11 +215,8 @@ class MysqlBackend final : public Backend {
   // Of ShedLock's table. What is missing is found by the statement that needs it.
   Result<Done> check_layout(const CallLimits& limit)
   {
-    const auto answer = m_connection.ask(columns_sql, limit);
-    if (!answer) {
-      return answer.error();
-    }
-    const TableLayout layout = layout_in(*answer, m_tables);
+    ASSIGN_OR_RETURN(const auto answer, m_connection.ask(columns_sql, limit));
+    const TableLayout layout = layout_in(answer, m_tables);
     if (layout.columns.empty()) {
       return Done{};
     }
@@ -288,16 +275,15 @@ class MysqlBackend final : public Backend {
   Result<Answer> make_tables(const CallLimits& limit)
   {
     if (!m_tables.are_shared) {
-      const auto found = m_connection.ask(
-          "select count(*), coalesce(sum(column_name in ('name', 'version', 'record', 'locked_by', 'lock_until', "
-          "'forget_at')), 0) from information_schema.columns where table_schema = {schema} and table_name = "
-          "{lock_name}",
-          limit);
-      if (!found) {
-        return found.error();
-      }
+      ASSIGN_OR_RETURN(
+          const auto found,
+          m_connection.ask(
+              "select count(*), coalesce(sum(column_name in ('name', 'version', 'record', 'locked_by', 'lock_until', "
+              "'forget_at')), 0) from information_schema.columns where table_schema = {schema} and table_name = "
+              "{lock_name}",
+              limit));
       constexpr std::int64_t own_columns = 6;
-      const Row& counts = found->front().front();
+      const Row& counts = found.front().front();
       if (number_of(counts[0].value_or("")) > 0 && number_of(counts[1].value_or("")) < own_columns) {
         return Error{ErrorCode::config, m_connection.where() + ": the table " + m_tables.lock +
                                             " is there, and is not rlock's (use another database)"};

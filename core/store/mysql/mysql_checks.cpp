@@ -349,9 +349,7 @@ std::vector<Finding> findings_of(const ServerFacts& facts)
 Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
                                           const Clock& clock, const CallLimits& limit)
 {
-  if (const auto connected = connection.ask("select 1", limit); !connected) {
-    return connected.error();
-  }
+  RETURN_IF_ERROR(connection.ask("select 1", limit));
   const std::int64_t before = wall_clock_ms();
   const auto answer = connection.ask(facts_sql + columns_sql, limit);
   const std::int64_t after = wall_clock_ms();

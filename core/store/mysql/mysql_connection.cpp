@@ -225,14 +225,11 @@ Result<Done> Connection::check_session(const CallLimits& limit)
                  m_spec.url + ": the server has the version " + printable(found) +
                      ", which is too old (rlock needs MariaDB 10.5 or MySQL 5.7, or later)"};
   }
-  const auto answer = ask(session_sql, limit);
-  if (!answer) {
-    return answer.error();
-  }
-  if (answer->empty() || answer->back().empty() || !may_be_written(answer->back()[0][0].value_or(""))) {
+  ASSIGN_OR_RETURN(const auto answer, ask(session_sql, limit));
+  if (answer.empty() || answer.back().empty() || !may_be_written(answer.back()[0][0].value_or(""))) {
     return refuse_read_only();
   }
-  const std::string most = answer->back()[0][1].value_or("");
+  const std::string most = answer.back()[0][1].value_or("");
   std::from_chars(most.data(), most.data() + most.size(), m_most_bytes);
   return Done{};
 }
@@ -263,11 +260,8 @@ Result<Done> Connection::check_files() const
 // Each host gets its part of the time that is left.
 Result<Done> Connection::connect(const CallLimits& limit)
 {
-  const auto library = libmariadb();
-  if (!library) {
-    return library.error();
-  }
-  m_lib = *library;
+  ASSIGN_OR_RETURN(const auto library, libmariadb());
+  m_lib = library;
   if (const auto readable = check_files(); !readable) {
     return readable;
   }
@@ -379,9 +373,7 @@ Result<Answer> Connection::ask(std::string_view sql, const CallLimits& limit)
   m_refusal = Refusal::none;
   const Instant start = m_clock->now();
   if (m_mysql == nullptr) {
-    if (const auto connected = connect(limit); !connected) {
-      return connected.error();
-    }
+    RETURN_IF_ERROR(connect(limit));
   }
   if (m_most_bytes > 0 &&
       sql.size() >= m_most_bytes) {  // the server would end the connection, maybe before it can say why

@@ -83,11 +83,8 @@ Result<Done> PollingSource::begin(std::span<const LockChannel> channels, const C
 Result<Done> PollingSource::take_answers()
 {
   for (;;) {
-    const auto received = receive({.deadline = m_clock.now(), .stop = StopToken::never()});
+    ASSIGN_OR_RETURN(const auto received, receive({.deadline = m_clock.now(), .stop = StopToken::never()}));
     if (!received) {
-      return received.error();
-    }
-    if (!*received) {
       return Done{};
     }
     send();
@@ -178,11 +175,8 @@ Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
     if (m_connection.fd() < 0) {
       return Error{ErrorCode::unreachable, "lost the connection to " + m_connection.where() + " that listens"};
     }
-    const auto received = receive(limit);
+    ASSIGN_OR_RETURN(const auto received, receive(limit));
     if (!received) {
-      return received.error();
-    }
-    if (!*received) {
       return std::optional<Message>{};
     }
     send();

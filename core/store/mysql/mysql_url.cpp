@@ -107,18 +107,15 @@ Result<Endpoint> parse_mysql_url(std::string_view url)
 {
   const std::string name(url.substr(0, url.find(':')));
   const std::string good_form = name + "://user@host:3306/database";
-  auto read = read_server_url(url, good_form);
-  if (!read) {
-    return read.error();
-  }
-  UrlParts& parts = read->parts;
+  ASSIGN_OR_RETURN(auto read, read_server_url(url, good_form));
+  UrlParts& parts = read.parts;
   if (parts.take("password")) {
     return invalid_url(url, "the password stands behind the user", good_form);
   }
   if (const Parsed all = parsed(parts); !all.why.empty()) {
     return invalid_url(url, all.why, good_form);
   }
-  return other_endpoint(*read);
+  return other_endpoint(read);
 }
 
 ConnectionSpec connection_spec(const Endpoint& endpoint)

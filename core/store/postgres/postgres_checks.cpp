@@ -235,9 +235,7 @@ std::vector<Finding> findings_of(const ServerFacts& facts)
 Result<std::vector<Finding>> check_server(Connection& connection, const ConnectionSpec& spec, const Tables& tables,
                                           const Clock& clock, const CallLimits& limit)
 {
-  if (const auto connected = connection.run("select 1", limit); !connected) {
-    return connected.error();
-  }
+  RETURN_IF_ERROR(connection.run("select 1", limit));
   const std::int64_t before = wall_clock_ms();
   const auto rows = connection.run(on_tables(facts_sql, tables) + "(" + makes_temporary_sql(tables) + ")", limit);
   const std::int64_t after = wall_clock_ms();

@@ -161,11 +161,8 @@ Error Connection::not_connected()
 // Each host gets its part of the time that is left: libpq itself would wait for one that answers nothing until the kernel gives up.
 Result<Done> Connection::connect(const CallLimits& limit)
 {
-  const auto library = libpq();
-  if (!library) {
-    return library.error();
-  }
-  m_pq = *library;
+  ASSIGN_OR_RETURN(const auto library, libpq());
+  m_pq = library;
   if (m_spec.hosts.empty()) {
     return connect_to({}, limit);
   }
@@ -259,9 +256,7 @@ Result<Rows> Connection::answer(Instant since, const CallLimits& limit)
       if (m_clock->now() > limit.deadline + beyond_deadline) {
         return too_late(since, limit);  // from a server that sends messages without an end
       }
-      if (const auto ready = wait(left == 1 ? POLLOUT | POLLIN : POLLIN, since, limit); !ready) {
-        return ready.error();
-      }
+      RETURN_IF_ERROR(wait(left == 1 ? POLLOUT | POLLIN : POLLIN, since, limit));
       if (m_pq->PQconsumeInput(m_pg) == 0) {
         return lost();
       }
@@ -321,9 +316,7 @@ void Connection::send_ahead(const std::string& sql)
 Result<Rows> Connection::ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit)
 {
   const Instant start = m_clock->now();
-  if (const auto ready = begin(start, limit); !ready) {
-    return ready.error();
-  }
+  RETURN_IF_ERROR(begin(start, limit));
   std::vector<const char*> values;
   std::vector<int> lengths;
   std::vector<int> formats;
@@ -341,9 +334,7 @@ Result<Rows> Connection::ask(const std::string& sql, std::span<const Parameter> 
 Result<Rows> Connection::run(const std::string& sql, const CallLimits& limit)
 {
   const Instant start = m_clock->now();
-  if (const auto ready = begin(start, limit); !ready) {
-    return ready.error();
-  }
+  RETURN_IF_ERROR(begin(start, limit));
   return m_pq->PQsendQuery(m_pg, sql.c_str()) == 0 ? Result<Rows>(lost()) : answer(start, limit);
 }
 

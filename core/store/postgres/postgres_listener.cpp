@@ -150,11 +150,8 @@ class NotifiedSource final : public MessageSource {
     if (!is_connected()) {
       return lost();
     }
-    const auto text = m_connection->next_notification(is_own(), limit);
-    if (!text) {
-      return text.error();
-    }
-    return *text ? std::optional(message_in(**text)) : std::nullopt;
+    ASSIGN_OR_RETURN(const auto text, m_connection->next_notification(is_own(), limit));
+    return text ? std::optional(message_in(*text)) : std::nullopt;
   }
 
   // A message that came with an answer, or the end of the connection, is to be noticed as well.
@@ -224,9 +221,7 @@ class PolledSource final : public MessageSource {
         case Waited::stopped: return interrupted();
         case Waited::ready: break;
       }
-      if (const auto polled = poll(limit.stop); !polled) {
-        return polled.error();
-      }
+      RETURN_IF_ERROR(poll(limit.stop));
       if (m_heard.empty() && m_clock.now() >= limit.deadline) {
         return std::optional<Message>{};
       }
@@ -248,30 +243,30 @@ class PolledSource final : public MessageSource {
   Result<Done> poll(StopToken stop)
   {
     const std::string own = are_of(m_number, m_channels);
-    const auto rows = m_connection->run(
-        on_tables(
-            "with old as (select name, channel, inbox from {listener} where " + own +
-                " and (inbox <> '{}' or until < statement_timestamp() + " + say_so_before +
-                ") for update), taken as (update {listener} l set inbox = '{}', until = statement_timestamp() + " +
-                alive_after_poll + " from old where l.pid = " + m_number +
-                " and l.name = old.name and l.channel = old.channel returning l.name, l.channel, old.inbox), "
-                "mine as (select name, channel, started from {listener} where " +
-                own +
-                ") select (select string_agg(encode(convert_to(t.text, 'UTF8'), 'hex'), ' ' order by t.at) "
-                "from unnest(taken.inbox) with ordinality t(text, at)), "
-                "(select count(distinct pid) from {listener} o where o.name = mine.name and o.started < mine.started) "
-                "from mine left join taken using (name, channel)",
-            m_tables),
-        {m_clock.now() + poll_timeout, stop});
-    if (!rows) {
-      return rows.error();
-    }
-    if (rows->count() == 0) {
+    ASSIGN_OR_RETURN(
+        const auto rows,
+        m_connection->run(
+            on_tables(
+                "with old as (select name, channel, inbox from {listener} where " + own +
+                    " and (inbox <> '{}' or until < statement_timestamp() + " + say_so_before +
+                    ") for update), taken as (update {listener} l set inbox = '{}', until = statement_timestamp() + " +
+                    alive_after_poll + " from old where l.pid = " + m_number +
+                    " and l.name = old.name and l.channel = old.channel returning l.name, l.channel, old.inbox), "
+                    "mine as (select name, channel, started from {listener} where " +
+                    own +
+                    ") select (select string_agg(encode(convert_to(t.text, 'UTF8'), 'hex'), ' ' order by t.at) "
+                    "from unnest(taken.inbox) with ordinality t(text, at)), "
+                    "(select count(distinct pid) from {listener} o where o.name = mine.name and o.started < "
+                    "mine.started) "
+                    "from mine left join taken using (name, channel)",
+                m_tables),
+            {m_clock.now() + poll_timeout, stop}));
+    if (rows.count() == 0) {
       return Error{ErrorCode::unreachable,
                    "the rows of " + m_tables.listener + " at " + m_connection->where() + " are gone"};
     }
-    read(*rows);
-    const bool looks_often = !m_heard.empty() || is_among_first(*rows);
+    read(rows);
+    const bool looks_often = !m_heard.empty() || is_among_first(rows);
     m_pause = looks_often ? shortest_poll : std::min(m_pause * 3 / 2, longest_poll);
     arm();
     return Done{};
@@ -357,16 +352,13 @@ Result<std::unique_ptr<MessageSource>> ListenerFactory::open(std::span<const Loc
                                                              const CallLimits& limit)
 {
   if (!m_must_poll) {
-    const auto listening = listen_on(*m_connection, m_tables, channels, limit);
-    if (!listening) {
-      return listening.error();
-    }
+    ASSIGN_OR_RETURN(const auto listening, listen_on(*m_connection, m_tables, channels, limit));
     auto source = std::make_unique<NotifiedSource>(m_connection, m_tables, channels);
-    if (listening->count() == 0 || listening->columns() != 1) {
+    if (listening.count() == 0 || listening.columns() != 1) {
       m_connection->drop();
       return Error{ErrorCode::internal, m_connection->where() + " answered nonsense (is it PostgreSQL?)"};
     }
-    const std::string pid = listening->text(0, 0);
+    const std::string pid = listening.text(0, 0);
     if (m_knows_pooler || pid == std::to_string(m_connection->server_pid())) {
       return std::unique_ptr<MessageSource>(std::move(source));
     }

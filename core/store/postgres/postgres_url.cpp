@@ -24,15 +24,12 @@ constexpr std::string_view good_form = "postgresql://user@host:5432/database";
 using Keywords = std::map<std::string, std::string, std::less<>>;
 Result<Keywords> keywords_of(const std::string& url)
 {
-  const auto library = libpq();
-  if (!library) {
-    return library.error();
-  }
+  ASSIGN_OR_RETURN(const auto library, libpq());
   char* why = nullptr;
-  PQconninfoOption* const options = (*library)->PQconninfoParse(url.c_str(), &why);
+  PQconninfoOption* const options = library->PQconninfoParse(url.c_str(), &why);
   if (options == nullptr) {
     std::string text = why == nullptr ? "libpq refuses it" : why;
-    (*library)->PQfreemem(why);
+    library->PQfreemem(why);
     std::erase(text, '\n');
     return invalid_url(url, printable(text), good_form);
   }
@@ -42,7 +39,7 @@ Result<Keywords> keywords_of(const std::string& url)
       found[option->keyword] = option->val;
     }
   }
-  (*library)->PQconninfoFree(options);
+  library->PQconninfoFree(options);
   return found;
 }
 
@@ -144,11 +141,8 @@ bool must_verify(const Keywords& keywords)
 
 Result<Endpoint> parse_postgres_url(std::string_view url)
 {
-  auto read = read_server_url(url, good_form);
-  if (!read) {
-    return read.error();
-  }
-  UrlParts& parts = read->parts;
+  ASSIGN_OR_RETURN(auto read, read_server_url(url, good_form));
+  UrlParts& parts = read.parts;
   if (const std::string why = repeated_parameter(parts, {"password", create_parameter, record::table_parameter});
       !why.empty()) {
     return invalid_url(url, why, good_form);
@@ -165,11 +159,8 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   if (table && !record::is_table_name(*table)) {
     return invalid_url(url, record::no_table_name, good_form);
   }
-  const auto keywords = keywords_of(std::string(scheme) + ":" + parts.without_login());
-  if (!keywords) {
-    return keywords.error();
-  }
-  if (const std::string why = fault_of(*keywords); !why.empty()) {
+  ASSIGN_OR_RETURN(const auto keywords, keywords_of(std::string(scheme) + ":" + parts.without_login()));
+  if (const std::string why = fault_of(keywords); !why.empty()) {
     return invalid_url(url, why, good_form);
   }
   if (table) {
@@ -178,9 +169,9 @@ Result<Endpoint> parse_postgres_url(std::string_view url)
   if (create) {
     parts.parameters.push_back(std::string(create_parameter) + "=" + *create);
   }
-  Endpoint endpoint = other_endpoint(*read);
+  Endpoint endpoint = other_endpoint(read);
   endpoint.scheme = scheme;
-  endpoint.password = password->empty() ? read->password : *password;
+  endpoint.password = password->empty() ? read.password : *password;
   return endpoint;
 }
 

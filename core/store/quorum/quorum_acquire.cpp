@@ -35,10 +35,7 @@ Result<Done> release_earlier_attempts(QuorumServer& server, const Clock& clock, 
   while (!server.unreleased.empty()) {
     const Unreleased& first = server.unreleased.front();
     if (clock.now() < first.expires_at) {
-      const auto released = server.store->release(first.spec, first.hold, {.announced = false}, limit);
-      if (!released) {
-        return released.error();
-      }
+      RETURN_IF_ERROR(server.store->release(first.spec, first.hold, {.announced = false}, limit));
     }
     server.unreleased.erase(server.unreleased.begin());
   }
@@ -50,14 +47,9 @@ Result<Done> release_earlier_attempts(QuorumServer& server, const Clock& clock, 
 Result<Vote> vote_of(QuorumServer& server, const LockRequest& spec, const Owner& owner, const Clock& clock,
                      const CallLimits& limit)
 {
-  if (const auto released = release_earlier_attempts(server, clock, limit); !released) {
-    return released.error();
-  }
-  auto attempt = server.store->acquire(spec, owner, {}, limit);
-  if (!attempt) {
-    return attempt.error();
-  }
-  Vote vote{.shown = server.shown, .attempt = *std::move(attempt), .data = std::nullopt};
+  RETURN_IF_ERROR(release_earlier_attempts(server, clock, limit));
+  ASSIGN_OR_RETURN(auto attempt, server.store->acquire(spec, owner, {}, limit));
+  Vote vote{.shown = server.shown, .attempt = std::move(attempt), .data = std::nullopt};
   if (!server.marker) {
     return vote;
   }
@@ -166,10 +158,7 @@ Result<Done> QuorumStore::confirm_grant(const LockRequest& spec, const Owner& ow
   const bool any_quorum_knows = quorum_of(spec) == size();
   const auto request = [spec, owner, fence = granted.fence, length = granted.lease.length, any_quorum_knows, counting,
                         &clock = m_clock](QuorumServer& server, const CallLimits& within) -> Result<bool> {
-    const auto told = tell_grant(server, length, counting.contains(server.shown), clock, within);
-    if (!told) {
-      return told.error();
-    }
+    RETURN_IF_ERROR(tell_grant(server, length, counting.contains(server.shown), clock, within));
     return any_quorum_knows ? Result(true) : server.store->raise_fence(spec, owner, fence, within);
   };
   const auto [answers, decision] =

@@ -119,9 +119,7 @@ Result<ListenerPtr> listen_for_releases(QuorumServer& server, std::span<const Lo
 {
   auto listener = server.store->listen(specs, owner, limit);
   for (std::size_t which = 0; listener && which < specs.size(); ++which) {
-    if (const auto hears = (*listener)->hear_releases(which, limit); !hears) {
-      return hears.error();
-    }
+    RETURN_IF_ERROR((*listener)->hear_releases(which, limit));
   }
   return listener;
 }
@@ -201,12 +199,10 @@ Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& 
     return refusal_in(answers);
   }
   const Granted granted = outer_grant(answers, lease_of_quorum(answers, quorum).value());
-  const auto raised = quorum == size() ? Result(true) : raise_fences(spec, hold.owner, granted.fence, limit);
-  if (!raised) {
-    return raised.error();
-  }
-  return *raised ? Result<ReentryResult>(granted)
-                 : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
+  ASSIGN_OR_RETURN(const auto raised,
+                   quorum == size() ? Result(true) : raise_fences(spec, hold.owner, granted.fence, limit));
+  return raised ? Result<ReentryResult>(granted)
+                : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
 }
 
 Result<bool> QuorumStore::raise_fences(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
@@ -413,9 +409,7 @@ Result<Hints> QuorumListener::heard(const Clock& clock)
     }
     return !hints;
   });
-  if (const auto enough = enough_left(); !enough) {
-    return enough.error();
-  }
+  RETURN_IF_ERROR(enough_left());
   for (Hint& hint : all) {
     if (m_listeners.size() < before) {
       hint.look_in = Millis{0};

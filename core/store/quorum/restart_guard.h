@@ -60,10 +60,7 @@ inline Result<Done> tell_grant(QuorumServer& server, Millis ttl, bool counts, co
   if (!server.marker) {
     return Done{};
   }
-  const auto told = server.marker({.ttl = ttl, .counts_since = counts ? server.has_data_since : 0}, limit);
-  if (!told) {
-    return told.error();
-  }
+  RETURN_IF_ERROR(server.marker({.ttl = ttl, .counts_since = counts ? server.has_data_since : 0}, limit));
   note_told(server, ttl, clock);
   return Done{};
 }
@@ -95,10 +92,7 @@ Result<T> with_told_lease(Result<T> answer, QuorumServer& server, const Clock& c
   if (lease == nullptr || (lease->length <= server.told_ttl && clock.now() < server.tell_again_at)) {
     return answer;
   }
-  const auto told = server.marker({.ttl = lease->length}, limit);
-  if (!told) {
-    return told.error();
-  }
+  RETURN_IF_ERROR(server.marker({.ttl = lease->length}, limit));
   note_told(server, lease->length, clock);
   return answer;
 }

@@ -59,26 +59,23 @@ Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
 
 Result<std::string> with_face(std::string_view bytes, const Face& seen, const LockKeys& names, std::int64_t time_us)
 {
-  auto record = decode(bytes);
-  if (!record) {
-    return record.error();
-  }
+  ASSIGN_OR_RETURN(auto record, decode(bytes));
   KeySpace space;
   space.set_time(time_us);
-  space.replace(std::move(record->keys));
+  space.replace(std::move(record.keys));
   const Face known = face_of(space.keys(), names);
   const bool is_held = seen.until_us > time_us;
   const bool agrees = is_held ? known.holder == seen.holder && known.until_us == seen.until_us : known.holder.empty();
   if (agrees) {
     return std::string(bytes);
   }
-  record->keys = space.keys();
-  record->keys.erase(names.lock);
+  record.keys = space.keys();
+  record.keys.erase(names.lock);
   if (is_held) {
-    record->keys[names.lock] = {.data = Hash{{seen.holder.empty() ? "?" : seen.holder, "1"}},
-                                .expires = (seen.until_us + 999) / 1000};
+    record.keys[names.lock] = {.data = Hash{{seen.holder.empty() ? "?" : seen.holder, "1"}},
+                               .expires = (seen.until_us + 999) / 1000};
   }
-  return encode(*record);
+  return encode(record);
 }
 
 }  // namespace rlock::record

@@ -87,14 +87,11 @@ Result<Done> LockLine::look(const Work& work, Snapshot& state, const CallLimits&
   }
   const bool is_shown = work.line_use == LineUse::shows;
   const bool looks = is_shown || (work.line_use == LineUse::takes && state.has_line);
-  const auto record = decode(looks || may_be_beside(state.bytes) ? state.bytes : std::string());
-  if (!record) {
-    return record.error();
-  }
-  choose_line(work, *record);
+  ASSIGN_OR_RETURN(const auto record, decode(looks || may_be_beside(state.bytes) ? state.bytes : std::string()));
+  choose_line(work, record);
   const bool is_beside = may_be_beside(state.bytes) || work.beside != no_line;
   if (work.line_use == LineUse::none || !is_beside) {
-    const bool may_be_native = looks && !record->keys.contains(work.lock.text());
+    const bool may_be_native = looks && !record.keys.contains(work.lock.text());
     if (!may_be_native) {
       return Done{};
     }
@@ -103,18 +100,15 @@ Result<Done> LockLine::look(const Work& work, Snapshot& state, const CallLimits&
   if (const auto checked = m_line->check_name(work.lock); !checked) {
     return checked;
   }
-  const std::string owner = is_shown ? exclusive_holder(*record, work.lock) : work.owner();
+  const std::string owner = is_shown ? exclusive_holder(record, work.lock) : work.owner();
   const bool is_of_holders = is_shown && m_line->has_readers();
-  auto view = m_line->look(work.lock,
-                           {.own = is_of_holders ? "" : contender_of(*record, owner),
-                            .reads = asks_for_shared(work),
-                            .holders = is_of_holders,
-                            .waiting = is_shown},
-                           limit);
-  if (!view) {
-    return view.error();
-  }
-  state.line = *std::move(view);
+  ASSIGN_OR_RETURN(auto view, m_line->look(work.lock,
+                                           {.own = is_of_holders ? "" : contender_of(record, owner),
+                                            .reads = asks_for_shared(work),
+                                            .holders = is_of_holders,
+                                            .waiting = is_shown},
+                                           limit));
+  state.line = std::move(view);
   return Done{};
 }
 
@@ -426,22 +420,19 @@ void LockLine::note_fences(const Snapshot& state, const LockRecord& after, Decis
 // force-unlock of a native client: its contender goes, and the event log says so.
 Result<Done> LockLine::note_take(const Work& work, const Snapshot& state, const Started& start, Decision& decision)
 {
-  auto record = decode(state.bytes);
-  if (!record) {
-    return record.error();
-  }
+  ASSIGN_OR_RETURN(auto record, decode(state.bytes));
   const LockKeys names(work.lock);
   auto shown = m_keys.take_keys();
-  record->keys.erase(names.events);
+  record.keys.erase(names.events);
   if (const auto events = shown.find(names.events); events != shown.end()) {
-    record->keys[names.events] = std::move(events->second);
+    record.keys[names.events] = std::move(events->second);
   }
-  record->log_base = start.log.base;
-  record->time_us = state.time_us;
-  decision.log = change_of(start.log, record->keys, names.events);
-  shorten_log(*record, names.events);
-  decision.face = face_of(record->keys, names);
-  decision.bytes = encode(*record);
+  record.log_base = start.log.base;
+  record.time_us = state.time_us;
+  decision.log = change_of(start.log, record.keys, names.events);
+  shorten_log(record, names.events);
+  decision.face = face_of(record.keys, names);
+  decision.bytes = encode(record);
   decision.is_written = true;
   decision.line.format = m_line->format();
   decision.line.leaves = {start.native->name};
@@ -463,11 +454,8 @@ Result<bool> LockLine::answer(const Work& work, const Snapshot& state, std::int6
       const Contender own{.name = stand->name, .order = order};
       view = {.first = own, .own = own, .next = {}, .state = order};
     } else {
-      auto looked = m_line->look(work.lock, {.own = decision.contender}, limit);
-      if (!looked) {
-        return looked.error();
-      }
-      view = *std::move(looked);
+      ASSIGN_OR_RETURN(auto looked, m_line->look(work.lock, {.own = decision.contender}, limit));
+      view = std::move(looked);
     }
   }
   auto busy = answer_in<answers::Busy>(decision.answer);

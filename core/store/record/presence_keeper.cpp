@@ -120,22 +120,16 @@ PresenceKeeper::Own* PresenceKeeper::fitting(const Asked& asked, const Wanted& w
 
 Result<PresenceKeeper::Proven> PresenceKeeper::make(const Wanted& wanted, const CallLimits& limit)
 {
-  auto made = m_presences.make(wanted.lease, wanted.keeping, limit);
-  if (!made) {
-    return made.error();
-  }
-  m_own.push_back({.presence = *std::move(made), .made_for = wanted, .users = {}});
+  ASSIGN_OR_RETURN(auto made, m_presences.make(wanted.lease, wanted.keeping, limit));
+  m_own.push_back({.presence = std::move(made), .made_for = wanted, .users = {}});
   return Proven{.own = &m_own.back(), .since_read = true};
 }
 
 // False: the presence is gone.
 Result<bool> PresenceKeeper::prove(Own& own, const CallLimits& limit)
 {
-  const auto proof = m_presences.prove(own.presence.id, limit);
-  if (!proof) {
-    return proof.error();
-  }
-  if (const auto* lease = std::get_if<LeaseTerm>(&*proof)) {
+  ASSIGN_OR_RETURN(const auto proof, m_presences.prove(own.presence.id, limit));
+  if (const auto* lease = std::get_if<LeaseTerm>(&proof)) {
     own.presence.lease = *lease;
     return true;
   }
@@ -161,21 +155,18 @@ Result<Done> PresenceKeeper::renew(const Asked& asked, const CallLimits& limit)
 Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, const CallLimits& limit)
 {
   m_revoked.reset();  // a commit whose answer was lost
-  const auto record = decode(state.bytes);
-  if (!record) {
-    return record.error();
-  }
+  ASSIGN_OR_RETURN(const auto record, decode(state.bytes));
   if (const auto ahead = m_ahead.find(lock.text()); ahead != m_ahead.end()) {
     state.time_us += ahead->second;
   }
-  if (record->time_us > state.time_us) {
-    m_ahead[lock.text()] += record->time_us - state.time_us;
-    state.time_us = record->time_us;
+  if (record.time_us > state.time_us) {
+    m_ahead[lock.text()] += record.time_us - state.time_us;
+    state.time_us = record.time_us;
   }
   m_time_us = state.time_us;
   m_time_at = state.time_at;
-  std::vector<PresenceId> ids = state.knows_gone ? std::vector<PresenceId>() : presences_to_ask(*record, lock);
-  m_unkept_before = unkept_in(record->bindings);
+  std::vector<PresenceId> ids = state.knows_gone ? std::vector<PresenceId>() : presences_to_ask(record, lock);
+  m_unkept_before = unkept_in(record.bindings);
   std::erase_if(ids, [this](const PresenceId& id) {  // what is proven lives
     return std::ranges::any_of(m_own, [&](const Own& own) {
       return own.presence.id == id && LeaseBudget(own.presence.lease).valid_until() > m_clock.now();
@@ -184,11 +175,8 @@ Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, con
   if (ids.empty()) {
     return Done{};
   }
-  auto gone = m_presences.gone(ids, limit);
-  if (!gone) {
-    return gone.error();
-  }
-  state.gone = *std::move(gone);
+  ASSIGN_OR_RETURN(auto gone, m_presences.gone(ids, limit));
+  state.gone = std::move(gone);
   return Done{};
 }
 
@@ -247,11 +235,8 @@ Result<PresenceKeeper::Proven> PresenceKeeper::own_for(const Asked& asked, const
     return Proven{.own = own, .since_read = false};
   }
   const PresenceId id = own->presence.id;
-  const auto proven = prove(*own, limit);
-  if (!proven) {
-    return proven.error();
-  }
-  if (*proven) {
+  ASSIGN_OR_RETURN(const auto proven, prove(*own, limit));
+  if (proven) {
     return Proven{.own = own, .since_read = true};
   }
   const auto bound = after.bindings.find(asked.owner);
@@ -270,18 +255,15 @@ std::int64_t PresenceKeeper::shown_end_ms(const LeaseTerm& lease) const
 Result<PresenceKeeper::Bound> PresenceKeeper::bind_to(const Asked& asked, const LockName& lock, const Wanted& wanted,
                                                       LockRecord& after, const CallLimits& limit)
 {
-  const auto proven = own_for(asked, wanted, after, limit);
-  if (!proven) {
-    return proven.error();
-  }
-  Own* const own = proven->own;
+  ASSIGN_OR_RETURN(const auto proven, own_for(asked, wanted, after, limit));
+  Own* const own = proven.own;
   if (own == nullptr) {
     return Bound{.is_stale = true};
   }
   const PresenceId id = own->presence.id;
   std::vector<BoundPresence>& bound = after.bindings[asked.owner];
   // The place of a waiter lasts without a proof that the record knows; so a look of one of many waiters writes nothing.
-  const bool counts_on_proof = proven->since_read && wanted.use == Use::holds;
+  const bool counts_on_proof = proven.since_read && wanted.use == Use::holds;
   bool is_changed = add_binding(bound, own->presence, own->made_for.keeping) || counts_on_proof;
   own->users[{lock.text(), asked.owner, asked.hold}] = wanted.use;
   const bool is_shown_later = lengthen_hold(after, lock, asked.owner, shown_end_ms(own->presence.lease));
@@ -304,13 +286,10 @@ Result<PresenceKeeper::Bound> PresenceKeeper::keep_after_release(const Asked& as
                                                                  const CallLimits& limit)
 {
   const Millis lease{std::max<std::int64_t>(standing.ends_ms - after.time_us / 1000, 1)};
-  const auto kept = m_presences.make(lease, Keeping::unkept, limit);
-  if (!kept) {
-    return kept.error();
-  }
-  after.bindings[asked.owner] = {{.id = kept->id, .lease_ms = kept->lease.length.count(), .keeping = Keeping::unkept}};
+  ASSIGN_OR_RETURN(const auto kept, m_presences.make(lease, Keeping::unkept, limit));
+  after.bindings[asked.owner] = {{.id = kept.id, .lease_ms = kept.lease.length.count(), .keeping = Keeping::unkept}};
   leave_lock(asked, lock);
-  return Bound{.is_changed = true, .needed = {kept->id}};
+  return Bound{.is_changed = true, .needed = {kept.id}};
 }
 
 // Another hold of the owner is left, maybe that of another process with a presence of its own.

@@ -175,21 +175,14 @@ Result<Snapshot> RecordHost::state_of(const Work& work, bool is_remembered, cons
   m_remembered.reset();
   auto read = this->read(work.lock.text(), limit);
   if (read && read->face) {
-    auto bytes = with_face(read->bytes, *read->face, LockKeys(work.lock), read->time_us);
-    if (!bytes) {
-      return bytes.error();
-    }
-    read->bytes = *std::move(bytes);
+    ASSIGN_OR_RETURN(auto bytes, with_face(read->bytes, *read->face, LockKeys(work.lock), read->time_us));
+    read->bytes = std::move(bytes);
   }
   if (read && m_keeper) {
-    if (const auto completed = m_keeper->complete(work.lock, *read, limit); !completed) {
-      return completed.error();
-    }
+    RETURN_IF_ERROR(m_keeper->complete(work.lock, *read, limit));
   }
   if (read) {
-    if (const auto looked = m_line.look(work, *read, limit); !looked) {
-      return looked.error();
-    }
+    RETURN_IF_ERROR(m_line.look(work, *read, limit));
     // The store's clock has moved on by at least what passes from now on.
     m_remembered = Remembered{.lock = work.lock.text(), .state = *read, .at = m_clock.now()};
   }
@@ -208,12 +201,9 @@ std::optional<Value> RecordHost::run_part(const Work& work, ScriptPart part, con
 
 Result<Started> RecordHost::start_from(const Work& work, const Snapshot& state)
 {
-  auto record = decode(state.bytes);
-  if (!record) {
-    return record.error();
-  }
-  const bool must_prepare = m_keeper && m_keeper->prepare(work.asked, work.lock, *record, state);
-  Started start{.record = *std::move(record),
+  ASSIGN_OR_RETURN(auto record, decode(state.bytes));
+  const bool must_prepare = m_keeper && m_keeper->prepare(work.asked, work.lock, record, state);
+  Started start{.record = std::move(record),
                 .log = {},
                 .must_write = must_prepare || may_still_change(work.lock.text(), state.version)};
   m_line.begin(work, state, start);
@@ -235,22 +225,14 @@ std::optional<Value> RecordHost::release_to_none(const Work& work, const Snapsho
 // Runs the work on the state. Changes no lock in the store; may make a presence there.
 Result<Decision> RecordHost::decide(const Work& work, const Snapshot& state, const CallLimits& limit)
 {
-  auto start = start_from(work, state);
-  if (!start) {
-    return start.error();
-  }
-  if (const auto fits = m_line.check_format(work, *start); !fits) {
-    return fits.error();
-  }
-  auto answer = release_to_none(work, state, *start);
+  ASSIGN_OR_RETURN(auto start, start_from(work, state));
+  RETURN_IF_ERROR(m_line.check_format(work, start));
+  auto answer = release_to_none(work, state, start);
   const bool is_answered = answer.has_value();
-  KeySpace::Keys keys = std::move(start->record.keys);
-  if (work.reads_log() && !start->log.is_over) {
-    auto whole = events_of(work.lock.text(), limit);
-    if (!whole) {
-      return whole.error();
-    }
-    keys[LockKeys(work.lock).events].data = *std::move(whole);
+  KeySpace::Keys keys = std::move(start.record.keys);
+  if (work.reads_log() && !start.log.is_over) {
+    ASSIGN_OR_RETURN(auto whole, events_of(work.lock.text(), limit));
+    keys[LockKeys(work.lock).events].data = std::move(whole);
   }
   const bool has_first_part =
       work.script != nullptr && work.script->first_part < work.script->order.size() && !work.reads_log();
@@ -269,18 +251,14 @@ Result<Decision> RecordHost::decide(const Work& work, const Snapshot& state, con
     m_messages.clear();
     return decision;
   }
-  m_line.tell(state, *start, decision);
-  if (start->native && work.line_use == LineUse::shows) {
+  m_line.tell(state, start, decision);
+  if (start.native && work.line_use == LineUse::shows) {
     m_messages.clear();
     if (is_answer<answers::Broken>(decision.answer)) {
-      if (const auto noted = m_line.note_take(work, state, *start, decision); !noted) {
-        return noted.error();
-      }
+      RETURN_IF_ERROR(m_line.note_take(work, state, start, decision));
     }
   } else if (!work.reads_log()) {  // what reads the log changes nothing
-    if (const auto noted = note_change(work, state, *start, decision, limit); !noted) {
-      return noted.error();
-    }
+    RETURN_IF_ERROR(note_change(work, state, start, decision, limit));
   }
   return decision;
 }
@@ -414,11 +392,8 @@ Result<RecordHost::Attempt> RecordHost::finish(const Work& work, const Snapshot&
   if (m_keeper) {
     m_keeper->settle(limit);
   }
-  const auto answered = m_line.answer(work, state, order, decision, limit);
-  if (!answered) {
-    return answered.error();
-  }
-  return *answered ? Attempt{.reply = reply_of(decision.answer)} : Attempt{};
+  ASSIGN_OR_RETURN(const auto answered, m_line.answer(work, state, order, decision, limit));
+  return answered ? Attempt{.reply = reply_of(decision.answer)} : Attempt{};
 }
 
 // A release whose commit the store refuses, because it has no room: the hold ends with its presence, and the store does not hear of
@@ -447,48 +422,39 @@ Result<bool> RecordHost::is_still_true(const Work& work, const Snapshot& state, 
 
 Result<RecordHost::Attempt> RecordHost::try_once(const Work& work, bool is_remembered, const CallLimits& limit)
 {
-  const auto state = state_of(work, is_remembered, limit);
-  if (!state) {
-    return state.error();
-  }
-  auto decision = decide(work, *state, limit);
-  if (!decision) {
-    return decision.error();
-  }
+  ASSIGN_OR_RETURN(const auto state, state_of(work, is_remembered, limit));
+  ASSIGN_OR_RETURN(auto decision, decide(work, state, limit));
   const Attempt again{.reply = std::nullopt,
-                      .only_joins_queue = is_answer<answers::Busy>(decision->answer) && m_messages.empty()};
-  if (decision->is_stale) {
+                      .only_joins_queue = is_answer<answers::Busy>(decision.answer) && m_messages.empty()};
+  if (decision.is_stale) {
     return again;
   }
-  if (!decision->is_written && decision->bytes == state->bytes && m_messages.empty()) {
+  if (!decision.is_written && decision.bytes == state.bytes && m_messages.empty()) {
     // What changes nothing must be true of a fresh state.
     if (is_remembered) {
       return try_once(work, false, limit);
     }
-    const auto is_true = is_still_true(work, *state, limit);
-    if (!is_true) {
-      return is_true.error();
-    }
-    return *is_true ? finish(work, *state, 0, *decision, limit) : Result(again);
+    ASSIGN_OR_RETURN(const auto is_true, is_still_true(work, state, limit));
+    return is_true ? finish(work, state, 0, decision, limit) : Result(again);
   }
-  auto committed = commit(work, *state, *decision, limit);
+  auto committed = commit(work, state, decision, limit);
   if (!committed) {
-    const auto released = release_without_commit(work, committed.error(), *decision, limit);
+    const auto released = release_without_commit(work, committed.error(), decision, limit);
     return released ? Result(*released) : committed.error();
   }
   if (auto* done = std::get_if<Committed>(&*committed)) {
     m_remembered->state.version = std::move(done->version);
-    m_remembered->state.bytes = decision->bytes;
+    m_remembered->state.bytes = decision.bytes;
     if (m_keeper) {
       m_keeper->remove_unbound(limit);
     }
-    return finish(work, *state, done->order, *decision, limit);
+    return finish(work, state, done->order, decision, limit);
   }
   if (const auto* refused = std::get_if<TooLarge>(&*committed)) {
     return can_shorten_log() ? try_once(work, false, limit) : refused->why;
   }
   if (m_keeper && std::holds_alternative<PresenceGone>(*committed)) {
-    m_keeper->lost(decision->needed);
+    m_keeper->lost(decision.needed);
   }
   return again;
 }
@@ -517,9 +483,7 @@ auto RecordHost::ask_members(const CallLimits& limit, Ask ask) -> decltype(ask(l
 Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
 {
   if (m_keeper) {
-    if (const auto renewed = m_keeper->renew(work.asked, limit); !renewed) {
-      return renewed.error();
-    }
+    RETURN_IF_ERROR(m_keeper->renew(work.asked, limit));
   }
   bool is_remembered = work.as<calls::Release>() != nullptr && remembers(work.lock.text());
   const Instant first = m_clock.now();
@@ -544,16 +508,11 @@ Result<Reply> RecordHost::execute(const Work& work, const CallLimits& limit)
 Result<Reply> RecordHost::run(const ScriptRequest& request, const CallLimits& limit)
 {
   ScriptCall call = call_of(request, false);
-  const auto lock = LockName::parse(call.keys.front());
-  if (!lock) {
-    return lock.error();
-  }
-  Work work{.lock = *lock, .script = &call.script, .keys = std::move(call.keys), .words = std::move(call.args)};
+  ASSIGN_OR_RETURN(const auto lock, LockName::parse(call.keys.front()));
+  Work work{.lock = lock, .script = &call.script, .keys = std::move(call.keys), .words = std::move(call.args)};
   work.request = std::get_if<VerbRequest>(&request);
   if (work.request != nullptr) {
-    if (const auto prepared = prepare(work); !prepared) {
-      return prepared.error();
-    }
+    RETURN_IF_ERROR(prepare(work));
   }
   return execute(work, limit);
 }
@@ -570,16 +529,13 @@ Result<Done> RecordHost::prepare(Work& work)
         "a table or collection of ShedLock has exclusive locks only (leave out --shared, --exclusive, --permits and "
         "--format)"};
   }
-  const auto beside = m_line.format_in(request);
-  if (!beside) {
-    return beside.error();
-  }
+  ASSIGN_OR_RETURN(const auto beside, m_line.format_in(request));
   if (acquires) {
     m_backend->ask_for_rights();
   }
   work.asked = m_keeper ? asked_of(request) : Asked{};
   work.line_use = m_line.use_in(request);
-  work.beside = *beside;
+  work.beside = beside;
   return Done{};
 }
 
@@ -611,15 +567,10 @@ Result<Reply> RecordHost::command(const LockName& lock, std::span<const std::str
 // The store does not know when a log is over; the record does.
 Result<std::vector<std::string>> RecordHost::log_of(const LockName& lock, const CallLimits& limit)
 {
-  const auto state = ask_members(limit, [&](const CallLimits& share) { return read(lock.text(), share); });
-  if (!state) {
-    return state.error();
-  }
-  const auto record = decode(state->bytes);
-  if (!record) {
-    return record.error();
-  }
-  return log_in(*record, LockKeys(lock).events, state->time_us).is_over
+  ASSIGN_OR_RETURN(const auto state,
+                   ask_members(limit, [&](const CallLimits& share) { return read(lock.text(), share); }));
+  ASSIGN_OR_RETURN(const auto record, decode(state.bytes));
+  return log_in(record, LockKeys(lock).events, state.time_us).is_over
              ? Result(std::vector<std::string>())
              : ask_members(limit, [&](const CallLimits& share) { return events_of(lock.text(), share); });
 }

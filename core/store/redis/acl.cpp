@@ -249,12 +249,9 @@ void add_with_tag(std::vector<std::string>& patterns, const std::vector<std::str
 Result<Done> add_tagged_names(AclRules& rules, const std::string& glob)
 {
   const std::string tag = "{tag}";
-  const auto name = LockName::parse(tag);
-  if (!name) {
-    return name.error();
-  }
+  ASSIGN_OR_RETURN(const auto name, LockName::parse(tag));
   AclRules of_tag;
-  add_lock(of_tag, *name);
+  add_lock(of_tag, name);
   add_with_tag(rules.keys, of_tag.keys, tag, glob);
   add_with_tag(rules.channels, of_tag.channels, tag, glob);
   return Done{};
@@ -266,19 +263,14 @@ Result<AclRules> acl_rules_for(std::span<const std::string> globs)
 {
   AclRules rules;
   for (const std::string& glob : globs) {
-    const auto name = LockName::parse(glob);
-    if (!name) {
-      return name.error();
-    }
+    ASSIGN_OR_RETURN(const auto name, LockName::parse(glob));
     if (glob.find(' ') != std::string::npos) {
       return Error{ErrorCode::usage,
                    "--key: '" + printable(glob) + "' has a blank, which no rule of an ACL can have (try ? for it)"};
     }
-    add_lock(rules, *name);
+    add_lock(rules, name);
     if (matches_tagged_names(glob)) {
-      if (const auto added = add_tagged_names(rules, glob); !added) {
-        return added.error();
-      }
+      RETURN_IF_ERROR(add_tagged_names(rules, glob));
     }
   }
   rules.keys.emplace_back(marker_key);

@@ -190,11 +190,8 @@ Result<std::vector<std::string>> RedisHost::find_remembered(std::string_view glo
   std::vector<std::string> locks;
   for (const auto& [part, type] :
        {std::pair{"events", "list"}, std::pair{"runs", "list"}, std::pair{"done", "string"}}) {
-    const auto found = locks_beside(*m_transport, part, glob, type, limits);
-    if (!found) {
-      return found.error();
-    }
-    locks.insert(locks.end(), found->begin(), found->end());
+    ASSIGN_OR_RETURN(const auto found, locks_beside(*m_transport, part, glob, type, limits));
+    locks.insert(locks.end(), found.begin(), found.end());
   }
   std::ranges::sort(locks);
   locks.erase(std::unique(locks.begin(), locks.end()), locks.end());
@@ -207,15 +204,12 @@ Result<Done> RedisHost::await_replicas(const LockRequest& request, const CallLim
   const std::string wanted = std::to_string(request.sync.replicas);
   const std::string within = std::to_string(request.sync.within.count());
   const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
-  const auto reply = m_transport->follow_up(request.name.text(), argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (reply->kind == Reply::Kind::integer && reply->integer >= static_cast<std::int64_t>(request.sync.replicas)) {
+  ASSIGN_OR_RETURN(const auto reply, m_transport->follow_up(request.name.text(), argv, limit));
+  if (reply.kind == Reply::Kind::integer && reply.integer >= static_cast<std::int64_t>(request.sync.replicas)) {
     return Done{};
   }
   return Error{ErrorCode::server_not_ready,
-               std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " + wanted +
+               std::to_string(reply.integer) + " of the " + wanted + " replicas of --sync " + wanted +
                    " had the lock " + printable(request.name.text()) + " within " + show(request.sync.within) +
                    ": it was given back (raise --server-timeout, or look at the replicas)"};
 }

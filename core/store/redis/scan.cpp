@@ -68,20 +68,15 @@ Result<Done> add_keys_at(Transport& transport, std::string_view route, std::stri
   for (Cursor cursor; !cursor.at_end();) {
     const std::array<std::string_view, 8> argv{"SCAN",  cursor.text(), "MATCH", glob,
                                                "COUNT", keys_a_page,   "TYPE",  type};
-    const auto page = transport.call(route, argv, limits.next());
-    if (!page) {
-      return page.error();
-    }
-    const auto& parts = page->elements;
+    ASSIGN_OR_RETURN(const auto page, transport.call(route, argv, limits.next()));
+    const auto& parts = page.elements;
     if (parts.size() != 2) {
       return not_a_page();
     }
     for (const Reply& key : parts[1].elements) {
       found.push_back(key.text);
     }
-    if (const auto next = cursor.advance(parts[0].text, found.size()); !next) {
-      return next.error();
-    }
+    RETURN_IF_ERROR(cursor.advance(parts[0].text, found.size()));
   }
   return Done{};
 }
@@ -94,20 +89,15 @@ Result<Done> add_candidates_at(Transport& transport, std::string_view route, std
     const auto words = words_of(calls::LookThrough{
         .cursor = std::string(cursor.text()), .glob = std::string(glob), .count = std::string(keys_a_page)});
     const std::vector<std::string_view> args(words.begin(), words.end());
-    const auto page = run_script_at(transport, route, scripts::look_through, args, limits.next());
-    if (!page) {
-      return page.error();
-    }
-    const auto& parts = page->elements;
+    ASSIGN_OR_RETURN(const auto page, run_script_at(transport, route, scripts::look_through, args, limits.next()));
+    const auto& parts = page.elements;
     if (parts.empty()) {
       return not_a_page();
     }
     for (std::size_t i = 1; i < parts.size(); ++i) {
       found.push_back(parts[i].text);
     }
-    if (const auto next = cursor.advance(parts[0].text, found.size()); !next) {
-      return next.error();
-    }
+    RETURN_IF_ERROR(cursor.advance(parts[0].text, found.size()));
   }
   return Done{};
 }
@@ -116,15 +106,10 @@ Result<Done> add_candidates_at(Transport& transport, std::string_view route, std
 template <typename Add>
 Result<Keys> from_all_servers(Transport& transport, const PerAnswer& limits, const Add& add)
 {
-  const auto routes = transport.routes(limits.next());
-  if (!routes) {
-    return routes.error();
-  }
+  ASSIGN_OR_RETURN(const auto routes, transport.routes(limits.next()));
   Keys keys;
-  for (const std::string& route : *routes) {
-    if (const auto added = add(route, keys); !added) {
-      return added.error();
-    }
+  for (const std::string& route : routes) {
+    RETURN_IF_ERROR(add(route, keys));
   }
   sort_unique(keys);
   return keys;
@@ -160,19 +145,17 @@ std::string any_lock_script() { return scripts::any_lock.source(); }
 Result<Keys> locks_beside(Transport& transport, std::string_view part, std::string_view pattern, std::string_view type,
                           const PerAnswer& limits)
 {
-  const auto keys = from_all_servers(transport, limits, [&](const std::string& route, Keys& found) -> Result<Done> {
-    for (const std::string& glob : globs_beside(part, pattern)) {
-      if (const auto added = add_keys_at(transport, route, glob, type, found, limits); !added) {
-        return added.error();
-      }
-    }
-    return Done{};
-  });
-  if (!keys) {
-    return keys.error();
-  }
+  ASSIGN_OR_RETURN(const auto keys,
+                   from_all_servers(transport, limits, [&](const std::string& route, Keys& found) -> Result<Done> {
+                     for (const std::string& glob : globs_beside(part, pattern)) {
+                       if (const auto added = add_keys_at(transport, route, glob, type, found, limits); !added) {
+                         return added.error();
+                       }
+                     }
+                     return Done{};
+                   }));
   Keys locks;
-  for (const std::string& key : *keys) {
+  for (const std::string& key : keys) {
     locks.push_back(lock_beside(part, key));
   }
   sort_unique(locks);

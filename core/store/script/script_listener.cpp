@@ -119,17 +119,14 @@ class ScriptListener final : public Listener {
   {
     Hints hints(m_locks.size());
     for (int messages = 0; messages < most_at_once; ++messages) {
-      const auto message = m_source->next({.deadline = clock.now(), .stop = StopToken::never()});
+      ASSIGN_OR_RETURN(const auto message, m_source->next({.deadline = clock.now(), .stop = StopToken::never()}));
       if (!message) {
-        return message.error();
-      }
-      if (!*message) {
         return hints;
       }
       const auto lock = std::find_if(m_locks.begin(), m_locks.end(),
-                                     [&](const Channels& channels) { return channels.have((*message)->channel); });
+                                     [&](const Channels& channels) { return channels.have(message->channel); });
       if (lock != m_locks.end()) {
-        add_message(hints[static_cast<std::size_t>(lock - m_locks.begin())], (*message)->text);
+        add_message(hints[static_cast<std::size_t>(lock - m_locks.begin())], message->text);
       }
     }
     return hints;
@@ -200,12 +197,9 @@ Result<std::unique_ptr<Listener>> ScriptStore::listen(std::span<const LockReques
       heard.push_back({lock.name, lock.done});
     }
   }
-  auto source = m_host->subscribe(heard, limit);
-  if (!source) {
-    return source.error();
-  }
+  ASSIGN_OR_RETURN(auto source, m_host->subscribe(heard, limit));
   return std::unique_ptr<Listener>(
-      std::make_unique<ScriptListener>(*std::move(source), std::move(locks), m_release_subscriptions));
+      std::make_unique<ScriptListener>(std::move(source), std::move(locks), m_release_subscriptions));
 }
 
 }  // namespace rlock

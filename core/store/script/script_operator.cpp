@@ -171,16 +171,13 @@ Result<ScriptStore::Inspected> ScriptStore::ask(const LockName& name, const LogF
   LockKind kind = Plain{};
   for (bool first = true;; first = false) {
     const VerbRequest request = inspection(name, kind, log_from);
-    const auto reply = m_host->run(request, limit);
-    if (!reply) {
-      return reply.error();
-    }
-    if (auto known = known_in(*reply)) {
+    ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
+    if (auto known = known_in(reply)) {
       return Inspected{kind, *std::move(known)};
     }
-    const KindDescriptor* const other = other_kind_in(*reply);
+    const KindDescriptor* const other = other_kind_in(reply);
     if (!first || other == nullptr) {
-      return unexpected(request, *reply);
+      return unexpected(request, reply);
     }
     kind = other->inspect_as;
   }
@@ -230,9 +227,7 @@ Result<Done> ScriptStore::ask_each(std::span<const LockName> names, const LogFro
     names = names.subspan(some.size());
     const auto answers = ask_batch(some, log_from, limits);
     for (std::size_t i = 0; i < some.size(); ++i) {
-      if (const auto taken = take(some[i], answers[i]); !taken) {
-        return taken.error();
-      }
+      RETURN_IF_ERROR(take(some[i], answers[i]));
     }
   }
   return Done{};
@@ -249,11 +244,8 @@ Result<Done> ScriptHost::erase(const LockName& lock, const CallLimits& limit)
 
 Result<LockState> ScriptStore::inspect(const LockName& name, const CallLimits& limit)
 {
-  const auto answer = ask(name, {}, limit);
-  if (!answer) {
-    return answer.error();
-  }
-  return state_in(name, *answer);
+  ASSIGN_OR_RETURN(const auto answer, ask(name, {}, limit));
+  return state_in(name, answer);
 }
 
 LockState ScriptStore::state_in(const LockName& name, const Inspected& answer) const
@@ -266,12 +258,9 @@ LockState ScriptStore::state_in(const LockName& name, const Inspected& answer) c
 // A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.
 Result<std::vector<LockState>> ScriptStore::list(std::string_view pattern, const PerAnswer& limits)
 {
-  const auto keys = m_host->find_locks(pattern, limits);
-  if (!keys) {
-    return keys.error();
-  }
+  ASSIGN_OR_RETURN(const auto keys, m_host->find_locks(pattern, limits));
   std::vector<LockName> names;
-  for (const std::string& key : *keys) {
+  for (const std::string& key : keys) {
     if (auto name = LockName::parse(key)) {
       names.push_back(*std::move(name));
     }
@@ -282,15 +271,12 @@ Result<std::vector<LockState>> ScriptStore::list(std::string_view pattern, const
 Result<std::vector<LockName>> ScriptStore::find_known(std::string_view pattern, const PerAnswer& limits)
 {
   const auto held = list(pattern, limits);
-  const auto remembered = held ? m_host->find_remembered(pattern, limits) : held.error();
-  if (!remembered) {
-    return remembered.error();
-  }
+  ASSIGN_OR_RETURN(const auto remembered, held ? m_host->find_remembered(pattern, limits) : held.error());
   std::vector<LockName> known;
   for (const LockState& state : *held) {
     known.push_back(state.name);
   }
-  for (const std::string& lock : *remembered) {
+  for (const std::string& lock : remembered) {
     if (auto name = LockName::parse(lock)) {
       known.push_back(*std::move(name));
     }
@@ -386,11 +372,8 @@ Result<std::vector<std::string>> ScriptStore::kept_chunks(const LockName& name, 
   if (!traits().can_keep_runs) {
     return std::vector<std::string>();
   }
-  const auto reply = m_host->run(on_runs(name, calls::ReadRuns{.from = from}), limit);
-  if (!reply) {
-    return reply.error();
-  }
-  return texts_of(*reply);
+  ASSIGN_OR_RETURN(const auto reply, m_host->run(on_runs(name, calls::ReadRuns{.from = from}), limit));
+  return texts_of(reply);
 }
 
 Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const PerAnswer& limits)
@@ -415,21 +398,16 @@ Result<Done> ScriptStore::keep_runs(const LockName& name, Millis history, const 
     const auto answer = ask(name, "0", limits.next());
     runs = answer ? past_runs_in(answer->known) : std::move(runs);
   }
-  const auto kept = kept_chunks(name, last_chunks, limits.next());
-  if (!kept) {
-    return kept.error();
-  }
-  const auto chunks = encode_runs(runs_to_keep(runs, decode_runs(*kept).runs));
+  ASSIGN_OR_RETURN(const auto kept, kept_chunks(name, last_chunks, limits.next()));
+  const auto chunks = encode_runs(runs_to_keep(runs, decode_runs(kept).runs));
   if (chunks.empty()) {
     return Done{};
   }
-  const auto reply = m_host->run(
-      on_runs(name, calls::KeepRuns{.memory = history, .most = most_chunks, .chunks = chunks}), limits.next());
-  if (!reply) {
-    return reply.error();
-  }
-  return reply->integer > static_cast<std::int64_t>(chunks_to_compact) ? compact_kept_runs(name, history, limits.next())
-                                                                       : Result(Done{});
+  ASSIGN_OR_RETURN(const auto reply,
+                   m_host->run(on_runs(name, calls::KeepRuns{.memory = history, .most = most_chunks, .chunks = chunks}),
+                               limits.next()));
+  return reply.integer > static_cast<std::int64_t>(chunks_to_compact) ? compact_kept_runs(name, history, limits.next())
+                                                                      : Result(Done{});
 }
 
 // Writes the list again. If another client has done so meanwhile, nothing changes.
@@ -465,21 +443,16 @@ Result<Forgotten> ScriptStore::forget_runs(const LockName& name, const CallLimit
                                   .events = keys.events,
                                   .holder = keys.holder,
                                   .force = keys.force};
-  const auto reply = m_host->run(ScriptCall{.script = scripts::forget, .keys = words_of(of_lock), .args = {}}, limit);
-  if (!reply) {
-    return reply.error();
-  }
+  ASSIGN_OR_RETURN(const auto reply,
+                   m_host->run(ScriptCall{.script = scripts::forget, .keys = words_of(of_lock), .args = {}}, limit));
   answers::Forgotten answer;
-  read_fields(reply->elements, 0, answer);
+  read_fields(reply.elements, 0, answer);
   Forgotten forgotten{.runs = answer.log, .permits = answer.permits};
   if (!traits().can_keep_runs) {
     return forgotten;
   }
-  const auto kept = m_host->run(on_runs(name, calls::ForgetRuns{}), limit);
-  if (!kept) {
-    return kept.error();
-  }
-  forgotten.runs = forgotten.runs || kept->integer > 0;
+  ASSIGN_OR_RETURN(const auto kept, m_host->run(on_runs(name, calls::ForgetRuns{}), limit));
+  forgotten.runs = forgotten.runs || kept.integer > 0;
   return forgotten;
 }
 
@@ -491,22 +464,16 @@ Result<Done> ScriptStore::note_skipped(const LockRequest& spec, const Owner& own
       .kind = spec.kind,
       .owner = owner,
       .verb = calls::Skip{.info = encode(spec.who), .waited = run.waited, .exit_code = run.exit_code}};
-  const auto reply = m_host->run(request, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  return is_answer<answers::Skipped>(*reply) ? Result(Done{}) : unexpected(request, *reply);
+  ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
+  return is_answer<answers::Skipped>(reply) ? Result(Done{}) : unexpected(request, reply);
 }
 
 Result<bool> ScriptStore::forget_success(const LockName& name, const CallLimits& limit)
 {
   const std::string done = LockKeys(name).done;
   const std::array<std::string_view, 2> argv{"DEL", done};
-  const auto reply = m_host->command(name, argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  return reply->integer > 0;
+  ASSIGN_OR_RETURN(const auto reply, m_host->command(name, argv, limit));
+  return reply.integer > 0;
 }
 
 Result<ForceAnswer> ScriptStore::force(ForceStep step, const ForceCall& call_for, const CallLimits& limit)
@@ -516,24 +483,21 @@ Result<ForceAnswer> ScriptStore::force(ForceStep step, const ForceCall& call_for
       .kind = call_for.kind,
       .owner = call_for.owner,
       .verb = calls::Force{.requester = call_for.by, .step = step, .request_ttl = call_for.stands_for}};
-  const auto reply = m_host->run(request, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (const auto held = answer_in<answers::Held>(*reply)) {
+  ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
+  if (const auto held = answer_in<answers::Held>(reply)) {
     return ForceAnswer{ForceHeld{.holder = holder_of(*held),
                                  .listening = held->listening,
                                  .lasts = held->lasts,
                                  .silent_for = held->silent_for,
                                  .is_rlock = held->is_rlock}};
   }
-  if (const auto broken = answer_in<answers::Broken>(*reply)) {
+  if (const auto broken = answer_in<answers::Broken>(reply)) {
     return ForceAnswer{ForceBroken{.holder = holder_of(*broken), .job_was_over = broken->job_was_over}};
   }
-  if (const auto changed = answer_in<answers::Changed>(*reply)) {
+  if (const auto changed = answer_in<answers::Changed>(reply)) {
     return ForceAnswer{ForceChanged{holder_of(*changed)}};
   }
-  return is_answer<answers::Free>(*reply) ? Result(ForceAnswer{ForceFree{}}) : unexpected(request, *reply);
+  return is_answer<answers::Free>(reply) ? Result(ForceAnswer{ForceFree{}}) : unexpected(request, reply);
 }
 
 // ScriptStore as an EventLog: reads the lists that the scripts write.
@@ -568,12 +532,9 @@ Result<std::vector<std::vector<EventLogEntry>>> ScriptStore::read_logs(std::span
 
 Result<std::vector<LockName>> ScriptStore::find_logs(std::string_view pattern, const PerAnswer& limits)
 {
-  const auto locks = m_host->find_logs(pattern, limits);
-  if (!locks) {
-    return locks.error();
-  }
+  ASSIGN_OR_RETURN(const auto locks, m_host->find_logs(pattern, limits));
   std::vector<LockName> found;
-  for (const std::string& lock : *locks) {
+  for (const std::string& lock : locks) {
     if (auto name = LockName::parse(lock)) {
       found.push_back(*std::move(name));
     }

@@ -137,22 +137,19 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
                                                    .success_max_age = shared_for(spec),
                                                    .rights = rights_check()},
                             .beside = spec.beside};
-  const auto reply = m_host->run(request, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (const auto granted = answer_in<answers::Granted>(*reply)) {
+  ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
+  if (const auto granted = answer_in<answers::Granted>(reply)) {
     return Attempt{granted_by(*granted, lease_of(owner, sent_at, spec.ttl))};
   }
-  if (const auto done = answer_in<answers::Done>(*reply)) {
+  if (const auto done = answer_in<answers::Done>(reply)) {
     return Attempt{AlreadyDone{done->ago}};
   }
-  if (const auto replaced = answer_in<answers::Replaced>(*reply)) {
+  if (const auto replaced = answer_in<answers::Replaced>(reply)) {
     return Attempt{Busy{.ttl = {}, .holder = {}, .replaced = Replaced{info_of(replaced->info)}}};
   }
-  const auto busy = answer_in<answers::Busy>(*reply);
+  const auto busy = answer_in<answers::Busy>(reply);
   if (!busy) {
-    return unexpected(request, *reply);
+    return unexpected(request, reply);
   }
   const bool held = !busy->owner.empty();
   return Attempt{Busy{.ttl = busy->ttl,
@@ -178,20 +175,17 @@ Result<ReentryResult> ScriptStore::reenter(const LockRequest& spec, const Hold& 
                                                    .wait_mode = calls::WaitMode::again,
                                                    .success_max_age = shared_for(spec),
                                                    .rights = rights_check()}};
-  const auto reply = m_host->run(request, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  if (const auto granted = answer_in<answers::Granted>(*reply)) {
+  ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
+  if (const auto granted = answer_in<answers::Granted>(reply)) {
     return ReentryResult{granted_by(*granted, lease_of(hold.owner, sent_at, spec.ttl))};
   }
-  if (const auto done = answer_in<answers::Done>(*reply)) {
+  if (const auto done = answer_in<answers::Done>(reply)) {
     return ReentryResult{AlreadyDone{done->ago}};
   }
-  if (const auto lost = answer_in<answers::Lost>(*reply)) {
+  if (const auto lost = answer_in<answers::Lost>(reply)) {
     return ReentryResult{not_held(*lost)};
   }
-  return unexpected(request, *reply);
+  return unexpected(request, reply);
 }
 
 Result<DataAge> ScriptStore::marker(const MarkerNews& news, const CallLimits& limit)
@@ -217,11 +211,8 @@ Result<bool> ScriptStore::is_queued(const LockRequest& spec, const Owner& owner,
 {
   const std::string queue = LockKeys(spec.name, spec.kind).queue;
   const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
-  const auto reply = m_host->command(spec.name, argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  return reply->kind != Reply::Kind::nil && reply->text.find('.') == std::string::npos;
+  ASSIGN_OR_RETURN(const auto reply, m_host->command(spec.name, argv, limit));
+  return reply.kind != Reply::Kind::nil && reply.text.find('.') == std::string::npos;
 }
 
 Result<Renewal> ScriptStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
@@ -302,12 +293,9 @@ Result<bool> ScriptStore::raise_fence(const LockRequest& spec, const Owner& owne
                                       const CallLimits& limit)
 {
   const VerbRequest request{.lock = spec.name, .kind = spec.kind, .owner = owner, .verb = calls::Raise{.fence = fence}};
-  const auto reply = m_host->run(request, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const bool is_raised = is_answer<answers::Raised>(*reply);
-  return is_raised || is_answer<answers::Lost>(*reply) ? Result(is_raised) : unexpected(request, *reply);
+  ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
+  const bool is_raised = is_answer<answers::Raised>(reply);
+  return is_raised || is_answer<answers::Lost>(reply) ? Result(is_raised) : unexpected(request, reply);
 }
 
 Result<Release> ScriptStore::release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
@@ -335,12 +323,13 @@ std::vector<Result<Release>> ScriptStore::release_each(std::span<const LockReque
 {
   std::vector<ScriptRequest> requests;
   for (const LockRequest* spec : specs) {
-    requests.emplace_back(VerbRequest{.lock = spec->name,
-                                      .kind = spec->kind,
-                                      .owner = owner,
-                                      .verb = calls::Release{.hold_id = owner.text(),
-                                                             .own_subscribers = m_release_subscriptions->of(spec->name.text()),
-                                                             .result = encode(RunResult{.outcome = Outcome::unused})}});
+    requests.emplace_back(
+        VerbRequest{.lock = spec->name,
+                    .kind = spec->kind,
+                    .owner = owner,
+                    .verb = calls::Release{.hold_id = owner.text(),
+                                           .own_subscribers = m_release_subscriptions->of(spec->name.text()),
+                                           .result = encode(RunResult{.outcome = Outcome::unused})}});
   }
   const auto replies = m_host->run_each(requests, limit);
   std::vector<Result<Release>> answers;

@@ -103,8 +103,8 @@ class ScriptStore : public LockStore,
                              std::vector<LockHistory>& histories, const PerAnswer& limits);
   Result<Done> compact_kept_runs(const LockName& name, Millis history, const CallLimits& limit);
   Result<Renewal> renew_as(const RenewalCall& call, std::string_view hold, const CallLimits& limit);
-  [[nodiscard]] Result<Renewal> renewal_in(const VerbRequest& request, const Result<Reply>& reply, const RenewalCall& call,
-                                           Instant sent_at) const;
+  [[nodiscard]] Result<Renewal> renewal_in(const VerbRequest& request, const Result<Reply>& reply,
+                                           const RenewalCall& call, Instant sent_at) const;
   [[nodiscard]] LeaseTerm lease_of(const Owner& owner, Instant sent_at, Millis ttl) const;
   [[nodiscard]] std::optional<Millis> watch_in(const Owner& owner, const answers::Busy& busy) const;
   [[nodiscard]] std::string rights_check() const;  // calls::Acquire::rights

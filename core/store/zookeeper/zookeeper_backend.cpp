@@ -133,28 +133,22 @@ class ZookeeperBackend final : public record::Backend {
       questions.push_back(get_data(m_layout.record(name), false));
       questions.push_back(get_children(m_layout.record(name)));
     }
-    const auto answers = ask_tree(questions, limit);
-    if (!answers) {
-      return answers.error();
-    }
+    ASSIGN_OR_RETURN(const auto answers, ask_tree(questions, limit));
     record::StatesAndLogs states;
-    if ((*answers)[1].code == Code::no_node) {
+    if (answers[1].code == Code::no_node) {
       return states;
     }
-    m_deletions = (*answers)[1].stat.version;
+    m_deletions = answers[1].stat.version;
     m_presences.note_read();
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (auto state = state_in(names[i], (*answers)[first + 2 * i], (*answers)[first + 2 * i + 1])) {
+      if (auto state = state_in(names[i], answers[first + 2 * i], answers[first + 2 * i + 1])) {
         states[std::string(names[i])].state = *std::move(state);
       }
     }
-    auto logs = with_logs ? m_log.read_each(names, limit) : std::vector<std::vector<std::string>>();
-    if (!logs) {
-      return logs.error();
-    }
-    for (std::size_t i = 0; i < logs->size(); ++i) {
+    ASSIGN_OR_RETURN(auto logs, with_logs ? m_log.read_each(names, limit) : std::vector<std::vector<std::string>>());
+    for (std::size_t i = 0; i < logs.size(); ++i) {
       if (const auto known = states.find(names[i]); known != states.end()) {
-        known->second.log = std::move((*logs)[i]);
+        known->second.log = std::move(logs[i]);
       }
     }
     return states;
@@ -163,21 +157,13 @@ class ZookeeperBackend final : public record::Backend {
   Result<Commit> write_if(std::string_view name, const Version& version, const Change& change,
                           const CallLimits& limit) override
   {
-    const auto inboxes = inboxes_for(name, change.messages, limit);
-    if (!inboxes) {
-      return inboxes.error();
-    }
+    ASSIGN_OR_RETURN(const auto inboxes, inboxes_for(name, change.messages, limit));
     bool knows_log = change.log.first_kept || change.log.last_kept;
     for (int tries = 0;; ++tries) {
-      auto parts = parts_of(name, version, change, knows_log, limit);
-      if (!parts) {
-        return parts.error();
-      }
-      if (const auto added = add_line(name, change, *parts, limit); !added) {
-        return added.error();
-      }
-      parts->operations.insert(parts->operations.end(), inboxes->begin(), inboxes->end());
-      const Operation commit = multi(parts->operations);
+      ASSIGN_OR_RETURN(auto parts, parts_of(name, version, change, knows_log, limit));
+      RETURN_IF_ERROR(add_line(name, change, parts, limit));
+      parts.operations.insert(parts.operations.end(), inboxes.begin(), inboxes.end());
+      const Operation commit = multi(parts.operations);
       const auto answer = has_stand(change) ? m_presences.ask_as(change.line->stand->presence, commit, limit)
                                             : m_client.ask(commit, limit);
       if (!answer) {
@@ -195,20 +181,18 @@ class ZookeeperBackend final : public record::Backend {
         return Commit{Committed{text_of({.record = answer->parts.at(1).stat.version, .deletions = deletions})}};
       }
       const std::size_t failed = failed_part(*answer);
-      const bool is_of_log = failed >= parts->events_at && failed < parts->needed_at;
+      const bool is_of_log = failed >= parts.events_at && failed < parts.needed_at;
       if (is_of_log && tries < most_tries && (answer->code == Code::node_exists || answer->code == Code::no_node)) {
         knows_log = true;
         continue;
       }
-      return refused(*answer, failed, *parts, change);
+      return refused(*answer, failed, parts, change);
     }
   }
 
   Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel> channels, const CallLimits& limit) override
   {
-    if (const auto made = m_knows_tree ? Result(Done{}) : make_tree(limit); !made) {
-      return made.error();
-    }
+    RETURN_IF_ERROR(m_knows_tree ? Result(Done{}) : make_tree(limit));
     auto source = std::make_unique<WatchingSource>(m_shared, m_layout, m_clock);
     const auto listening = source->add(channels, limit);
     return listening ? Result<std::unique_ptr<MessageSource>>(std::move(source)) : listening.error();
@@ -224,12 +208,9 @@ class ZookeeperBackend final : public record::Backend {
   {
     const std::string parent = which == Which::held ? m_layout.locks() : m_layout.all_events();
     const std::array questions{sync(parent), get_children(parent)};
-    const auto found = ask_tree(questions, limit);
-    if (!found) {
-      return found.error();
-    }
+    ASSIGN_OR_RETURN(const auto found, ask_tree(questions, limit));
     std::vector<std::string> names;
-    for (const std::string& child : (*found)[1].children) {
+    for (const std::string& child : found[1].children) {
       auto name = text_of_node(child);
       if (name) {
         names.push_back(*std::move(name));
@@ -273,11 +254,8 @@ class ZookeeperBackend final : public record::Backend {
     for (const std::string& path : m_layout.directories()) {
       creations.push_back(create(path, {}, CreateMode::persistent, m_is_private && path.starts_with(m_layout.root())));
     }
-    const auto answers = m_client.ask(creations, limit);
-    if (!answers) {
-      return answers.error();
-    }
-    for (const Answer& each : *answers) {
+    ASSIGN_OR_RETURN(const auto answers, m_client.ask(creations, limit));
+    for (const Answer& each : answers) {
       if (!each.is_ok() && each.code != Code::node_exists) {
         return error_of(each.code, m_client.where());
       }
@@ -293,9 +271,7 @@ class ZookeeperBackend final : public record::Backend {
     auto answers = m_client.ask(questions, limit);
     if (answers && !m_knows_tree &&
         std::ranges::any_of(first(*answers, own), [](const Answer& each) { return each.code == Code::no_node; })) {
-      if (const auto made = make_tree(limit); !made) {
-        return made.error();
-      }
+      RETURN_IF_ERROR(make_tree(limit));
       answers = m_client.ask(questions, limit);
     }
     if (!answers) {
@@ -349,11 +325,8 @@ class ZookeeperBackend final : public record::Backend {
                                              const CallLimits& limit)
   {
     if (!messages.empty() && m_listeners_of != name) {
-      const auto found = m_client.ask(get_children(m_layout.record(name)), limit);
-      if (!found) {
-        return found.error();
-      }
-      note_listeners(name, found->children);
+      ASSIGN_OR_RETURN(const auto found, m_client.ask(get_children(m_layout.record(name)), limit));
+      note_listeners(name, found.children);
     }
     std::vector<Operation> reads;
     std::vector<const Listener*> to;
@@ -368,13 +341,10 @@ class ZookeeperBackend final : public record::Backend {
     if (reads.empty()) {
       return std::vector<Operation>();
     }
-    const auto answers = m_client.ask(reads, limit);
-    if (!answers) {
-      return answers.error();
-    }
+    ASSIGN_OR_RETURN(const auto answers, m_client.ask(reads, limit));
     std::vector<Operation> parts;
     for (std::size_t i = 0; i < to.size(); ++i) {
-      const Answer& old = (*answers)[i];
+      const Answer& old = answers[i];
       if (!old.is_ok()) {
         continue;  // the listener is gone
       }
@@ -405,9 +375,7 @@ class ZookeeperBackend final : public record::Backend {
         check(m_layout.deletions(), old.deletions),
         version.empty() ? create(path, data, CreateMode::persistent, m_is_private) : set_data(path, data, old.record)};
     parts.events_at = parts.operations.size();
-    if (const auto added = m_log.add_to(parts.operations, name, change.log, knows_log, limit); !added) {
-      return added.error();
-    }
+    RETURN_IF_ERROR(m_log.add_to(parts.operations, name, change.log, knows_log, limit));
     parts.needed_at = parts.operations.size();
     for (const record::PresenceId& id : change.needed) {
       parts.operations.push_back(m_presences.needed(id));
@@ -428,11 +396,8 @@ class ZookeeperBackend final : public record::Backend {
     if (line == m_lines.end()) {
       return Done{};
     }
-    const auto added = line->change(name, *change.line, limit);
-    if (!added) {
-      return added.error();
-    }
-    parts.operations.insert(parts.operations.end(), added->begin(), added->end());
+    ASSIGN_OR_RETURN(const auto added, line->change(name, *change.line, limit));
+    parts.operations.insert(parts.operations.end(), added.begin(), added.end());
     return Done{};
   }
 
@@ -464,12 +429,9 @@ class ZookeeperBackend final : public record::Backend {
     if (reads.empty()) {
       return held;
     }
-    const auto answers = m_client.ask(reads, limit);
-    if (!answers) {
-      return answers.error();
-    }
+    ASSIGN_OR_RETURN(const auto answers, m_client.ask(reads, limit));
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto data = (*answers)[i].is_ok() ? record_data((*answers)[i].data) : std::nullopt;
+      const auto data = answers[i].is_ok() ? record_data(answers[i].data) : std::nullopt;
       if (data && !data->face.holder.empty()) {
         held.push_back(names[i]);
       }

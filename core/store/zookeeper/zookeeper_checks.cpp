@@ -184,12 +184,9 @@ bool has_several_formats(const std::vector<std::string>& nodes)
 Result<std::vector<std::string>> mixed_lines(Client& client, const CallLimits& limit)
 {
   const Layout layout(client.spec().chroot);
-  const auto records = client.ask(get_children(layout.locks()), limit);
-  if (!records) {
-    return records.error();
-  }
+  ASSIGN_OR_RETURN(const auto records, client.ask(get_children(layout.locks()), limit));
   std::vector<std::string> locks;
-  for (const std::string& node : records->children) {
+  for (const std::string& node : records.children) {
     const auto record = client.ask(get_data(layout.locks() + "/" + node, false), limit);
     const auto lock = text_of_node(node);
     if (!record || !lock || !record::may_be_beside(record->data)) {
@@ -242,20 +239,15 @@ std::vector<Finding> findings_of(const ServerFacts& facts)
 
 Result<std::vector<Finding>> check_server(Client& client, const Clock& clock, const CallLimits& limit)
 {
-  if (const auto answer = client.ask(sync("/"), limit); !answer) {
-    return answer.error();
-  }
+  RETURN_IF_ERROR(client.ask(sync("/"), limit));
   const ConnectionSpec& spec = client.spec();
   ServerFacts facts{.members = {},
                     .session = client.term().length,
                     .asked_for = client.asked_for(),
                     .uses_tls = spec.uses_tls,
                     .is_this_host = spec.is_this_host};
-  auto mixed = mixed_lines(client, limit);
-  if (!mixed) {
-    return mixed.error();
-  }
-  facts.mixed_lines = *std::move(mixed);
+  ASSIGN_OR_RETURN(auto mixed, mixed_lines(client, limit));
+  facts.mixed_lines = std::move(mixed);
   facts.clock = clock_of_leader(client, limit);
   std::size_t unasked = spec.members.size();
   for (const Endpoint& member : spec.members) {

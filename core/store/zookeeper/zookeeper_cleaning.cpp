@@ -30,12 +30,9 @@ Result<Done> delete_lock(Client& client, const Layout& layout, std::string_view 
   parts.insert(parts.end(), log.begin(), log.end());
   parts.push_back(remove(layout.record(name), version));
   parts.push_back(set_data(layout.deletions(), {}, any_version));
-  const auto deleted = client.ask(multi(parts), limit);
-  if (!deleted) {
-    return deleted.error();
-  }
-  return deleted->is_ok() || deleted->code == Code::no_node ? Result(Done{})
-                                                            : Result<Done>(error_of(deleted->code, client.where()));
+  ASSIGN_OR_RETURN(const auto deleted, client.ask(multi(parts), limit));
+  return deleted.is_ok() || deleted.code == Code::no_node ? Result(Done{})
+                                                          : Result<Done>(error_of(deleted.code, client.where()));
 }
 
 }  // namespace
@@ -43,9 +40,7 @@ Result<Done> delete_lock(Client& client, const Layout& layout, std::string_view 
 Result<Done> erase_lock(Client& client, const Layout& layout, std::string_view name, const CallLimits& limit)
 {
   const std::string path = layout.record(name);
-  if (const auto synced = client.ask(sync(path), limit); !synced) {
-    return synced.error();
-  }
+  RETURN_IF_ERROR(client.ask(sync(path), limit));
   return delete_lock(client, layout, name, any_version, deletion_below(client, path, limit), limit);
 }
 

@@ -148,20 +148,15 @@ Result<std::optional<std::string>> Client::next_frame(Link& link, const CallLimi
       case Waited::stopped: return interrupted();
       case Waited::ready: break;
     }
-    if (const auto read = link.stream.read_into(link.feed()); !read) {
-      return read.error();
-    }
+    RETURN_IF_ERROR(link.stream.read_into(link.feed()));
   }
 }
 
 Result<std::string> Client::awaited_frame(Link& link, const CallLimits& limit) const
 {
   const Instant start = m_clock->now();
-  auto frame = next_frame(link, limit);
-  if (!frame) {
-    return frame.error();
-  }
-  return *frame ? Result(**std::move(frame)) : link.stream.no_answer(start, limit);
+  ASSIGN_OR_RETURN(auto frame, next_frame(link, limit));
+  return frame ? Result(*std::move(frame)) : link.stream.no_answer(start, limit);
 }
 
 // False: it is no event.
@@ -192,11 +187,8 @@ Result<std::vector<Answer>> Client::answers(Link& link, std::span<const Operatio
   std::vector<Answer> all;
   auto next = static_cast<std::int32_t>(m_last_number - static_cast<std::int32_t>(operations.size()) + 1);
   while (all.size() < operations.size()) {
-    const auto frame = awaited_frame(link, limit);
-    if (!frame) {
-      return frame.error();
-    }
-    const auto head = received(*frame);
+    ASSIGN_OR_RETURN(const auto frame, awaited_frame(link, limit));
+    const auto head = received(frame);
     if (!head) {
       return nonsense(link);
     }
@@ -217,14 +209,9 @@ Result<std::vector<Answer>> Client::answers(Link& link, std::span<const Operatio
 
 Result<Client::Link> Client::open_link(const Endpoint& member, const CallLimits& limit) const
 {
-  auto stream = ByteStream::open(member, *m_clock, limit);
-  if (!stream) {
-    return stream.error();
-  }
-  Link link{*std::move(stream), {}};
-  if (const auto early = link.stream.decrypt_into(link.feed()); !early) {
-    return early.error();
-  }
+  ASSIGN_OR_RETURN(auto stream, ByteStream::open(member, *m_clock, limit));
+  Link link{std::move(stream), {}};
+  RETURN_IF_ERROR(link.stream.decrypt_into(link.feed()));
   return link;
 }
 
@@ -260,9 +247,7 @@ Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, Link 
   const bool is_new = m_session.id == 0;
   const std::string request = framed(
       connect_request(m_session, m_last_zxid, static_cast<std::int32_t>(std::min(m_timeout, longest_timeout).count())));
-  if (const auto sent = link.stream.send(request + frames_of(all), limit); !sent) {
-    return sent.error();
-  }
+  RETURN_IF_ERROR(link.stream.send(request + frames_of(all), limit));
   const auto frame = awaited_frame(link, limit);
   if (!frame) {
     return is_closed_unheard(frame.error()) ? without_quorum(member) : frame.error();
@@ -377,9 +362,7 @@ Result<std::vector<Answer>> Client::ask_behind_short(std::span<const Operation> 
   std::string member;
   for (int tries = 0; tries < tries_of_long_request; ++tries) {
     give_up_old_session();
-    if (const auto is_there = ask_members(std::span(&look, 1), limit); !is_there) {
-      return is_there.error();
-    }
+    RETURN_IF_ERROR(ask_members(std::span(&look, 1), limit));
     member = where();
     auto answered = ask_connected(operations, limit);
     if (!has_hung_up(answered)) {

@@ -47,11 +47,8 @@ Result<Done> WatchingSource::make(Node& node, const CallLimits& limit)
   const bool is_private = !m_client.spec().user.empty();
   for (;;) {
     const std::array look{sync(record), get_data(record, false)};
-    const auto state = m_client.ask(look, limit);
-    if (!state) {
-      return state.error();
-    }
-    const Answer& old = (*state)[1];
+    ASSIGN_OR_RETURN(const auto state, m_client.ask(look, limit));
+    const Answer& old = state[1];
     if (!old.is_ok() && old.code != Code::no_node) {
       return error_of(old.code, m_client.where());
     }
@@ -60,11 +57,8 @@ Result<Done> WatchingSource::make(Node& node, const CallLimits& limit)
                                        : create(record, encoded({}, {}), CreateMode::persistent, is_private),
                            create(node.path, encoded(Inbox{}), CreateMode::ephemeral, is_private)};
     const std::array write{multi(parts), get_data(node.path, true)};
-    const auto made = m_client.ask(write, limit);
-    if (!made) {
-      return made.error();
-    }
-    const Answer& answer = (*made)[0];
+    ASSIGN_OR_RETURN(const auto made, m_client.ask(write, limit));
+    const Answer& answer = made[0];
     if (answer.is_ok()) {
       return Done{};
     }
@@ -132,14 +126,11 @@ bool WatchingSource::tell_when_gone(const std::string& path, const Message& mess
 Result<Done> WatchingSource::take_events(const CallLimits& limit)
 {
   for (CallLimits next = limit;; next.deadline = m_clock.now()) {
-    const auto event = m_client.next_event(next);
+    ASSIGN_OR_RETURN(const auto event, m_client.next_event(next));
     if (!event) {
-      return event.error();
-    }
-    if (!*event) {
       return Done{};
     }
-    m_shared->changed.insert((*event)->path);
+    m_shared->changed.insert(event->path);
   }
 }
 
@@ -187,17 +178,14 @@ Result<Done> WatchingSource::read_changed(const CallLimits& limit)
   for (const Foreign& node : foreign) {
     m_shared->changed.erase(node.path);
   }
-  const auto answers = m_client.ask(questions, limit);
-  if (!answers) {
-    return answers.error();
-  }
+  ASSIGN_OR_RETURN(const auto answers, m_client.ask(questions, limit));
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (const auto taken = take_news(*asked[i], (*answers)[i]); !taken) {
+    if (const auto taken = take_news(*asked[i], answers[i]); !taken) {
       return taken;
     }
   }
   for (std::size_t i = 0; i < foreign.size(); ++i) {
-    if ((*answers)[asked.size() + i].code == Code::no_node) {
+    if (answers[asked.size() + i].code == Code::no_node) {
       m_heard.push_back(foreign[i].at_end);
       std::erase_if(m_foreign, [&](const Foreign& each) { return each.path == foreign[i].path; });
     }
@@ -223,9 +211,7 @@ Result<std::optional<Message>> WatchingSource::next(const CallLimits& limit)
       if (m_client.fd() < 0) {
         m_connection = 0;
       }
-      if (const auto read = read_changed(reading); !read) {
-        return read.error();
-      }
+      RETURN_IF_ERROR(read_changed(reading));
     } else if (m_clock.now() >= limit.deadline) {
       return std::optional<Message>();
     }

@@ -16,11 +16,8 @@ Result<std::vector<std::vector<std::string>>> EventNodes::read_each(std::span<co
   for (const std::string_view name : names) {
     questions.push_back(get_children(m_layout.events(name)));
   }
-  auto found = m_client.ask(questions, limit);
-  if (!found) {
-    return found.error();
-  }
-  for (const Answer& each : *found) {
+  ASSIGN_OR_RETURN(auto found, m_client.ask(questions, limit));
+  for (const Answer& each : found) {
     if (!each.is_ok() && each.code != Code::no_node) {
       return error_of(each.code, m_client.where());
     }
@@ -28,7 +25,7 @@ Result<std::vector<std::vector<std::string>>> EventNodes::read_each(std::span<co
   std::vector<Operation> reads;
   std::vector<std::size_t> lock_of_read;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    auto& children = (*found)[1 + i].children;
+    auto& children = found[1 + i].children;
     std::ranges::sort(children);
     for (const std::string& child : children) {
       reads.push_back(get_data(m_layout.events(names[i]) + "/" + child, false));
@@ -39,12 +36,9 @@ Result<std::vector<std::vector<std::string>>> EventNodes::read_each(std::span<co
   if (reads.empty()) {
     return logs;
   }
-  auto answers = m_client.ask(reads, limit);
-  if (!answers) {
-    return answers.error();
-  }
-  for (std::size_t i = 0; i < answers->size(); ++i) {
-    Answer& each = (*answers)[i];
+  ASSIGN_OR_RETURN(auto answers, m_client.ask(reads, limit));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    Answer& each = answers[i];
     if (each.is_ok()) {  // else it was deleted meanwhile
       record::set_fence_of_commit(logs[lock_of_read[i]].emplace_back(std::move(each.data)), each.stat.mzxid);
     }
@@ -59,11 +53,8 @@ Result<Done> EventNodes::add_to(std::vector<Operation>& parts, std::string_view 
   if (asks_first) {
     const std::array questions{create(m_layout.events(name), {}, CreateMode::container, m_is_private),
                                get_children(m_layout.events(name))};
-    auto answers = m_client.ask(questions, limit);
-    if (!answers) {
-      return answers.error();
-    }
-    there = std::move((*answers)[1].children);
+    ASSIGN_OR_RETURN(auto answers, m_client.ask(questions, limit));
+    there = std::move(answers[1].children);
   }
   const std::size_t head = m_layout.events(name).size() + 1;
   for (const std::string& node : there) {

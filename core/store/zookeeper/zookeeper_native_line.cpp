@@ -146,11 +146,8 @@ Result<Done> NativeNodes::read_line(std::string_view lock, const CallLimits& lim
 {
   const std::string path = path_of(lock);
   const std::array questions{sync(path), get_children(path)};
-  const auto answers = m_shared.client->ask(questions, limit);
-  if (!answers) {
-    return answers.error();
-  }
-  const Answer& children = (*answers)[1];
+  ASSIGN_OR_RETURN(const auto answers, m_shared.client->ask(questions, limit));
+  const Answer& children = answers[1];
   if (!children.is_ok() && children.code != Code::no_node) {
     return error_of(children.code, m_shared.client->where());
   }
@@ -203,9 +200,7 @@ std::vector<Contender> NativeNodes::waiting_behind(const LineView& view) const
 // about its own contender, if that is in it.
 Result<LineView> NativeNodes::look(const LockName& lock, const LookFor& what, const CallLimits& limit)
 {
-  if (const auto read = read_line(lock.text(), limit); !read) {
-    return read.error();
-  }
+  RETURN_IF_ERROR(read_line(lock.text(), limit));
   LineView view = named_view(what);
   std::vector<Contender*> asked;
   for (std::optional<Contender>* const each : {&view.first, &view.own}) {
@@ -220,12 +215,10 @@ Result<LineView> NativeNodes::look(const LockName& lock, const LookFor& what, co
   std::ranges::transform(asked, std::back_inserter(questions), [&](const Contender* each) {
     return exists(path_of(lock.text()) + "/" + node_of(each->name), false);
   });
-  const auto answers = questions.empty() ? std::vector<Answer>() : m_shared.client->ask(questions, limit);
-  if (!answers) {
-    return answers.error();
-  }
+  ASSIGN_OR_RETURN(const auto answers,
+                   questions.empty() ? std::vector<Answer>() : m_shared.client->ask(questions, limit));
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const Answer& answer = (*answers)[i];
+    const Answer& answer = answers[i];
     if (answer.code == Code::no_node) {  // it has just gone
       return look(lock, what, limit);
     }
@@ -262,11 +255,8 @@ Result<Done> NativeNodes::make_directory(const std::string& path, const CallLimi
       break;
     }
   }
-  const auto answers = m_shared.client->ask(creations, limit);
-  if (!answers) {
-    return answers.error();
-  }
-  for (const Answer& each : *answers) {
+  ASSIGN_OR_RETURN(const auto answers, m_shared.client->ask(creations, limit));
+  for (const Answer& each : answers) {
     if (!each.is_ok() && each.code != Code::node_exists) {
       return error_of(each.code, m_shared.client->where());
     }
@@ -304,9 +294,7 @@ Result<std::vector<Operation>> NativeNodes::change(std::string_view lock, const 
     parts.push_back(check(path + "/" + (node.empty() ? change.needed->name : node), any_version));
   }
   if (!change.leaves.empty() || (change.stand && m_lock != lock)) {
-    if (const auto read = read_line(lock, limit); !read) {
-      return read.error();
-    }
+    RETURN_IF_ERROR(read_line(lock, limit));
   }
   for (const std::string& node : change.leaves.empty() ? std::vector<std::string>() : m_nodes) {
     if (std::ranges::find(change.leaves, contender_in(m_format, node)) != change.leaves.end()) {
@@ -314,12 +302,8 @@ Result<std::vector<Operation>> NativeNodes::change(std::string_view lock, const 
     }
   }
   if (change.stand) {
-    if (const auto checked = check_exclusion(lock); !checked) {
-      return checked.error();
-    }
-    if (const auto made = m_has_directory ? Result(Done{}) : make_directory(path, limit); !made) {
-      return made.error();
-    }
+    RETURN_IF_ERROR(check_exclusion(lock));
+    RETURN_IF_ERROR(m_has_directory ? Result(Done{}) : make_directory(path, limit));
     parts.push_back(create((path + "/" + change.stand->name).append(mark_of(m_format, change.stand->reads)),
                            data_of_contender, CreateMode::ephemeral_sequential, false));
   }

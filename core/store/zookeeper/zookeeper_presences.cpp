@@ -80,18 +80,12 @@ Result<Presence> NodePresences::put(const PresenceId& id, Own own, const CallLim
   Client& client = *own.client;
   std::optional<Answer> answer;
   if (client.session_id() != 0) {
-    auto proven = prove_node(id, own, limit);
-    if (!proven) {
-      return proven.error();
-    }
-    answer = *std::move(proven);
+    ASSIGN_OR_RETURN(auto proven, prove_node(id, own, limit));
+    answer = std::move(proven);
   }
   if (!answer) {  // a new session
-    auto made = client.ask(creation(id), limit);
-    if (!made) {
-      return made.error();
-    }
-    answer = *std::move(made);
+    ASSIGN_OR_RETURN(auto made, client.ask(creation(id), limit));
+    answer = std::move(made);
   }
   if (!answer->is_ok() && answer->code != Code::node_exists) {
     return error_of(answer->code, client.where());
@@ -134,17 +128,14 @@ Result<Proof> NodePresences::prove(const PresenceId& id, const CallLimits& limit
     return Proof{NoLonger{}};
   }
   const std::int64_t session = client.session_id();
-  const auto proven = prove_node(id, own, limit);
-  if (!proven) {
-    return proven.error();
-  }
-  if (!proven->has_value() || (*proven)->code == Code::no_node ||
-      ((*proven)->is_ok() && (*proven)->stat.ephemeral_owner != session)) {
+  ASSIGN_OR_RETURN(const auto proven, prove_node(id, own, limit));
+  if (!proven.has_value() || proven->code == Code::no_node ||
+      (proven->is_ok() && proven->stat.ephemeral_owner != session)) {
     m_own.erase(found);
     return Proof{NoLonger{}};
   }
-  if (!(*proven)->is_ok()) {
-    return error_of((*proven)->code, client.where());
+  if (!proven->is_ok()) {
+    return error_of(proven->code, client.where());
   }
   own.is_in_store = true;
   const LeaseTerm lease = own.lease();
@@ -163,13 +154,10 @@ Result<std::vector<PresenceId>> NodePresences::gone(std::span<const PresenceId> 
   for (const PresenceId& id : ids) {
     questions.push_back(exists(m_layout.presence(id), false));
   }
-  const auto answers = m_client->ask(questions, limit);
-  if (!answers) {
-    return answers.error();
-  }
+  ASSIGN_OR_RETURN(const auto answers, m_client->ask(questions, limit));
   std::vector<PresenceId> all;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if ((*answers)[i].code == Code::no_node) {
+    if (answers[i].code == Code::no_node) {
       all.push_back(ids[i]);
     }
   }
@@ -188,12 +176,9 @@ Result<Done> NodePresences::remove(const PresenceId& id, const CallLimits& limit
       return own.client->close(limit);
     }
   }
-  const auto removed = m_client->ask(zookeeper::remove(m_layout.presence(id), any_version), limit);
-  if (!removed) {
-    return removed.error();
-  }
-  return removed->is_ok() || removed->code == Code::no_node ? Result(Done{})
-                                                            : Result<Done>(error_of(removed->code, m_client->where()));
+  ASSIGN_OR_RETURN(const auto removed, m_client->ask(zookeeper::remove(m_layout.presence(id), any_version), limit));
+  return removed.is_ok() || removed.code == Code::no_node ? Result(Done{})
+                                                          : Result<Done>(error_of(removed.code, m_client->where()));
 }
 
 std::optional<Millis> NodePresences::lasts_without_keeper() const

@@ -30,11 +30,8 @@ std::optional<std::string> chroot_in(std::string_view location)
 
 Result<Endpoint> parse_zookeeper_url(std::string_view url)
 {
-  const auto read = read_server_url(url, good_form);
-  if (!read) {
-    return read.error();
-  }
-  const auto& [own_scheme, user, password, parts] = *read;
+  ASSIGN_OR_RETURN(const auto read, read_server_url(url, good_form));
+  const auto& [own_scheme, user, password, parts] = read;
   const auto chroot = chroot_in(parts.location);
   if (!chroot) {
     return invalid_url(url, bad_escape, good_form);
@@ -55,7 +52,7 @@ Result<Endpoint> parse_zookeeper_url(std::string_view url)
   if (user.find(':') != std::string::npos) {
     return invalid_url(url, "the user has a colon, which ends the user of a digest", good_form);
   }
-  Endpoint endpoint = other_endpoint(*read);
+  Endpoint endpoint = other_endpoint(read);
   if (own_scheme == tls_scheme) {
     endpoint.tls.emplace();
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace rlock {
-struct Engine;  // store/engine.h
+struct Engine;  // stores/engine.h
 }
 
 namespace rlock::cli {

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/lock.h"
 
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 
 #include "cli/options/environment.h"
 #include "cli/options/option_table.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <optional>
 #include <span>

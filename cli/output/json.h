@@ -6,8 +6,8 @@
 #include "doctor/bench.h"
 #include "doctor/facts.h"
 #include "lock/store.h"
+#include "redis/acl.h"
 #include "run/force.h"
-#include "store/redis/acl.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock acl: the ACL rules that an administrator must set.
-#include "store/redis/acl.h"
+#include "redis/acl.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
 #include "cli/options/server.h"

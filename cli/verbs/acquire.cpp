@@ -13,7 +13,7 @@
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "lock/wait_until_free.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <array>
 #include <climits>

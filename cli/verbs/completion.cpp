@@ -12,7 +12,7 @@
 #include "cli/verbs/dispatch.h"
 #include "completions/scripts.h"
 #include "lock/abilities.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <algorithm>
 #include <array>

@@ -9,8 +9,8 @@
 #include "cli/options/parse_words.h"
 #include "cli/options/server.h"
 #include "cli/output/output.h"
+#include "redis/acl.h"
 #include "run/report.h"
-#include "store/redis/acl.h"
 
 #include <array>
 #include <optional>

@@ -11,7 +11,7 @@
 #include "doctor/probe.h"
 #include "doctor/rules.h"
 #include "lock/abilities.h"
-#include "store/redis_transport.h"
+#include "stores/redis_transport.h"
 
 #include <algorithm>
 #include <array>

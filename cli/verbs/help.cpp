@@ -7,7 +7,7 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <array>
 #include <memory>

@@ -11,7 +11,7 @@ namespace rlock {
 
 struct ServerScheme {
   std::string_view name;
-  std::string_view engine;         // Engine::name (store/engine.h)
+  std::string_view engine;         // Engine::name (stores/engine.h)
   std::string_view with_tls = {};  // the scheme of such a URL with TLS
 };
 

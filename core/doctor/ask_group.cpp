@@ -6,9 +6,9 @@
 #include <utility>
 #include "base/parallel_query.h"
 #include "base/text.h"
-#include "net/codec.h"
-#include "net/connection.h"
-#include "server/sentinel.h"
+#include "redis/codec.h"
+#include "redis/connection.h"
+#include "redis/sentinel.h"
 
 namespace rlock::doctor {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 #include "doctor/facts.h"
-#include "server/transport.h"
+#include "redis/transport.h"
 
 namespace rlock::doctor {
 

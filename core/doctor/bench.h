@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "store/open.h"
+#include "stores/open.h"
 
 namespace rlock {
 

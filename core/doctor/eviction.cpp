@@ -7,7 +7,7 @@
 #include "base/defaults.h"
 #include "doctor/facts.h"
 #include "doctor/rules.h"
-#include "store/redis_transport.h"
+#include "stores/redis_transport.h"
 
 namespace rlock {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 #include "base/clock.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 namespace rlock {
 

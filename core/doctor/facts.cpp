@@ -7,8 +7,8 @@
 #include <utility>
 #include "doctor/ask_group.h"
 #include "doctor/probe.h"
-#include "server/sentinel.h"
-#include "server/transport.h"
+#include "redis/sentinel.h"
+#include "redis/transport.h"
 
 namespace rlock {
 

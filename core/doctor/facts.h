@@ -14,8 +14,8 @@
 #include "base/result.h"
 #include "lock/abilities.h"
 #include "lock/names.h"
-#include "server/transport.h"
-#include "server/url.h"
+#include "redis/transport.h"
+#include "redis/url.h"
 
 namespace rlock {
 

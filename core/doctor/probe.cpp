@@ -3,7 +3,7 @@
 
 #include "base/duration.h"
 #include "lock/abilities.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include "lock/abilities.h"
 #include "lock/names.h"
 #include "lock/store.h"
-#include "server/transport.h"
+#include "redis/transport.h"
 
 namespace rlock {
 

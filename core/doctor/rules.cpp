@@ -2,7 +2,7 @@
 #include "doctor/rules.h"
 
 #include "base/wait.h"
-#include "net/codec.h"
+#include "redis/codec.h"
 
 namespace rlock {
 namespace {

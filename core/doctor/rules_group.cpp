@@ -6,7 +6,7 @@
 #include <optional>
 #include "base/text.h"
 #include "doctor/rules.h"
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 
 namespace rlock::doctor {
 namespace {

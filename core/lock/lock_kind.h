@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of lock. Each kind is an alternative of LockKind and a row of the table. The requests to a Redis server for each kind are
-// in the table of store/script/script_store.cpp.
+// in the table of engine/script_store.cpp.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Permits {
 struct StringLock {};  // one holder, in a layout whose foreign clients poll
 using LockKind = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
-// Whose clients a lock excludes beside those of rlock: the own lock clients of a store (store/record/native_line.h).
+// Whose clients a lock excludes beside those of rlock: the own lock clients of a store (engine/native_line.h).
 enum class NativeFormat {
   none,
   etcd,     // etcdctl lock, and the lock service of etcd

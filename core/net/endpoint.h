@@ -46,7 +46,7 @@ struct Endpoint {
   enum class Kind { tcp, unix_socket, local, sentinel, cluster, other };
   enum class NamedBy { user, sentinels, cluster };
 
-  std::string scheme = "redis";  // of the URL: selects the engine (store/open.h); every form of a Redis URL is "redis"
+  std::string scheme = "redis";  // of the URL: selects the engine (stores/open.h); every form of a Redis URL is "redis"
   Kind kind = Kind::tcp;
   std::string host = "127.0.0.1";  // tcp; an IPv6 address without its brackets
   std::uint16_t port = 6379;       // tcp

@@ -8,7 +8,7 @@
 #include "process/script_tree.h"
 #include "run/environment.h"
 #include "run/run.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <cstdint>
 #include <functional>

@@ -15,7 +15,7 @@
 #include "lock/reentry.h"
 #include "lock/store.h"
 #include "process/signals.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 namespace rlock {
 

@@ -19,7 +19,7 @@
 #include "lock/store.h"
 #include "lock/waiting.h"
 #include "process/job.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 namespace rlock {
 

@@ -4,8 +4,8 @@
 //
 //   rlock_held_locks [LOCKS [ROUNDS [CONNECTIONS]]]      starts a redis-server, which ends with it
 #include "bench/lab.h"
-#include "server/transport.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
+#include "redis/transport.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 

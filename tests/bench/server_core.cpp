@@ -5,10 +5,10 @@
 //
 //   rlock_server_core [ROUNDS]      starts a redis-server, which ends with it
 #include "bench/lab.h"
-#include "server/subscription.h"
-#include "server/transport.h"
-#include "store/redis/redis_store.h"
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
+#include "redis/redis_store.h"
+#include "redis/subscription.h"
+#include "redis/transport.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores whose holds end with presences, in the memory of the test program: what clients, whose clocks are wrong, see of each other.
 #include "contract/tested_store.h"
+#include "engine/bound_owners.h"
+#include "engine/record_codec.h"
+#include "engine/record_host.h"
+#include "engine/script_store.h"
 #include "run/force.h"
-#include "store/record/bound_owners.h"
-#include "store/record/record_codec.h"
-#include "store/record/record_host.h"
-#include "store/script/script_store.h"
 #include "support/test.h"
 
 #include <thread>

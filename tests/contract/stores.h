@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cli/options/server.h"
-#include "store/open.h"
+#include "stores/open.h"
 #include "support/databases.h"
 #include "support/memory_backend.h"
 #include "support/memory_store.h"

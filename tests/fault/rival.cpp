@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fault/rival.h"
 
+#include "engine/lock_keys.h"
 #include "lock/lease_budget.h"
-#include "store/script/lock_keys.h"
 
 #include <algorithm>
 #include <stdexcept>

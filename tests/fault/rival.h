@@ -5,7 +5,7 @@
 
 #include "fault/claims.h"
 #include "fault/client.h"
-#include "net/connection.h"
+#include "redis/connection.h"
 #include "support/redis_fixture.h"
 #include "support/relay.h"
 

@@ -2,8 +2,8 @@
 // The messages of etcd, and the proof that they make. Input: a digit for the create revision of the presence; the answer to a
 // keep-alive, up to a byte 0x1e; then another message.
 #include "fuzz/fuzzer.h"
-#include "store/etcd/etcd_messages.h"
-#include "store/etcd/etcd_presences.h"
+#include "stores/etcd/etcd_messages.h"
+#include "stores/etcd/etcd_presences.h"
 
 #include <variant>
 

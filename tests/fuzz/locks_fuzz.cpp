@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holders and waiters as a hostile server stores them, to every output. Input: a digit for the kind of lock; lines with the key,
 // ttl, fence, count, the times of `once`; then the records of holders and waiters, each an owner and a record between NUL bytes.
+#include "engine/script_reply.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
-#include "store/script/script_reply.h"
 
 namespace rlock::test {
 namespace {

@@ -4,8 +4,8 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/hasty_server.h"
 #include "fuzz/shown.h"
-#include "store/etcd/etcd_backend.h"
-#include "store/zookeeper/zookeeper_backend.h"
+#include "stores/etcd/etcd_backend.h"
+#include "stores/zookeeper/zookeeper_backend.h"
 
 namespace rlock::test {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names: keys, tokens, globs, slots and the rules for an ACL.
+#include "engine/lock_keys.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 #include "lock/names.h"
-#include "server/slot_map.h"
-#include "store/redis/acl.h"
-#include "store/script/lock_keys.h"
+#include "redis/acl.h"
+#include "redis/slot_map.h"
 
 #include <array>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "net/codec.h"
-#include "server/transport.h"
+#include "redis/codec.h"
+#include "redis/transport.h"
 
 #include <chrono>
 #include <string_view>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes that a store has as the record of a lock. Input: a digit for the kind of lock, one for the verb, one that says whether
 // somebody listens; then the record.
+#include "engine/lock_keys.h"
+#include "engine/record_codec.h"
+#include "engine/record_host.h"
+#include "engine/script_store.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
-#include "store/record/record_codec.h"
-#include "store/record/record_host.h"
-#include "store/script/lock_keys.h"
-#include "store/script/script_store.h"
 
 #include <algorithm>
 #include <array>

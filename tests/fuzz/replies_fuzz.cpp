@@ -5,9 +5,9 @@
 #include "fuzz/recorded_server.h"
 #include "fuzz/shown.h"
 #include "lock/lock_candidates.h"
-#include "net/codec.h"
-#include "store/redis/redis_store.h"
-#include "store/redis/scan.h"
+#include "redis/codec.h"
+#include "redis/redis_store.h"
+#include "redis/scan.h"
 
 #include <array>
 #include <chrono>

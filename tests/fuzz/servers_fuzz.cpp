@@ -7,9 +7,9 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/recorded_server.h"
 #include "fuzz/shown.h"
-#include "net/codec.h"
-#include "server/sentinel.h"
-#include "server/slot_map.h"
+#include "redis/codec.h"
+#include "redis/sentinel.h"
+#include "redis/slot_map.h"
 
 #include <array>
 

@@ -4,7 +4,7 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 #include "net/url_parts.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/hasty_server.h"
 #include "fuzz/shown.h"
-#include "server/transport.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
+#include "redis/transport.h"
 
 #include <array>
 

@@ -2,8 +2,8 @@
 // What a server of ZooKeeper sends, and what stands in its nodes. Input: a digit for the operation that is answered; then the frame,
 // which is also read as a node's data and as a node's name.
 #include "fuzz/fuzzer.h"
-#include "store/zookeeper/messages.h"
-#include "store/zookeeper/zookeeper_layout.h"
+#include "stores/zookeeper/messages.h"
+#include "stores/zookeeper/zookeeper_layout.h"
 
 #include <array>
 #include <vector>

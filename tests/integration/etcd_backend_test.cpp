@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend of etcd on a real node: versions, listeners, messages, the event log, presences.
-#include "store/etcd/etcd_backend.h"
+#include "stores/etcd/etcd_backend.h"
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
 

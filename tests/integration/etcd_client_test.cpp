@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of etcd on real nodes: requests, leases, watches, members, logins, TLS, deadlines.
-#include "store/etcd/etcd_connection.h"
+#include "stores/etcd/etcd_connection.h"
 #include "support/etcd_fixture.h"
 #include "support/hostile_server.h"
 #include "support/integration.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line of etcdctl lock as the backend of etcd sees and changes it, on a real node.
-#include "store/etcd/etcd_backend.h"
+#include "stores/etcd/etcd_backend.h"
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A leader of etcd that was deposed while it was stopped answers a keep-alive. The usual rule counts that as a renewal, so two
 // clients hold a lock. The proof of rlock does not.
-#include "store/etcd/etcd_backend.h"
-#include "store/etcd/etcd_checks.h"
-#include "store/etcd/etcd_layout.h"
+#include "stores/etcd/etcd_backend.h"
+#include "stores/etcd/etcd_checks.h"
+#include "stores/etcd/etcd_layout.h"
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
 

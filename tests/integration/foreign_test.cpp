@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "lock/waiting.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 using namespace rlock::test;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster that faults have left in pieces can be mended: otherwise a storm of the judge ends at the first such fault.
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 #include "support/integration.h"
 #include "support/redis_cluster.h"
 

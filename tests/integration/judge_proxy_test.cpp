@@ -2,7 +2,7 @@
 // The proxy of the judge really does what it says: each disturbance as a client of a real server sees it.
 #include "judge/proxy.h"
 
-#include "net/connection.h"
+#include "redis/connection.h"
 #include "support/integration.h"
 
 using namespace std::chrono_literals;

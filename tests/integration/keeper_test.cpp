@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keeper of `rlock acquire --pid`: the lock lasts as long as the script, and the script is told of a loss. Over 300
 // lines: every case needs the scripts at the top.
-#include "server/transport.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
+#include "redis/transport.h"
 #include "support/activity_log.h"
 #include "support/integration.h"
 #include "support/script.h"

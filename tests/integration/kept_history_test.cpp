@@ -5,7 +5,7 @@
 #include "base/shown_time.h"
 #include "lock/abilities.h"
 #include "lock/kept_runs.h"
-#include "store/open.h"
+#include "stores/open.h"
 #include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server of `local:` ends when it is not used, and no lock is lost by that.
 #include "base/fd.h"
-#include "server/local.h"
+#include "redis/local.h"
 #include "support/integration.h"
 #include "support/runtime_dir.h"
 

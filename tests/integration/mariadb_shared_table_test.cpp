@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ShedLock in MariaDB. SQL stands for ShedLock; tests/interop has the real one.
-#include "store/mysql/mysql_backend.h"
+#include "stores/mysql/mysql_backend.h"
 #include "support/integration.h"
 #include "support/mariadb_fixture.h"
 #include "support/shared_table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in MariaDB, by rlock as a process: what other databases do not share.
-#include "store/mysql/mysql_backend.h"
-#include "store/mysql/mysql_connection.h"
+#include "stores/mysql/mysql_backend.h"
+#include "stores/mysql/mysql_connection.h"
 #include "support/certificates.h"
 #include "support/cleaning.h"
 #include "support/integration.h"

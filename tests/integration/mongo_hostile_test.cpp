@@ -7,7 +7,7 @@
 #include "support/scripted_mongo.h"
 #include "support/test.h"
 
-#include "store/mongo/mongo_document.h"
+#include "stores/mongo/mongo_document.h"
 
 using namespace rlock::test;
 using rlock::mongo::Document;

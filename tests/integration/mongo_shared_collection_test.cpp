@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collection of ShedLock in MongoDB. The fixture stands for ShedLock; tests/interop has the real one.
-#include "store/mongo/mongo_backend.h"
+#include "stores/mongo/mongo_backend.h"
 #include "support/integration.h"
 #include "support/mongo_fixture.h"
 #include "support/shared_table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in MongoDB, by rlock as a process.
-#include "store/mongo/mongo_backend.h"
-#include "store/mongo/mongo_url.h"
+#include "stores/mongo/mongo_backend.h"
+#include "stores/mongo/mongo_url.h"
 #include "support/integration.h"
 #include "support/mongo_fixture.h"
 

@@ -9,7 +9,7 @@
 #include "support/topology.h"
 
 #include "lock/store.h"
-#include "store/open.h"
+#include "stores/open.h"
 
 using namespace rlock::test;
 

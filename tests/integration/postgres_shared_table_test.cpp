@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of ShedLock in PostgreSQL. SQL stands for ShedLock; tests/interop has the real one.
-#include "store/postgres/postgres_backend.h"
+#include "stores/postgres/postgres_backend.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
 #include "support/shared_table.h"

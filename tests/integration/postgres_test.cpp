@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in PostgreSQL, by rlock as a process: what other databases do not share.
-#include "store/postgres/postgres_backend.h"
+#include "stores/postgres/postgres_backend.h"
 #include "support/cleaning.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"

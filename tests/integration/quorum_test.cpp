@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Five independent masters, some of which are down, hung or replicas. Over 300 lines: every case needs the same five
 // servers.
-#include "server/transport.h"
-#include "store/open.h"
-#include "store/quorum/quorum_store.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
+#include "redis/transport.h"
+#include "stores/open.h"
+#include "stores/quorum/quorum_store.h"
 #include "support/activity_log.h"
 #include "support/integration.h"
 #include "support/job_runner.h"

@@ -3,7 +3,7 @@
 // would be earlier than that of a record which another client writes meanwhile. Then the two would move the time of the record on,
 // ahead of all clocks.
 #include <thread>
-#include "store/zookeeper/zookeeper_backend.h"
+#include "stores/zookeeper/zookeeper_backend.h"
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
 #include "support/zookeeper_fixture.h"

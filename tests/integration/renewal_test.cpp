@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lock lasts as long as its job, also through outages that are shorter than the lease allows.
-#include "server/subscription.h"
+#include "redis/subscription.h"
 #include "support/integration.h"
 #include "support/presences.h"
 #include "support/skip.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of locks, holders and waiters when sentinels make another server the master.
-#include "server/sentinel.h"
+#include "redis/sentinel.h"
 #include "support/activity_log.h"
 #include "support/hostile_server.h"
 #include "support/integration.h"

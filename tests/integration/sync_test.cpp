@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --sync: a lock counts only when replicas have it.
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
 #include "support/integration.h"
 #include "support/relay.h"
 

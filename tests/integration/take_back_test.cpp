@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An acquire that was taken back: its release may arrive late. Neither the release nor its note may affect a later
 // grant.
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
 #include "support/integration.h"
 #include "support/relay.h"
 

@@ -2,10 +2,10 @@
 // The line of Curator as the backend of ZooKeeper sees and changes it, on a real server, and what the engine makes of a native client
 // that comes at the worst moment.
 #include <functional>
-#include "store/record/record_host.h"
-#include "store/script/script_store.h"
-#include "store/zookeeper/zookeeper_backend.h"
-#include "store/zookeeper/zookeeper_native_line.h"
+#include "engine/record_host.h"
+#include "engine/script_store.h"
+#include "stores/zookeeper/zookeeper_backend.h"
+#include "stores/zookeeper/zookeeper_native_line.h"
 #include "support/forwarding_backend.h"
 #include "support/integration.h"
 #include "support/test.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator of ZooKeeper does with rlock, and what is refused.
-#include "store/zookeeper/jute.h"
+#include "stores/zookeeper/jute.h"
 #include "support/certificates.h"
 #include "support/integration.h"
 #include "support/skip.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Presences in ZooKeeper whose session has ended, or whose node was made by a request that got no answer.
-#include "store/zookeeper/zookeeper_presences.h"
-#include "store/zookeeper/jute.h"
-#include "store/zookeeper/zookeeper_backend.h"
+#include "stores/zookeeper/zookeeper_presences.h"
+#include "stores/zookeeper/jute.h"
+#include "stores/zookeeper/zookeeper_backend.h"
 #include "support/hostile_server.h"
 #include "support/stepped_clock.h"
 #include "support/test.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of ZooKeeper whose tree lacks the presence of a holder that lives by the tree of the leader. ZooKeeper 3.8.0 had such servers
 // after a leader change, when it let sessions go on that two of three servers had closed.
-#include "store/record/record_host.h"
-#include "store/script/script_store.h"
-#include "store/zookeeper/zookeeper_backend.h"
+#include "engine/record_host.h"
+#include "engine/script_store.h"
+#include "stores/zookeeper/zookeeper_backend.h"
 #include "support/forwarding_backend.h"
 #include "support/test.h"
 #include "support/zookeeper_fixture.h"

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "net/codec.h"
+#include "redis/codec.h"
 
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages to waiters, and when they are sent, on a real server.
-#include "store/open.h"
+#include "stores/open.h"
 #include "support/integration.h"
 
 #include <memory>

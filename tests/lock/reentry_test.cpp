@@ -2,8 +2,8 @@
 // Reentry over a connection that loses the reply to any one request.
 #include "lock/reentry.h"
 
-#include "server/transport.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
+#include "redis/transport.h"
 #include "support/integration.h"
 
 using namespace rlock::test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // slot_of computes the slots that a server computes.
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 #include "support/integration.h"
 
 using namespace rlock::test;

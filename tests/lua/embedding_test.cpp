@@ -2,8 +2,8 @@
 // The embedded scripts are the files of lua/ without their comments, with the constants of core/base/defaults.h and the words of
 // core/lock/schema.h, the places in core/lock/calls.h, and with the bodies of functions in place of the calls that end in "-- inline".
 #include "base/defaults.h"
+#include "engine/script_interpreter.h"
 #include "lua/scripts.h"
-#include "store/record/script_interpreter.h"
 #include "support/integration.h"
 #include "support/paths.h"
 

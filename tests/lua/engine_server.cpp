@@ -6,9 +6,9 @@
 #include "base/fd.h"
 #include "base/fields.h"
 #include "base/log.h"
+#include "engine/lock_keys.h"
+#include "engine/record_host.h"
 #include "lua/scripts.h"
-#include "store/record/record_host.h"
-#include "store/script/lock_keys.h"
 #include "support/redis_protocol.h"
 
 #include <algorithm>

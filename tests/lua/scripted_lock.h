@@ -2,9 +2,9 @@
 // One lock on a server, used through its scripts alone: `k`, unless another name is set.
 #pragma once
 
-#include "server/subscription.h"
-#include "store/redis/redis_store.h"
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
+#include "redis/redis_store.h"
+#include "redis/subscription.h"
 #include "support/integration.h"
 
 namespace rlock::test {

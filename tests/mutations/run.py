@@ -20,7 +20,7 @@ TOP = HERE.parent.parent
 ALWAYS = ["lua/", "contract/", "lock/"]
 NOT_OF_CODE = "-tce=deliberate mistakes: each mutation fits the code"  # which no code with a mistake does
 BROKEN = "DOES NOT BUILD"
-OTHER_STORES = re.compile(r"core/store/(postgres|mysql|mongo|etcd|zookeeper)/")
+OTHER_STORES = re.compile(r"core/stores/(postgres|mysql|mongo|etcd|zookeeper)/")
 
 
 class Mutation:

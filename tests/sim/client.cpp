@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/client.h"
 
+#include "redis/url.h"
 #include "run/acquire_all.h"
 #include "run/force.h"
 #include "run/run.h"
 #include "run/supervision.h"
-#include "server/url.h"
 #include "sim/records.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model of Redis and a real server get the same random calls of the scripts, and must give the same answers, send the
 // same messages and end in the same state. Both have the same clock, which only the test moves.
+#include "engine/lock_keys.h"
+#include "engine/script_interpreter.h"
 #include "lua/scripts.h"
-#include "server/subscription.h"
+#include "redis/redis_store.h"
+#include "redis/subscription.h"
 #include "sim/real_redis.h"
-#include "store/record/script_interpreter.h"
-#include "store/redis/redis_store.h"
-#include "store/script/lock_keys.h"
 #include "support/redis_fixture.h"
 #include "support/seed.h"
 #include "support/wait_until.h"

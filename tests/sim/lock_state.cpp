@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lock_state.h"
 
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three servers that agree by majority, and the sessions of their clients, which expire by a monotonic clock. A member that is cut
 // off from the others goes on to answer keep-alives from its memory; so does a leader that stood still and was replaced, until it
-// learns of that. Both is what ZooKeeper and etcd do (store/record/presence.h has what was measured).
+// learns of that. Both is what ZooKeeper and etcd do (engine/presence.h has what was measured).
 #pragma once
 
+#include "engine/presence.h"
 #include "sim/world.h"
-#include "store/record/presence.h"
 
 #include <map>
 #include <optional>

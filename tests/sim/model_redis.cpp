@@ -2,7 +2,7 @@
 #include "sim/model_redis.h"
 
 #include <algorithm>
-#include "store/record/commands.h"
+#include "engine/commands.h"
 
 namespace rlock::sim {
 

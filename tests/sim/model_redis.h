@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated Redis server keeps its keys in the key space of the record engine (store/record/key_space.h). Here is what tests
+// The simulated Redis server keeps its keys in the key space of the record engine (engine/key_space.h). Here is what tests
 // print of it.
 #pragma once
 
 #include <string>
-#include "store/record/key_space.h"
+#include "engine/key_space.h"
 
 namespace rlock::sim {
 

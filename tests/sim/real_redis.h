@@ -2,7 +2,7 @@
 // What a real server answers and holds, in the words of the model, so that the two can be compared.
 #pragma once
 
-#include "net/codec.h"
+#include "redis/codec.h"
 #include "sim/model_redis.h"
 #include "support/redis_fixture.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/records.h"
 
+#include "engine/bound_owners.h"
+#include "engine/record_codec.h"
+#include "engine/record_host.h"
+#include "engine/script_store.h"
 #include "sim/presences.h"
-#include "store/open.h"
-#include "store/record/bound_owners.h"
-#include "store/record/record_codec.h"
-#include "store/record/record_host.h"
-#include "store/script/script_store.h"
+#include "stores/open.h"
 
 #include <algorithm>
 

@@ -6,10 +6,10 @@
 #pragma once
 
 #include "base/wait.h"
+#include "engine/record_backend.h"
 #include "sim/members.h"
 #include "sim/network.h"
 #include "sim/schedule.h"
-#include "store/record/record_backend.h"
 
 #include <deque>
 #include <memory>

@@ -2,11 +2,11 @@
 // A simulated Redis server: the model, the scripts and a wall clock that may be set.
 #pragma once
 
+#include "engine/record_backend.h"
+#include "engine/record_codec.h"
+#include "engine/script_interpreter.h"
 #include "sim/model_redis.h"
 #include "sim/world.h"
-#include "store/record/record_backend.h"
-#include "store/record/record_codec.h"
-#include "store/record/script_interpreter.h"
 
 #include <map>
 #include <optional>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "store/record/record_backend.h"
+#include "engine/record_backend.h"
 
 #include <functional>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 #include "base/clock.h"
-#include "store/record/record_backend.h"
+#include "engine/record_backend.h"
 #include "support/process.h"
 
 namespace rlock::test {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/database_topology.h"
 
-#include "store/record/record_codec.h"
-#include "store/record/record_host.h"
+#include "engine/record_codec.h"
+#include "engine/record_host.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 

@@ -20,7 +20,7 @@ struct DatabaseRow {
   // A server that does not wait for its disk. Skips the test case where it is not installed.
   std::unique_ptr<DatabaseServer> (*start)();
   bool by_default = true;  // the contract and the cases of databases run on it; false: only when RLOCK_TEST_ON names it
-  bool has_presences = false;  // store/record/presence.h
+  bool has_presences = false;  // engine/presence.h
 };
 
 inline std::unique_ptr<DatabaseServer> start_postgres()

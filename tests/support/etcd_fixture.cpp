@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/etcd_fixture.h"
 
-#include "store/etcd/etcd_backend.h"
-#include "store/etcd/etcd_layout.h"
+#include "stores/etcd/etcd_backend.h"
+#include "stores/etcd/etcd_layout.h"
 #include "support/give_up.h"
 #include "support/skip.h"
 #include "support/sockets.h"

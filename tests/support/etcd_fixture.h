@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "store/etcd/etcd_connection.h"
+#include "stores/etcd/etcd_connection.h"
 #include "support/certificates.h"
 #include "support/database_server.h"
 #include "support/etcd_peers.h"

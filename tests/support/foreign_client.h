@@ -3,8 +3,8 @@
 // milliseconds after "0", sleep no longer than the ttl.
 #pragma once
 
-#include "net/connection.h"
-#include "server/subscription.h"
+#include "redis/connection.h"
+#include "redis/subscription.h"
 
 #include <optional>
 #include <string>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include "store/record/record_backend.h"
+#include "engine/record_backend.h"
 
 namespace rlock::test {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/mariadb_fixture.h"
 
-#include "store/mysql/mysql_backend.h"
+#include "stores/mysql/mysql_backend.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"

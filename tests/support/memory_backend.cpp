@@ -3,9 +3,9 @@
 
 #include "base/fd.h"
 #include "base/wait.h"
-#include "store/open.h"
-#include "store/record/record_host.h"
-#include "store/script/script_store.h"
+#include "engine/record_host.h"
+#include "engine/script_store.h"
+#include "stores/open.h"
 
 #include <algorithm>
 #include <deque>

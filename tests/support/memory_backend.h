@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 #include "base/clock.h"
-#include "store/record/record_backend.h"
+#include "engine/record_backend.h"
 
 namespace rlock::test {
 

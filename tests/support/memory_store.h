@@ -6,7 +6,7 @@
 // kept after a release, and a token alone holds nothing.
 #pragma once
 
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <memory>
 #include <string>

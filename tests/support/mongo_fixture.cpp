@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/mongo_fixture.h"
 
-#include "store/mongo/mongo_backend.h"
-#include "store/mongo/mongo_connection.h"
+#include "stores/mongo/mongo_backend.h"
+#include "stores/mongo/mongo_connection.h"
 #include "support/give_up.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"

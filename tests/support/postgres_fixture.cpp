@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/postgres_fixture.h"
 
-#include "store/postgres/postgres_backend.h"
+#include "stores/postgres/postgres_backend.h"
 #include "support/skip.h"
 #include "support/sockets.h"
 #include "support/temp_dir.h"

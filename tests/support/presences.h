@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test cases on a store that ends what a client holds with the presence of that client (store/record/presence.h).
+// Test cases on a store that ends what a client holds with the presence of that client (engine/presence.h).
 #pragma once
 
 #include <string>

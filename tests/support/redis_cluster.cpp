@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/redis_cluster.h"
 
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 #include "support/cluster_slots.h"
 #include "support/give_up.h"
 #include "support/wait_until.h"

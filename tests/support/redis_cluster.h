@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 #include "support/certificates.h"
 #include "support/redis_fixture.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/defaults.h"
 #include "base/fd.h"
-#include "net/connection.h"
+#include "redis/connection.h"
 #include "support/skip.h"
 #include "support/sockets.h"
 #include "support/temp_dir.h"

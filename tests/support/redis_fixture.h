@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "net/codec.h"
-#include "server/url.h"
+#include "redis/codec.h"
+#include "redis/url.h"
 #include "support/certificates.h"
 #include "support/process.h"
 #include "support/topology.h"

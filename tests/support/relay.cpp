@@ -3,7 +3,7 @@
 
 #include "support/topology.h"
 
-#include "net/codec.h"
+#include "redis/codec.h"
 #include "support/sockets.h"
 #include "support/temp_dir.h"
 

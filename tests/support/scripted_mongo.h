@@ -2,7 +2,7 @@
 // What a server that speaks as much of MongoDB's protocol as a test needs says.
 #pragma once
 
-#include "store/mongo/mongo_document.h"
+#include "stores/mongo/mongo_document.h"
 
 #include <cstdint>
 #include <string>

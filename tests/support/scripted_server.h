@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "base/fd.h"
-#include "net/connection.h"
-#include "server/url.h"
+#include "redis/connection.h"
+#include "redis/url.h"
 
 #include <atomic>
 #include <cstddef>

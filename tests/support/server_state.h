@@ -2,7 +2,7 @@
 // States in which a real server refuses requests of rlock. Each state has a function that puts the server into it.
 #pragma once
 
-#include "net/connection.h"
+#include "redis/connection.h"
 #include "support/redis_fixture.h"
 
 #include <functional>

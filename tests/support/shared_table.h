@@ -4,7 +4,7 @@
 
 #include <functional>
 #include <string>
-#include "store/record/record_backend.h"
+#include "engine/record_backend.h"
 #include "support/test.h"
 
 namespace rlock::test {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "store/zookeeper/zookeeper_client.h"
+#include "stores/zookeeper/zookeeper_client.h"
 #include "support/certificates.h"
 #include "support/process.h"
 

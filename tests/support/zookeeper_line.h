@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "store/zookeeper/zookeeper_native_line.h"
+#include "stores/zookeeper/zookeeper_native_line.h"
 #include "support/integration.h"
 #include "support/zookeeper_fixture.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/zookeeper_server.h"
 
-#include "store/zookeeper/zookeeper_backend.h"
-#include "store/zookeeper/zookeeper_layout.h"
+#include "stores/zookeeper/zookeeper_backend.h"
+#include "stores/zookeeper/zookeeper_layout.h"
 #include "support/give_up.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "cli/options/parse_words.h"
 #include "cli/output/output.h"
 #include "cli/verbs/token_lock.h"
-#include "server/url.h"
+#include "redis/url.h"
 
 #include <doctest/doctest.h>
 

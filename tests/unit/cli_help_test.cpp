@@ -6,7 +6,7 @@
 #include "cli/help/page.h"
 #include "cli/options/option_table.h"
 #include "cli/verbs/dispatch.h"
-#include "store/open.h"
+#include "stores/open.h"
 #include "support/test.h"
 
 #include <sstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/etcd/etcd_checks.h"
+#include "stores/etcd/etcd_checks.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a keep-alive of etcd is a proof; and the messages of etcd.
-#include "store/etcd/etcd_presences.h"
+#include "stores/etcd/etcd_presences.h"
 #include "support/test.h"
 
 using namespace rlock::test;

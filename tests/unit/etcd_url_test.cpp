@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/etcd/etcd_url.h"
+#include "stores/etcd/etcd_url.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -2,10 +2,10 @@
 // The frequent cases at the top of a script end as its other cases would: the same random calls, with the frequent cases and without
 // them, give the same answers, send the same messages and leave the same keys. And the first part of a script, which the record engine
 // runs alone, answers as the whole script.
+#include "engine/lock_keys.h"
+#include "engine/script_interpreter.h"
+#include "engine/script_store.h"
 #include "lua/scripts.h"
-#include "store/record/script_interpreter.h"
-#include "store/script/lock_keys.h"
-#include "store/script/script_store.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
 #include "support/test.h"

@@ -20,41 +20,36 @@ using Allowed = std::vector<std::string_view>;
 // An include without a slash is the standard library's or the system's.
 const std::map<std::string, Allowed> floors = {
     {"core/base", {"base/", "sys/"}},
-    {"core/net", {"net/", "base/", "hiredis/", "openssl/", "sys/", "netinet/", "arpa/"}},
-    {"core/server", {"server/", "net/", "base/", "sys/", "arpa/"}},
+    {"core/net", {"net/", "base/", "openssl/", "sys/", "netinet/", "arpa/"}},
     {"core/lock", {"lock/", "base/", "sys/"}},
-    {"core/store", {"store/", "lock/", "server/", "net/", "base/"}},
-    {"core/store/script", {"store/script/", "lock/", "base/", "lua/scripts.h", "sys/"}},
-    {"core/store/redis",
-     {"store/redis/", "store/script/", "lock/", "server/", "net/", "base/", "lua/scripts.h", "sys/"}},
-    {"core/store/record", {"store/record/", "store/script/", "lock/", "base/", "lua/bytecode.h"}},
-    {"core/store/postgres",
-     {"store/postgres/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/url_parts.h",
-      "lock/", "base/"}},
-    {"core/store/mysql",
-     {"store/mysql/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/url_parts.h", "lock/",
-      "base/", "sys/", "mariadb/"}},
-    {"core/store/mongo",
-     {"store/mongo/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/dial.h",
-      "net/url_parts.h", "lock/", "base/", "mongoc/", "sys/"}},
-    {"core/store/etcd",
-     {"store/etcd/", "store/engine.h", "store/record/", "store/script/", "net/byte_stream.h", "net/endpoint.h",
-      "net/url_parts.h", "lock/", "base/", "nghttp2/", "protozero/", "sys/"}},
-    {"core/store/zookeeper",
-     {"store/zookeeper/", "store/engine.h", "store/record/", "store/script/", "net/endpoint.h", "net/byte_stream.h",
-      "net/url_parts.h", "lock/", "base/", "sys/"}},
-    {"core/store/quorum", {"store/quorum/", "lock/", "base/", "sys/"}},
+    {"core/engine", {"engine/", "lock/", "base/", "lua/scripts.h", "lua/bytecode.h", "sys/"}},
+    {"core/redis", {"redis/", "engine/", "lock/", "net/", "base/", "lua/scripts.h", "hiredis/", "sys/", "arpa/"}},
+    {"core/stores", {"stores/", "redis/", "engine/", "lock/", "net/", "base/"}},
+    {"core/stores/postgres", {"stores/postgres/", "engine/", "net/endpoint.h", "net/url_parts.h", "lock/", "base/"}},
+    {"core/stores/mysql",
+     {"stores/mysql/", "engine/", "net/endpoint.h", "net/url_parts.h", "lock/", "base/", "sys/", "mariadb/"}},
+    {"core/stores/mongo",
+     {"stores/mongo/", "engine/", "net/endpoint.h", "net/dial.h", "net/url_parts.h", "lock/", "base/", "mongoc/",
+      "sys/"}},
+    {"core/stores/etcd",
+     {"stores/etcd/", "engine/", "net/byte_stream.h", "net/endpoint.h", "net/url_parts.h", "lock/", "base/", "nghttp2/",
+      "protozero/", "sys/"}},
+    {"core/stores/zookeeper",
+     {"stores/zookeeper/", "engine/", "net/endpoint.h", "net/byte_stream.h", "net/url_parts.h", "lock/", "base/",
+      "sys/"}},
+    {"core/stores/quorum", {"stores/quorum/", "lock/", "base/", "sys/"}},
     {"core/lease", {"lease/", "lock/", "base/", "sys/"}},
     {"core/process", {"process/", "base/", "sys/", "linux/"}},
-    {"core/run", {"run/", "process/", "lease/", "store/open.h", "lock/", "base/", "sys/"}},
-    {"core/doctor", {"doctor/", "store/", "lock/", "server/", "net/", "base/"}},
-    {"cli/output", {"cli/output/", "run/", "doctor/", "lock/", "store/redis/acl.h", "base/", "nlohmann/", "sys/"}},
+    {"core/run", {"run/", "process/", "lease/", "stores/open.h", "lock/", "base/", "sys/"}},
+    {"core/doctor", {"doctor/", "stores/", "redis/", "lock/", "net/", "base/"}},
+    {"cli/output", {"cli/output/", "run/", "doctor/", "lock/", "redis/acl.h", "base/", "nlohmann/", "sys/"}},
     {"cli/options",
-     {"cli/options/", "cli/output/", "run/", "lock/", "store/", "process/signals.h", "base/", "CLI/", "toml++/",
+     {"cli/options/", "cli/output/", "run/", "lock/", "stores/", "process/signals.h", "base/", "CLI/", "toml++/",
       "sys/"}},
     {"cli/help", {"cli/help/", "cli/options/", "cli/output/"}},
     {"cli/verbs",
-     {"cli/", "run/", "doctor/", "lock/", "store/", "process/signals.h", "base/", "completions/scripts.h", "sys/"}},
+     {"cli/", "run/", "doctor/", "lock/", "stores/", "redis/acl.h", "process/signals.h", "base/",
+      "completions/scripts.h", "sys/"}},
     {"cli", {"cli/", "process/signals.h", "base/"}},
 };
 
@@ -148,7 +143,7 @@ std::vector<std::string> known_stores(const fs::path& root, const std::string& f
     const std::string code = code_of(std::move(line));
     for (const auto& [store, words] : words_of_stores) {
       const auto is_in_code = [&](std::string_view word) { return code.find(word) != std::string::npos; };
-      if (!file.starts_with("core/store/" + store + "/") && std::ranges::any_of(words, is_in_code)) {
+      if (!file.starts_with("core/stores/" + store + "/") && std::ranges::any_of(words, is_in_code)) {
         found.push_back(file + ":" + std::to_string(number) + " knows " + store);
       }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The face of a lock that another program writes as well.
-#include "store/record/foreign_face.h"
-#include "store/record/record_codec.h"
+#include "engine/foreign_face.h"
+#include "engine/record_codec.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -7,8 +7,8 @@
 #include <memory>
 #include <optional>
 #include <vector>
+#include "engine/script_store.h"
 #include "lock/lease_budget.h"
-#include "store/script/script_store.h"
 #include "unit/interleaving_world.h"
 
 namespace rlock::test {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "store/record/record_host.h"
+#include "engine/record_host.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
 #include "support/test.h"

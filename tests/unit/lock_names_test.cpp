@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
 #include "support/test.h"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/mongo/mongo_checks.h"
+#include "stores/mongo/mongo_checks.h"
 
 #include "support/test.h"
 

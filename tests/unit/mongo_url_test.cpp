@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/mongo/mongo_url.h"
+#include "stores/mongo/mongo_url.h"
 
-#include "store/mongo/mongo_rights.h"
+#include "stores/mongo/mongo_rights.h"
 
 #include "support/skip.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the doctor says of a MySQL or MariaDB server, on facts that few servers show, and the SQL for its administrator.
-#include "store/mysql/mysql_checks.h"
-#include "store/mysql/mysql_schema.h"
+#include "stores/mysql/mysql_checks.h"
+#include "stores/mysql/mysql_schema.h"
 
 #include "support/test.h"
 

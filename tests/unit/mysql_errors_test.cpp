@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the errors of MySQL and MariaDB mean to a lock client.
-#include "store/mysql/mysql_errors.h"
+#include "stores/mysql/mysql_errors.h"
 
 #include "support/test.h"
 

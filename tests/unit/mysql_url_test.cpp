@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/mysql/mysql_url.h"
+#include "stores/mysql/mysql_url.h"
 
 #include "support/test.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which contenders a record needs in the line of native clients.
-#include "store/record/native_line.h"
+#include "engine/native_line.h"
 #include <algorithm>
-#include "store/record/record_codec.h"
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
+#include "engine/record_codec.h"
 #include "support/test.h"
 
 using namespace rlock;

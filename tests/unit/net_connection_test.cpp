@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/connection.h"
+#include "redis/connection.h"
 
-#include "net/codec.h"
+#include "redis/codec.h"
 #include "support/test.h"
 
 #include "support/scripted_server.h"

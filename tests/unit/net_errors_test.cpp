@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/codec.h"
+#include "redis/codec.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/connection.h"
+#include "redis/connection.h"
 
 #include <array>
 

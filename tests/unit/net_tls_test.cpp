@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handshake with servers that do not answer it properly. integration/tls_test.cpp tests it with a real server.
-#include "net/connection.h"
+#include "redis/connection.h"
 #include "support/scripted_server.h"
 #include "support/test.h"
 

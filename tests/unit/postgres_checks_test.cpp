@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the doctor says of a PostgreSQL server, on facts that few servers show, and the SQL for its administrator.
-#include "store/postgres/postgres_checks.h"
-#include "store/postgres/postgres_schema.h"
+#include "stores/postgres/postgres_checks.h"
+#include "stores/postgres/postgres_schema.h"
 
 #include "support/test.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the errors of PostgreSQL mean to a lock client.
-#include "store/postgres/postgres_errors.h"
+#include "stores/postgres/postgres_errors.h"
 
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/postgres/postgres_url.h"
+#include "stores/postgres/postgres_url.h"
 
 #include "support/skip.h"
 #include "support/test.h"

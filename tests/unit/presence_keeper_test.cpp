@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a proof is worth that is younger than the state on which the engine decides.
-#include "store/record/presence_keeper.h"
+#include "engine/presence_keeper.h"
 
+#include "engine/record_host.h"
+#include "engine/script_store.h"
 #include "lock/abilities.h"
-#include "store/record/record_host.h"
-#include "store/script/script_store.h"
 #include "support/forwarding_backend.h"
 #include "support/memory_backend.h"
 #include "support/seeded_rng.h"

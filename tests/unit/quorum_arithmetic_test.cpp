@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/quorum/quorum.h"
+#include "stores/quorum/quorum.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many clients that wait for one lock on several servers, in virtual time: an attempt that overlaps another one is a tie,
 // after which both pause.
-#include "store/quorum/quorum.h"
+#include "stores/quorum/quorum.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/quorum/quorum_operator.h"
+#include "stores/quorum/quorum_operator.h"
 #include "support/test.h"
 
 using namespace rlock::test;

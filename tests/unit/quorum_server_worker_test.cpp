@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/quorum/server_worker.h"
+#include "stores/quorum/server_worker.h"
 
 #include "support/integration.h"
 #include "support/scripted_server.h"

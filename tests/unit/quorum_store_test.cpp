@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A quorum of servers that are down, hung or late as the test says. Over 300 lines: every case needs the same five
 // servers.
-#include "store/quorum/quorum_store.h"
+#include "stores/quorum/quorum_store.h"
 
 #include "support/fake_store.h"
 #include "support/integration.h"

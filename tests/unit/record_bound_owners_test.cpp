@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of owners whose presences are gone, and whose presences are asked for.
-#include "store/record/bound_owners.h"
+#include "engine/bound_owners.h"
 
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/record/record_codec.h"
+#include "engine/record_codec.h"
 
 #include "support/test.h"
 

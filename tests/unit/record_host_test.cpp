@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The event log of a lock, of which the record has the last entries only. The rest is beside the record.
-#include "store/record/record_host.h"
+#include "engine/record_host.h"
 
 #include "base/defaults.h"
+#include "engine/lock_keys.h"
+#include "engine/script_store.h"
 #include "lua/bytecode.h"
 #include "lua/scripts.h"
-#include "store/script/lock_keys.h"
-#include "store/script/script_store.h"
 #include "support/forwarding_backend.h"
 #include "support/memory_backend.h"
 #include "support/seeded_rng.h"

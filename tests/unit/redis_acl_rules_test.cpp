@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/acl.h"
+#include "redis/acl.h"
 
 #include "lua/scripts.h"
 #include "support/test.h"

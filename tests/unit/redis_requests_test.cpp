@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "lock/kept_runs.h"
 #include "lua/scripts.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
 
 #include "support/paths.h"
 #include "support/stepped_clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scan of many pages: each reply has its whole time limit, however long the scan takes; and a scan without end ends.
-#include "store/redis/scan.h"
+#include "redis/scan.h"
 
 #include "support/stepped_clock.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/environment.h"
 
-#include "store/open.h"
+#include "stores/open.h"
 
 #include <doctest/doctest.h>
 

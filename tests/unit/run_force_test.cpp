@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/force.h"
 
-#include "store/quorum/quorum_store.h"
+#include "stores/quorum/quorum_store.h"
 #include "support/fake_store.h"
 #include "support/integration.h"
 #include "support/stepped_clock.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster whose nodes reply what the test says. Over 300 lines: every case needs the scripted nodes.
-#include "server/cluster.h"
+#include "redis/cluster.h"
 
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 #include "support/scripted_server.h"
 #include "support/test.h"
 #include "support/wait_until.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/transport.h"
-#include "store/redis/redis_store.h"
+#include "redis/redis_store.h"
+#include "redis/transport.h"
 
 #include "support/scripted_server.h"
 #include "support/test.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the private server may keep its socket.
-#include "server/local.h"
+#include "redis/local.h"
 #include "support/integration.h"
 
 using namespace rlock::test;

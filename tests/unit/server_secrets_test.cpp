@@ -2,7 +2,7 @@
 // What an error of a server's URL never quotes: a part of its login.
 #include "base/text.h"
 #include "cli/options/option_table.h"
-#include "store/open.h"
+#include "stores/open.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 #include "support/test.h"
 
 using namespace rlock::test;

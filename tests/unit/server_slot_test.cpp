@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/slot_map.h"
+#include "redis/slot_map.h"
 
-#include "store/script/lock_keys.h"
+#include "engine/lock_keys.h"
 #include "support/test.h"
 
 using namespace rlock::test;

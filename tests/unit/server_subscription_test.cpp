@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/subscription.h"
+#include "redis/subscription.h"
 
 #include "support/scripted_server.h"
 #include "support/test.h"

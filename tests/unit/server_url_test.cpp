@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/url.h"
+#include "redis/url.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the adapters for a table of ShedLock have in common.
-#include "store/record/shared_table.h"
+#include "engine/shared_table.h"
 
 #include <array>
 

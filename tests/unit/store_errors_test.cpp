@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An error that rlock does not know, of each store whose errors are a table.
 #include "base/exit_code.h"
-#include "net/codec.h"
-#include "store/mysql/mysql_errors.h"
-#include "store/postgres/postgres_errors.h"
-#include "store/zookeeper/zookeeper_client.h"
+#include "redis/codec.h"
+#include "stores/mysql/mysql_errors.h"
+#include "stores/postgres/postgres_errors.h"
+#include "stores/zookeeper/zookeeper_client.h"
 #include "support/test.h"
 
 using namespace rlock::test;

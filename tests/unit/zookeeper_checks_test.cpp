@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/zookeeper/zookeeper_checks.h"
+#include "stores/zookeeper/zookeeper_checks.h"
 
 #include "support/test.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes are the line of Curator, and which that of kazoo.
-#include "store/zookeeper/zookeeper_native_line.h"
+#include "stores/zookeeper/zookeeper_native_line.h"
 #include "support/test.h"
 
 using namespace rlock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/zookeeper/messages.h"
+#include "stores/zookeeper/messages.h"
 
-#include "store/zookeeper/jute.h"
+#include "stores/zookeeper/jute.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/zookeeper/zookeeper_url.h"
+#include "stores/zookeeper/zookeeper_url.h"
 
 #include "support/test.h"
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/key_space.h"
+
+#include "engine/commands.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace rlock::record {
+namespace {
+
+constexpr std::array<std::string_view, 23> reading_commands{
+    "EXISTS", "TYPE",  "PTTL",   "GET",     "LRANGE",        "LINDEX",  "TIME",  "PUBLISH",
+    "PUBSUB", "HGET",  "HMGET",  "HEXISTS", "HLEN",          "HGETALL", "HKEYS", "HVALS",
+    "HSCAN",  "ZCARD", "ZCOUNT", "ZRANGE",  "ZRANGEBYSCORE", "ZRANK",   "ZSCORE"};
+
+}  // namespace
+
+Value Value::list(const Words& words)
+{
+  Value all = array();
+  for (const std::string& word : words) {
+    all.elements.push_back(of(word));
+  }
+  return all;
+}
+
+bool SortedSet::add(const std::string& member, double score)
+{
+  const auto [place, is_new] = scores.try_emplace(member, score);
+  if (!is_new) {
+    order.erase({place->second, member});
+    place->second = score;
+  }
+  order.insert({score, member});
+  return is_new;
+}
+
+bool SortedSet::remove(const std::string& member)
+{
+  const auto found = scores.find(member);
+  if (found == scores.end()) {
+    return false;
+  }
+  order.erase({found->second, member});
+  scores.erase(found);
+  return true;
+}
+
+Entry* KeySpace::find(const std::string& key)
+{
+  const auto found = m_keys.find(key);
+  if (found == m_keys.end()) {
+    return nullptr;
+  }
+  if (found->second.expires && m_micros / 1000 > *found->second.expires) {
+    m_keys.erase(found);
+    return nullptr;
+  }
+  return &found->second;
+}
+
+void KeySpace::drop_if_empty(const std::string& key)
+{
+  const auto found = m_keys.find(key);
+  const auto is_empty = [](const auto& data) {
+    using Data = std::decay_t<decltype(data)>;
+    if constexpr (std::is_same_v<Data, SortedSet>) {
+      return data.scores.empty();
+    } else if constexpr (std::is_same_v<Data, std::string>) {
+      return false;
+    } else {
+      return data.empty();
+    }
+  };
+  if (found != m_keys.end() && std::visit(is_empty, found->second.data)) {
+    m_keys.erase(found);
+  }
+}
+
+const KeySpace::Keys& KeySpace::keys()
+{
+  std::erase_if(m_keys,
+                [this](const auto& key) { return key.second.expires && m_micros / 1000 > *key.second.expires; });
+  return m_keys;
+}
+
+Value KeySpace::command(const Words& words)
+{
+  const auto found = command_table().find(words.front());
+  if (found == command_table().end()) {
+    return Value::error("ERR the record engine does not know the command " + words.front());
+  }
+  if (words.size() < 2 && words.front() != "TIME") {
+    return Value::error("ERR too few arguments for " + words.front());
+  }
+  m_may_have_changed =
+      m_may_have_changed || std::ranges::find(reading_commands, words.front()) == reading_commands.end();
+  try {
+    return found->second(*this, words);
+  } catch (const CommandError& refused) {
+    return Value::error(refused.text);
+  } catch (const std::out_of_range&) {
+    return Value::error("ERR too few arguments for " + words.front());
+  }
+}
+
+}  // namespace rlock::record

@@ -87,7 +87,7 @@ TEST_CASE("cluster: the queue is served in order, without the dead waiters")
   CHECK(queue.queue_length() == 0);
   // Two requests and a confirmation each, as on one server; a slow job costs one more, because its hand-over is
   // checked.
-  CHECK(calls(queue.server.owner("k"), "evalsha") <= 4 * 20);
+  CHECK(calls_of(queue.server.owner("k"), "evalsha") <= 4 * 20);
 }
 
 TEST_CASE("cluster: every kind of lock, on every node")

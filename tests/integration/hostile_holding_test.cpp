@@ -60,7 +60,7 @@ TEST_CASE("hostile: a flood of messages to a holder delays no renewal and costs 
         return heard.size() == 1;
       },
       "the holder listens");
-  const std::int64_t before = calls(server, "evalsha");
+  const std::int64_t before = calls_of(server, "evalsha");
   const Instant begin = real_clock.now();
   {
     const Flood flood(server, heard);
@@ -73,7 +73,7 @@ TEST_CASE("hostile: a flood of messages to a holder delays no renewal and costs 
         "messages are sent for longer than the ttl");
   }
   // At most one renewal each 50 ms.
-  CHECK(calls(server, "evalsha") - before <= (real_clock.now() - begin) / 50ms + 10);
+  CHECK(calls_of(server, "evalsha") - before <= (real_clock.now() - begin) / 50ms + 10);
   std::ofstream(go).close();
   CHECK_MESSAGE(job.wait() == Exit{0}, job.err());
   CHECK(job.err() == "");

@@ -59,7 +59,7 @@ Words listed(const std::string& out)
   return keys;
 }
 
-std::int64_t scripts_run(const RedisServer& server) { return calls(server, "eval") + calls(server, "evalsha"); }
+std::int64_t scripts_run(const RedisServer& server) { return calls_of(server, "eval") + calls_of(server, "evalsha"); }
 
 }  // namespace
 
@@ -116,10 +116,10 @@ TEST_CASE("watch: on a large server some refreshes ask only for the locks that a
   const RedisServer server({.alone = true});
   add_ordinary_hashes(server, 150'000);
   take_locks(server.direct_url(), [&](const Words& words) { server.command(words); });
-  const auto pages = calls(server, "scan");
+  const auto pages = calls_of(server, "scan");
   REQUIRE(run_rlock({"list", "-S", server.direct_url()}).code == 0);
-  const auto pages_of_list = calls(server, "scan") - pages;
-  const auto before = calls(server, "scan");
+  const auto pages_of_list = calls_of(server, "scan") - pages;
+  const auto before = calls_of(server, "scan");
   Process watch = start_rlock({"watch", "-S", server.direct_url(), "--interval", "100ms", "--json"});
   const auto refreshes = [&] {
     const std::string out = watch.out();
@@ -130,7 +130,8 @@ TEST_CASE("watch: on a large server some refreshes ask only for the locks that a
     }
     return count;
   };
-  wait_until([&] { return (calls(server, "scan") - before) / pages_of_list + 3 < refreshes(); }, "it searches seldom");
+  wait_until([&] { return (calls_of(server, "scan") - before) / pages_of_list + 3 < refreshes(); },
+             "it searches seldom");
   server.command({"DEL", "foreign:rw"});
   const auto shown = refreshes();
   server.command({"HSET", "new", foreign_owner, "1"});

@@ -70,7 +70,7 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
     queue.await_subscriptions();
     // Each asks again after ten seconds, which pass below a sanitizer.
     const auto again = crowd * ((std::chrono::steady_clock::now() - began) / look_again_after);
-    const auto arrived = calls(queue.server, "evalsha");
+    const auto arrived = calls_of(queue.server, "evalsha");
     holder.signal(SIGTERM);
     for (Process& waiter : queue.waiters) {
       waiter.wait(60s);
@@ -79,9 +79,9 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
     // Scripts that were unknown are sent again as EVAL, which is not counted here. A job that takes longer than 200 ms
     // on a busy machine costs one more check of its hand-over, and subscribes to the takings and releases: some may.
     const int slow = crowd / 2;
-    CHECK(calls(queue.server, "evalsha") <= 3 * crowd + 4 + slow + again);
+    CHECK(calls_of(queue.server, "evalsha") <= 3 * crowd + 4 + slow + again);
     CHECK(arrived <= crowd + 3 + again);
-    CHECK(calls(queue.server, "subscribe") <= crowd + 2 + 2 * slow + again);
+    CHECK(calls_of(queue.server, "subscribe") <= crowd + 2 + 2 * slow + again);
   }
 }
 

@@ -16,7 +16,7 @@ struct Holder {
   explicit Holder(const Words& kind) : rlock(rlock_argv(words(kind)))
   {
     wait_until([&] { return listening(server) == 1; }, "it is held, and its watchdog listens");
-    wait_until([&] { return calls(server, "eval") >= 2 && calls(server, "evalsha") >= 3; },
+    wait_until([&] { return calls_of(server, "eval") >= 2 && calls_of(server, "evalsha") >= 3; },
                "it was renewed twice, so that the server's clock was seen");
   }
   [[nodiscard]] Words words(const Words& kind) const

@@ -125,7 +125,7 @@ TEST_CASE("taken: the check of a fixed lease changes no ttl")
   const RedisServer server({.alone = true});
   const Process job = held_run(server, {"--lease", "9s"}, forever);
   server.command({"PERSIST", "k"});
-  const auto asked = [&] { return calls(server, "evalsha") + calls(server, "eval"); };
+  const auto asked = [&] { return calls_of(server, "evalsha") + calls_of(server, "eval"); };
   const auto before = asked();
   wait_until([&] { return asked() >= before + 2; }, "it was checked twice");
   CHECK(as_int(server.command({"PTTL", "k"})) == -1);

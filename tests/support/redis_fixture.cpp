@@ -290,7 +290,7 @@ Reply RedisServer::ask_alone(const std::vector<std::string>& words) const
   return *std::move(reply);
 }
 
-std::int64_t calls(const RedisServer& server, const std::string& command)
+std::int64_t calls_of(const RedisServer& server, const std::string& command)
 {
   const std::string stats = as_text(server.command({"INFO", "commandstats"}));
   const std::string mark = "cmdstat_" + command + ":calls=";

@@ -93,7 +93,7 @@ std::vector<std::string> as_texts(const Reply& reply);  // an array of texts
 std::string show(const Reply& reply);
 
 // How often clients and scripts have called the command since the start of the server.
-std::int64_t calls(const RedisServer& server, const std::string& command);
+std::int64_t calls_of(const RedisServer& server, const std::string& command);
 
 // rlock with this server: to its end, or at once. The first of `words` is the verb.
 Finished rlock_on(const RedisServer& server, Words words, const ProcessOptions& options = {});

@@ -25,7 +25,7 @@ std::string seconds(std::int64_t ms)
 
 std::optional<std::string> ttl(const LockState& state, std::int64_t)
 {
-  if (!state.ttl && ends_with_session(state)) {
+  if (!state.ttl && ends_with_session(state.beside)) {
     return std::nullopt;
   }
   return state.held() && !state.ttl ? std::optional<std::string>("+Inf")

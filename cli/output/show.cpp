@@ -59,11 +59,6 @@ bool is_job_over(const LockState& state)
          std::ranges::all_of(state.holders, [](const Holder& each) { return each.info && each.info->over; });
 }
 
-bool ends_with_session(const LockState& state)
-{
-  return state.beside == NativeFormat::curator || state.beside == NativeFormat::kazoo;
-}
-
 namespace {
 
 constexpr std::size_t waiters_shown = 10;

@@ -32,9 +32,6 @@ std::string revoked_mark(const LockState& state);
 // Whether no holder has a job any more (HolderInfo::over). False for a free lock.
 bool is_job_over(const LockState& state);
 
-// Whether a lock without a ttl ends with the session of its client, which rlock does not know; else it never expires.
-bool ends_with_session(const LockState& state);
-
 // "2026-11-21 13:00:00 +01:00 (5m 3s ago)"; no age when the clock of the holder's host is ahead.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 

@@ -91,7 +91,7 @@ std::string ttl_bar(const LockState& state)
     return "free";
   }
   if (!state.ttl) {
-    return ends_with_session(state) ? "unknown" : "never ends";
+    return ends_with_session(state.beside) ? "unknown" : "never ends";
   }
   const auto& info = state.holders.front().info;
   const Millis lease = std::max(info && info->lease > Millis{0} ? info->lease : *state.ttl, Millis{1});

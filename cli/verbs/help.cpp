@@ -15,7 +15,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> help_examples{"rlock help run", "rlock help servers", "rlock help etcd",
+constexpr std::array<std::string_view, 4> help_examples{"rlock help run", "rlock help servers", "rlock help redis",
                                                         "rlock help --mdoc run"};
 constexpr std::array help_exits{ExitLine{ExitCode::ok, "printed"}};
 

@@ -173,7 +173,7 @@ class TimedStore final : public LockStore {
       if (all_fail || mood_of(each) == Mood::hangs || mood_of(each) == Mood::refuses) {
         all.emplace_back(Error{ErrorCode::unreachable, "no answer"});
       } else if (mood_of(each) == Mood::lost) {
-        all.emplace_back(NotHeld{.what = "expired or deleted", .forced = {}});
+        all.emplace_back(NotHeld{});
       } else {
         all.emplace_back(Renewed{.lease = LeaseTerm{.from = sent_at, .length = each.spec.ttl}, .forced = {}});
       }

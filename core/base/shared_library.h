@@ -7,7 +7,7 @@
 //   Result<const Zlib*> zlib()
 //   {
 //     return loaded_once<Zlib>(
-//         {.file = "libz.so.1", .needed_by = "zip:// needs", .packages = "zlib: zlib1g on Debian"},
+//         {.file = "libz.so.1", .needed_by = "a ZIP file needs", .packages = "zlib: zlib1g on Debian"},
 //         [](SharedLibrary& library) { return Zlib{RLOCK_ZLIB_FUNCTIONS(RLOCK_FUNCTION_IN_LIBRARY)}; });
 //   }
 #pragma once

@@ -68,7 +68,7 @@ class Trial {
       return Done{};
     }
     ASSIGN_OR_RETURN(const auto before, count_listeners());
-    RETURN_IF_ERROR(m_store.listen({&m_spec, 1}, m_owner, limit()));
+    ASSIGN_OR_RETURN(const auto listener, m_store.listen({&m_spec, 1}, m_owner, limit()));  // until it is counted
     ASSIGN_OR_RETURN(const auto after, count_listeners());
     m_probe = {.global_listeners = before, .heard = after > before};
     return Done{};

@@ -14,7 +14,9 @@ namespace {
 
 constexpr Millis first_listen_pause{50};  // between two attempts to listen; each failure doubles it
 constexpr Millis longest_listen_pause{1000};
-constexpr Millis hear_pause{50};  // after messages were read: a flood of them must cause few renewals
+constexpr Millis longest_listen_time{5000};
+constexpr Millis listen_time_of_lock{2};  // beyond the first one: a cluster subscribes slot by slot
+constexpr Millis hear_pause{50};          // after messages were read: a flood of them must cause few renewals
 constexpr Millis listen_details_every{1000};
 constexpr std::int64_t thread_attempts_per_ttl = 50;  // where the system refuses a thread
 constexpr std::size_t largest_batch = 256;            // of renewals: other clients of the server wait meanwhile
@@ -141,6 +143,10 @@ void Watchdog::advance()
   std::vector<Due> due;
   Instant until = far_future;
   give_up_or_plan(due, until);
+  m_is_over = std::ranges::all_of(m_leases, &LeaseWatch::is_over);
+  if (m_is_over) {
+    return;
+  }
   if (!due.empty()) {
     renew(next_batch(std::move(due)));
   } else if (must_listen()) {
@@ -165,7 +171,7 @@ void Watchdog::give_up_or_plan(std::vector<Due>& due, Instant& rest_until)
       note(i, Unconfirmed{known.empty() ? "no renewal in time: rlock was stopped or got no processor time" + refusal()
                                         : known});
     } else if (lease.is_failing() && !lease.is_urgent() && now < m_retry_at) {
-      rest_until = std::min(rest_until, m_retry_at);
+      rest_until = std::min({rest_until, m_retry_at, lease.lease().signal_at(lease.policy().kill_after)});
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
       due.push_back({.which = i, .deadline = renewal->deadline});
     } else {
@@ -277,7 +283,8 @@ void Watchdog::listen()
   }
   m_listen_pause = std::clamp(m_listen_pause * 2, first_listen_pause, longest_listen_pause);
   m_listen_at = m_clock.now() + m_listen_pause;
-  if (opened.error().code != ErrorCode::interrupted) {  // the job has ended
+  const bool is_told = std::ranges::any_of(m_leases, &LeaseWatch::is_failing);  // by what renewals say
+  if (opened.error().code != ErrorCode::interrupted && !is_told) {              // interrupted: the job has ended
     log_detail("cannot listen: " + reason_of(opened.error()));
   }
 }
@@ -286,13 +293,17 @@ Result<std::unique_ptr<Listener>> Watchdog::open_listener()
 {
   std::vector<LockRequest> specs;
   std::vector<Owner> owners;
-  Millis try_for = Millis::max();
+  Millis try_for = longest_listen_time;
+  Millis longest_try = longest_listen_time;
   for (const LeaseWatch& lease : m_leases) {
     specs.push_back(lease.spec());
     owners.push_back(lease.owner());
     try_for = lease.is_over() ? try_for : std::min(try_for, lease.policy().try_for);
+    longest_try = lease.is_over() ? longest_try : std::min(longest_try, lease.policy().longest_try);
   }
-  const CallLimits limit{.deadline = m_clock.now() + try_for, .stop = m_interrupt};
+  const auto more = listen_time_of_lock * static_cast<std::int64_t>(m_leases.size() - 1);
+  const CallLimits limit{.deadline = m_clock.now() + std::min(try_for + more, std::max(longest_try, try_for)),
+                         .stop = m_interrupt};
   auto opened = m_from_wait ? Result(std::move(m_from_wait)) : m_store.listen(specs, owners.front(), limit);
   const auto subscribed = opened ? (*opened)->hear_as_holder(owners, limit) : Result<Done>(opened.error());
   return subscribed ? std::move(opened) : subscribed.error();

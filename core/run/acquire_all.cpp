@@ -55,10 +55,12 @@ class HeldLocks {
       m_loss->request();
     }
   }
-  // Before the next lock is asked for.
+  // Before the next lock is asked for: one request for each lock at most. Where renewals take as long as their period, something is
+  // always due, and the wait for the next lock renews between its requests.
   void watch_all_due()
   {
-    while (m_context.clock.now() >= due() && !stop().requested()) {
+    for (std::size_t left = m_sessions.size() + 1; left > 0 && m_context.clock.now() >= due() && !stop().requested();
+         --left) {
       watch();
     }
   }

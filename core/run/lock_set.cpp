@@ -290,7 +290,7 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
     if (m_store->force_unlock() == nullptr) {
       return not_offered("run --cancel-in-progress", m_request.server.shown());
     }
-    own_policy.stopper = &cancel.emplace(*m_store, spec(), m_request.server.timeout, m_context.clock, m_context.log);
+    own_policy.stopper = &cancel.emplace(*m_store, spec(), own_policy.server_timeout, m_context.clock, m_context.log);
   }
   auto entry =
       enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock, m_context.rng, stop, observer);

@@ -214,9 +214,11 @@ class Supervision {
       if (!has_news || m_over) {
         continue;
       }
-      if (!session.lease().is_lost_later()) {
+      const bool is_lost_later = session.lease().is_lost_later();
+      if (!is_lost_later || !m_lost) {  // a request and the loss may come together
         handle_lease_event(job, session);
-      } else if (!std::exchange(m_is_hurried, true)) {
+      }
+      if (is_lost_later && !m_over && !std::exchange(m_is_hurried, true)) {
         tell_loss_while_killing(Lost{{.cause = LossCause::ended_before_job}}, session);
         stop(job, kill_after_loss, session);
       }

@@ -272,6 +272,18 @@ Answers<Renewal> answers_about(std::size_t which, const Answers<Renewals>& all)
 
 }  // namespace
 
+namespace {
+
+// A server that answered for no lock has not answered.
+Result<Renewals> answered_by(Renewals renewals)
+{
+  const bool answered =
+      std::ranges::any_of(renewals, [](const Result<Renewal>& each) { return static_cast<bool>(each); });
+  return answered || renewals.empty() ? Result(std::move(renewals)) : Result<Renewals>(renewals.front().error());
+}
+
+}  // namespace
+
 Renewals QuorumStore::renew_each(std::span<const RenewalCall> calls, const CallLimits& limit)
 {
   if (calls.size() == 1) {
@@ -280,7 +292,7 @@ Renewals QuorumStore::renew_each(std::span<const RenewalCall> calls, const CallL
   const auto pending = post_all<Renewals>(repeated(calls.front().spec.name, calls.front().owner), limit,
                                           [all = std::vector(calls.begin(), calls.end()), &clock = m_clock](
                                               QuorumServer& server, const CallLimits& within) {
-                                            return Result(renew_on(server, all, clock, within));
+                                            return answered_by(renew_on(server, all, clock, within));
                                           })
                            .pending;
   const auto decision_on = [&](std::size_t which, const Answers<Renewals>& answers) {

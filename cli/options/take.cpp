@@ -23,7 +23,7 @@ constexpr std::array wait_rows{
                            do_not_wait},
     OptionRow<TakeRequest>{{.names = "-w,--wait,--timeout",
                             .value = "DUR",
-                            .help = "give up after DUR; 0: the same as -n (wait for ever)",
+                            .help = "give up after DUR; 0 is the same as -n (without -w: wait for ever)",
                             .range = Durations{Millis{0}, longest_duration, "10s"},
                             .is_neutral = is_no_time},
                            set<&TakeRequest::wait>},

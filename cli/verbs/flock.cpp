@@ -61,11 +61,12 @@ constexpr std::array flock_rows{
                          .help = "give up at once when the lock is busy",
                          .excludes = {"--wait"}},
                         set<&RawFlock::no_wait>},
-    OptionRow<RawFlock>{{.names = "-w,--wait,--timeout",
-                         .value = "SECS",
-                         .help = "give up after SECS, such as 0.5 or 5m; 0: the same as -n (wait for ever)",
-                         .range = Durations{0ms, longest_duration, "10"}},
-                        [](const Given& given, RawFlock& raw) { return read_value(given, raw.request.wait); }},
+    OptionRow<RawFlock>{
+        {.names = "-w,--wait,--timeout",
+         .value = "SECS",
+         .help = "give up after SECS, such as 0.5 or 5m; 0 is the same as -n (without -w: wait for ever)",
+         .range = Durations{0ms, longest_duration, "10"}},
+        [](const Given& given, RawFlock& raw) { return read_value(given, raw.request.wait); }},
 };
 
 constexpr OptionRow<TakeRequest> flock_busy_row = busy_code_row(ExitCode::no);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The entrypoint of a container of which one at a time may work, however many are started, on any host or orchestrator.
-# In the Dockerfile:  COPY --from=rlock /usr/bin/rlock /usr/bin/
+# The entrypoint of a container that works on one host at a time, however many are started. It needs RLOCK_NAME, RLOCK_SERVER and /bin/sh.
+# In the Dockerfile:  COPY --from=REGISTRY/rlock:VERSION /usr/bin/rlock /usr/bin/
 #                     COPY entrypoint.sh /  and  ENTRYPOINT ["/entrypoint.sh"]  CMD ["/app/worker"]
 # exec: rlock is process 1, and gets the TERM of `docker stop`, which sends KILL after 10 s (-t), as Kubernetes does after 30 s.
 # --kill-after is shorter: rlock kills a worker that ignores TERM, and releases the lock, before docker kills rlock. Without that option

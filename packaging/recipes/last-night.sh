@@ -1,6 +1,6 @@
 #!/bin/sh
 # What failed last night? For an operator in the morning, or for a mail from cron at 7:00: it prints nothing when all is well.
-# The jobs run with --history 30d and --every 26h. A job is late 26 hours after its last success ended: one that takes three hours needs
+# The jobs run with --every 26h, which also keeps a month of history. A job is late 26 hours after its last success ended: one that takes three hours needs
 # --every 29h, or this script at ten. The exit code is not 0 when the server cannot be asked.
 set -u
 told=$(rlock history --failed --since 12h 2>&1)

@@ -200,13 +200,13 @@ Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& 
   }
   const Granted granted = outer_grant(answers, lease_of_quorum(answers, quorum).value());
   ASSIGN_OR_RETURN(const auto raised,
-                   quorum == size() ? Result(true) : raise_fences(spec, hold.owner, granted.fence, limit));
+                   quorum == size() ? Result(true) : raise_everywhere(spec, hold.owner, granted.fence, limit));
   return raised ? Result<ReentryResult>(granted)
                 : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
 }
 
-Result<bool> QuorumStore::raise_fences(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
-                                       const CallLimits& limit)
+Result<bool> QuorumStore::raise_everywhere(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
+                                           const CallLimits& limit)
 {
   const auto [answers, decision] = prove<bool>(
       repeated(spec.name, owner), quorum_of(spec), limit,

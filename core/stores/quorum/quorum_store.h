@@ -136,7 +136,8 @@ class QuorumStore final : public LockStore,
                              const std::set<std::string>& counting, const CallLimits& limit);
   Result<Attempt> not_granted(const LockRequest& spec, const Answers<Vote>& votes, Millis took, Millis within);
   Attempt refused(const LockRequest& spec, const Answers<Attempt>& answers, Millis took);
-  Result<bool> raise_fences(const LockRequest& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);
+  Result<bool> raise_everywhere(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
+                                const CallLimits& limit);
   void tell_longest_ttl(const Answers<Vote>& votes, Millis within);
   void take_back(const LockRequest& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);

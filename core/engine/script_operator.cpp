@@ -193,6 +193,7 @@ std::vector<Result<ScriptStore::Inspected>> ScriptStore::ask_batch(std::span<con
   std::iota(open.begin(), open.end(), std::size_t{0});
   for (bool first = true; !open.empty(); first = false) {
     std::vector<ScriptRequest> requests;
+    requests.reserve(open.size());
     for (const std::size_t i : open) {
       requests.emplace_back(inspection(names[i], kinds[i], log_from));
     }

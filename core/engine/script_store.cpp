@@ -258,6 +258,7 @@ std::vector<Result<Renewal>> ScriptStore::renew_each(std::span<const RenewalCall
     return LockStore::renew_each(calls, limit);
   }
   std::vector<ScriptRequest> requests;
+  requests.reserve(calls.size());
   for (const RenewalCall& call : calls) {
     requests.emplace_back(request_for(call, ""));
   }
@@ -322,6 +323,7 @@ std::vector<Result<Release>> ScriptStore::release_each(std::span<const LockReque
                                                        const CallLimits& limit)
 {
   std::vector<ScriptRequest> requests;
+  requests.reserve(specs.size());
   for (const LockRequest* spec : specs) {
     requests.emplace_back(
         VerbRequest{.lock = spec->name,

@@ -174,7 +174,7 @@ Result<Done> LockLine::check_format(const Work& work, const Started& start) cons
     return Error{ErrorCode::config,
                  has_format + ", in which it has one holder at a time (leave out --shared and --permits)"};
   }
-  if (work.beside.has_readers && knows_readers(start.beside.clients)) {
+  if (work.beside.has_readers && !is_shared && knows_readers(start.beside.clients)) {
     return Error{ErrorCode::config, has_format + " of a lock without readers (leave out --exclusive)"};
   }
   if (work.beside != no_line && work.beside != start.beside) {

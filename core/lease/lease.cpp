@@ -119,6 +119,17 @@ void LeaseGroup::watch()
   }
 }
 
+void LeaseGroup::watch_all_due(StopToken stop)
+{
+  // One more, because the first call may only start the watchdog, or give up a lease.
+  for (std::size_t left = m_leases.size() + 1; left > 0 && m_clock.now() >= due(); --left) {
+    if (stop.requested() || with_event() != nullptr) {
+      return;
+    }
+    watch();
+  }
+}
+
 // The listener of a wait is of use for the only lock.
 void LeaseGroup::start_watchdog()
 {

@@ -91,6 +91,9 @@ class LeaseGroup {
   // Starts the watchdog of the leases that have no event, and does its work if it has no thread. When the watchdog cannot get a
   // descriptor, due() is the time of the next attempt.
   void watch();
+  // Calls watch() until nothing is due, `stop` is requested or a lease has an event, but only as often as there are leases: where
+  // renewals take as long as their period, something is always due.
+  void watch_all_due(StopToken stop);
   [[nodiscard]] bool is_watched() const { return m_watchdog != nullptr; }
   // Call this before a fork, too. Then due() is now if there was a watchdog, and far_future if a lease has an event.
   void stop_watchdog();

@@ -51,18 +51,13 @@ class HeldLocks {
   void watch()
   {
     m_leases.watch();
-    if (m_leases.with_event() != nullptr) {
-      m_loss->request();
-    }
+    request_stop_if_lost();
   }
-  // Before the next lock is asked for: one request for each lock at most. Where renewals take as long as their period, something is
-  // always due, and the wait for the next lock renews between its requests.
+  // Before the next lock is asked for.
   void watch_all_due()
   {
-    for (std::size_t left = m_sessions.size() + 1; left > 0 && m_context.clock.now() >= due() && !stop().requested();
-         --left) {
-      watch();
-    }
+    m_leases.watch_all_due(stop());
+    request_stop_if_lost();
   }
   void stop_watching() { m_leases.stop_watchdog(); }
 
@@ -96,6 +91,13 @@ class HeldLocks {
   }
 
  private:
+  void request_stop_if_lost()
+  {
+    if (m_leases.with_event() != nullptr) {
+      m_loss->request();
+    }
+  }
+
   void renew(Lease& lease)
   {
     const Instant give_up = lease.budget().signal_at(m_request.kill_after);

@@ -73,7 +73,7 @@ struct TakeRequest {
 // What works under the lock.
 //   job     the command of rlock run
 //   script  the caller of rlock acquire: a keeper renews the lock, or no process does and the lock lasts for one lease
-//   nobody  rlock freeze, which joins no hold of an ancestor
+//   nobody  the caller of rlock freeze: no process works under it, and a freeze joins no hold of an ancestor
 enum class HeldFor { job, script, nobody };
 
 struct RunRequest : TakeRequest {

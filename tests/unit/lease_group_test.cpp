@@ -113,6 +113,7 @@ struct World {
   Instant away_until{};        // all locks hang or are refused, as `away` says
   Mood away = Mood::hangs;
   std::size_t requests = 0;
+  std::size_t listens = 0;  // in vain
 };
 
 // A store whose requests take time of the clock.
@@ -141,8 +142,10 @@ class TimedStore final : public LockStore {
     return unused();
   }
   Result<LockState> inspect(const LockName&, const CallLimits&) override { return unused(); }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest>, const Owner&, const CallLimits&) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest>, const Owner&, const CallLimits& limit) override
   {
+    CHECK(limit.deadline > m_world.clock.now());
+    ++m_world.listens;
     return unused();
   }
   void drop_connection() override {}
@@ -281,6 +284,37 @@ TEST_CASE("lease group: locks that cannot be renewed are given up in time, and d
         }
       }
     }
+  }
+}
+
+TEST_CASE("lease group: the catch-up before the next lock ends, also where renewals take as long as their period")
+{
+  Group held(40, 2s);
+  held.world.sends_together = false;
+  held.world.takes = 20ms;  // 800 ms for all, which are due every 667 ms
+  held.live_for(2s);
+  const std::size_t before = held.world.requests;
+  held.group.watch_all_due(StopToken::never());
+  CHECK(held.world.requests - before <= held.leases.size() + 1);
+  CHECK(held.group.with_event() == nullptr);
+}
+
+TEST_CASE("lease group: no messages are asked for when all leases are over")
+{
+  for (const std::size_t locks : {1, 20}) {
+    Group held(locks);
+    held.world.away_until = far_future;
+    std::size_t over = 0;
+    std::size_t listens = 0;
+    while (over < locks) {
+      held.world.clock.add(std::max(std::chrono::ceil<Millis>(held.group.due() - held.world.clock.now()), Millis{0}));
+      listens = held.world.listens;
+      held.group.watch();
+      over += held.group.take_news().size();
+    }
+    CHECK(held.world.listens == listens);
+    held.live_for(60s);
+    CHECK(held.world.listens == listens);
   }
 }
 

@@ -301,7 +301,7 @@ TEST_CASE("lease group: the catch-up before the next lock ends, also where renew
 
 TEST_CASE("lease group: no messages are asked for when all leases are over")
 {
-  for (const std::size_t locks : {1, 20}) {
+  for (const std::size_t locks : {std::size_t{1}, std::size_t{20}}) {
     Group held(locks);
     held.world.away_until = far_future;
     std::size_t over = 0;

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock acquire --shards`: takes any free one of several locks, and tells the caller which.
 #include "support/integration.h"
+#include "support/json.h"
 #include "support/paths.h"
-
-#include <nlohmann/json.hpp>
 
 #include <set>
 #include <sstream>
 
 using namespace rlock::test;
-using nlohmann::json;
-
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("acquire: --shards takes each lock once, and says which")
 {
   const RedisServer server;
-  std::set<int> taken;
+  std::set<std::int64_t> taken;
   for (int i = 0; i < 3; ++i) {
     const Finished got =
         rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
     REQUIRE_MESSAGE(got.code == 0, got.err);
-    const json lease = json::parse(got.out);
-    const int shard = lease.at("shard");
+    const Json lease = Json::parse(got.out);
+    const std::int64_t shard = lease.at("shard").number();
     CHECK(lease.at("key") == "stock:" + std::to_string(shard));
     taken.insert(shard);
   }
-  CHECK(taken == std::set<int>{0, 1, 2});
+  CHECK(taken == std::set<std::int64_t>{0, 1, 2});
   const Finished busy = rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
   CHECK(busy.code == 75);
   CHECK(has(busy.err, "stock (3 shards) is busy"));
@@ -52,8 +49,8 @@ TEST_CASE("check: --json tells the number of the shard in a job, and after acqui
   for (int i = 0; i < 3; ++i) {
     const Finished told = run_rlock(run);
     REQUIRE(told.code == 0);
-    const json lease = json::parse(told.out);
-    CHECK(lease.at("key") == "stock:" + std::to_string(lease.at("shard").get<int>()));
+    const Json lease = Json::parse(told.out);
+    CHECK(lease.at("key") == "stock:" + std::to_string(lease.at("shard").number()));
   }
   Process script({"sh", "-c",
                   "set -e; lock=$(" RLOCK_BINARY " acquire -S '" + server.direct_url() +
@@ -63,13 +60,13 @@ TEST_CASE("check: --json tells the number of the shard in a job, and after acqui
                       " check --json; " RLOCK_BINARY " release"});
   CHECK(script.wait(std::chrono::seconds(30)) == success);
   std::istringstream lines(script.out());
-  std::vector<json> told;
+  std::vector<Json> told;
   for (std::string line; std::getline(lines, line);) {
-    told.push_back(json::parse(line));
+    told.push_back(Json::parse(line));
   }
   REQUIRE(told.size() == 4);
   for (const std::size_t i : {0U, 1U}) {
-    CHECK(told[i].at("key") == "stock:" + std::to_string(told[i].at("shard").get<int>()));
+    CHECK(told[i].at("key") == "stock:" + std::to_string(told[i].at("shard").number()));
   }
   CHECK(told[2].at("key") == "stock:plain");
   CHECK(told[2].at("shard") == nullptr);

@@ -2,22 +2,19 @@
 // `rlock bench` measures, and leaves nothing behind.
 #include "support/acl_fixture.h"
 #include "support/integration.h"
-
-#include <nlohmann/json.hpp>
+#include "support/json.h"
 
 #include <sstream>
 
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
-std::map<std::string, json> measured(const std::string& text)
+std::map<std::string, Json> measured(const std::string& text)
 {
-  std::map<std::string, json> all;
+  std::map<std::string, Json> all;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    const json measure = json::parse(line);
+    const Json measure = Json::parse(line);
     all[measure.at("measure")] = measure;
   }
   return all;
@@ -33,14 +30,14 @@ TEST_CASE("bench: how long, how many, and nothing is left")
   CHECK_MESSAGE(told.code == 0, told.err);
   const auto all = measured(told.out);
   for (const std::string what : {"acquire", "release", "hand_over"}) {
-    const json& times = all.at(what);
+    const Json& times = all.at(what);
     CHECK(times.at("count") > 0);
     CHECK(times.at("p50_us") <= times.at("p90_us"));
     CHECK(times.at("p90_us") <= times.at("p99_us"));
     CHECK(times.at("p99_us") <= times.at("max_us"));
-    std::size_t counted = 0;
-    for (const json& bucket : times.at("histogram")) {
-      counted += bucket.at("count").get<std::size_t>();
+    std::int64_t counted = 0;
+    for (const Json& bucket : times.at("histogram").elements()) {
+      counted += bucket.at("count").number();
     }
     CHECK(counted == times.at("count"));
   }

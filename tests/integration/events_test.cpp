@@ -5,16 +5,12 @@
 #include "support/integration.h"
 #include "support/queue_fixture.h"
 
-#include <nlohmann/json.hpp>
-
 #include <regex>
 
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
-std::vector<json> events(const RedisServer& server, Words words = {"-k", "k"})
+std::vector<Json> events(const RedisServer& server, Words words = {"-k", "k"})
 {
   words.insert(words.begin(), {"events", "--json", "-S", server.url()});
   const Finished told = run_rlock(words);
@@ -22,11 +18,11 @@ std::vector<json> events(const RedisServer& server, Words words = {"-k", "k"})
   return json_lines(told.out);
 }
 
-std::string names(const std::vector<json>& all)
+std::string names(const std::vector<Json>& all)
 {
   std::string text;
-  for (const json& event : all) {
-    text += (text.empty() ? "" : " ") + event.at("event").get<std::string>();
+  for (const Json& event : all) {
+    text += (text.empty() ? "" : " ") + event.at("event").text();
   }
   return text;
 }
@@ -42,9 +38,9 @@ TEST_CASE("events: taken and let go, by whom, with its number")
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--label", "nightly", "--", "true"}).code == 0);
   const auto told = events(server);
   CHECK(names(told) == "acquired released");
-  for (const json& event : told) {
+  for (const Json& event : told) {
     CHECK(event.at("key") == "k");
-    CHECK(event.at("time").get<std::string>().ends_with("Z"));
+    CHECK(event.at("time").text().ends_with("Z"));
     CHECK(event.at("fence") > 1'700'000'000'000'000);
     CHECK(event.at("by").is_null());
     CHECK(event.at("command") == "true");
@@ -76,7 +72,7 @@ TEST_CASE("events: each hand-over of a line is one event")
     CHECK(told[i].at("fence") > told[i - 1].at("fence"));
   }
   const std::string text = rlock_on(queue.server, {"events", "-k", "k"}).out;
-  CHECK_FALSE(has(text, ", from " + told[0].at("token").get<std::string>()));
+  CHECK_FALSE(has(text, ", from " + told[0].at("token").text()));
   CHECK(std::regex_search(
       text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), running [^,]+, from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
 }
@@ -88,14 +84,14 @@ TEST_CASE("events: forced and let go on request, and by whom")
   REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
   const auto told = events(server);
   CHECK(names(told) == "acquired forced");
-  CHECK(has(told[1].at("by").get<std::string>(), "(pid "));
+  CHECK(has(told[1].at("by").text(), "(pid "));
 
   Process holder = held_run(server);
   REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
   CHECK(holder.wait() == Exit{121});
   const auto asked = events(server);
   CHECK(names(asked) == "acquired forced acquired released");
-  CHECK(has(asked[3].at("by").get<std::string>(), "(pid "));
+  CHECK(has(asked[3].at("by").text(), "(pid "));
 }
 
 TEST_CASE("events: lost when the key is deleted, once")
@@ -125,7 +121,7 @@ TEST_CASE("events: a renewal that comes late")
   wait_until([&] { return left() < 2'500; }, "a while has passed");
   server.command({"PEXPIRE", "k", "950"});  // as if no renewal had come for a long time
   wait_until([&] { return is_told(server, "renewed_late"); }, "it is told");
-  for (const json& event : events(server)) {
+  for (const Json& event : events(server)) {
     CHECK(event.at("left_ms").is_null() == (event.at("event") != "renewed_late"));
   }
   CHECK(holder.running());

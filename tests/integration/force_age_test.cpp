@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // force-unlock --older-than takes the lock of a holder of that age, and of no later one.
 
-#include <nlohmann/json.hpp>
 #include "support/integration.h"
+#include "support/json.h"
 
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
 const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "1"}, {"--format", "string"}};
 
 std::string token_on(const RedisServer& server)
 {
-  const json status = json::parse(rlock_on(server, {"status", "--json", "k"}).out);
-  return status.at("held") ? status.at("holders").at(0).at("token") : json("");
+  const Json status = Json::parse(rlock_on(server, {"status", "--json", "k"}).out);
+  return status.at("held").is_true() ? status.at("holders").at(0).at("token") : Json("");
 }
 
 Finished force(const RedisServer& server, const std::string& age, const Words& more = {"--yes"})
@@ -51,7 +49,7 @@ TEST_CASE("force-unlock --older-than: a second request spares the next holder, w
     Process next = start_run(server.url(), joined({"-k", "k"}, next_kind), {"sleep", "300"});
     wait_until(
         [&] {
-          return !json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("waiting").empty();
+          return !Json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("waiting").empty();
         },
         "the next one waits");
 
@@ -99,9 +97,9 @@ TEST_CASE("force-unlock --older-than: the age of a foreign holder is not known, 
   CHECK(spared.out == "k: held by " + java + ", for how long is not known; --older-than spares it; nothing was done\n");
   const Finished told = force(server, "1ms", {"--yes", "--json", "--now"});
   CHECK(told.code == 75);
-  CHECK(json::parse(told.out).at("broken") == false);
-  CHECK(json::parse(told.out).at("how") == nullptr);
-  CHECK(json::parse(told.out).at("holder").at("token") == java);
+  CHECK(Json::parse(told.out).at("broken") == false);
+  CHECK(Json::parse(told.out).at("how") == nullptr);
+  CHECK(Json::parse(told.out).at("holder").at("token") == java);
   CHECK(is_held(server));
 
   server.command({"SET", "k", "theirs"});
@@ -127,7 +125,7 @@ TEST_CASE("force-unlock --older-than: of several holders those of that age lose 
 {
   const RedisServer server;
   const auto readers = [&] {
-    return json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("holders").size();
+    return Json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("holders").size();
   };
   Process old = start_run(server.url(), {"-k", "k", "-s"}, {"sleep", "300"});
   wait_until([&] { return readers() == 1; }, "one reads");
@@ -164,7 +162,7 @@ TEST_CASE("force-unlock: the advice of status ends one hold, and never that of a
     holders.push_back(start_run(server.url(), {"-k", "k", "--permits", "2"}, {"sleep", "300"}));
     wait_until(
         [&] {
-          return json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("holders").size() == of_all;
+          return Json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("holders").size() == of_all;
         },
         "it has a permit");
   };

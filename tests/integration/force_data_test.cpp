@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // force-unlock deletes nothing that is not provably a lock, and list shows no such key.
 
-#include <nlohmann/json.hpp>
 #include "support/integration.h"
+#include "support/json.h"
 
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
 constexpr const char* redissons = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
@@ -16,7 +14,7 @@ Words listed(const RedisServer& server)
   Words keys;
   const std::string out = rlock_on(server, {"list", "--json"}).out;
   for (std::size_t from = 0; from < out.size(); from = out.find('\n', from) + 1) {
-    keys.push_back(json::parse(out.substr(from, out.find('\n', from) - from)).at("key"));
+    keys.push_back(Json::parse(out.substr(from, out.find('\n', from) - from)).at("key"));
   }
   return keys;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // force-unlock of holders whose jobs take their time: several at once, and one whose job does not die of KILL.
 #include "support/integration.h"
+#include "support/json.h"
 #include "support/skip.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>
@@ -13,8 +12,6 @@
 #include <sys/wait.h>
 
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
 // While it lives, no process can see that the traced one is dead: as if that one were in uninterruptible sleep.
@@ -40,7 +37,7 @@ class Tracer {
 
 std::size_t holders_on(const RedisServer& server)
 {
-  return json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("holders").size();
+  return Json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("holders").size();
 }
 
 // Jobs that get TERM and end when all have got it.
@@ -113,7 +110,7 @@ TEST_CASE("force-unlock: a job that KILL does not end is named, and the request 
   }
   const Finished now = rlock_on(server, {"force-unlock", "-k", key(0), "--yes", "--now", "--json"});
   CHECK(now.code == 0);
-  CHECK(json::parse(now.out).at("how") == "broken");
+  CHECK(Json::parse(now.out).at("how") == "broken");
   tracers.clear();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     CAPTURE(key(i));

@@ -3,14 +3,11 @@
 #include "support/activity_log.h"
 #include "support/guardian_of.h"
 #include "support/integration.h"
+#include "support/json.h"
 #include "support/relay.h"
 #include "support/topology.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
 const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "1"}, {"--format", "string"}};
@@ -28,7 +25,7 @@ std::string how(const Finished& forced)
   }
   CAPTURE(forced.err);
   REQUIRE(forced.code == 0);
-  return json::parse(forced.out).at("how");
+  return Json::parse(forced.out).at("how");
 }
 
 // The holder is hit, its lock is taken without --now, and another job follows.
@@ -40,7 +37,7 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
   Process holder = start(server.url(), joined(lease, options), activity.stubborn_tree("victim"));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   wait_until([&] { return listening(server) > 0; }, "the holder listens");
-  const json held = json::parse(rlock_on(server, {"status", "--json", "k"}).out);
+  const Json held = Json::parse(rlock_on(server, {"status", "--json", "k"}).out);
   const std::string token = held.at("holders").at(0).at("token");
   Words wish = options;
   if (wish == Words{"-s"}) {
@@ -123,7 +120,7 @@ TEST_CASE("force-unlock: while a revoked lock lasts, status and list mark it")
   const RedisServer server;
   Process holder = start_run(server.url(), {"-k", "k", "--ttl", "15s"}, {"sleep", "60"});
   wait_until([&] { return listening(server) > 0; }, "the holder listens");
-  const auto state = [&] { return json::parse(rlock_on(server, {"status", "k", "--json"}).out); };
+  const auto state = [&] { return Json::parse(rlock_on(server, {"status", "k", "--json"}).out); };
   CHECK(state().at("holders").at(0).at("revoked") == false);
   const pid_t guardian = guardian_of(holder.pid());
   holder.signal(SIGSTOP);
@@ -136,9 +133,9 @@ TEST_CASE("force-unlock: while a revoked lock lasts, status and list mark it")
                 status.out);
   CHECK_FALSE(has(status.out, "if stuck"));
   CHECK(has(rlock_on(server, {"list"}).out, ") (revoked) "));
-  CHECK(json::parse(rlock_on(server, {"list", "--json"}).out).at("holders").at(0).at("revoked") == true);
+  CHECK(Json::parse(rlock_on(server, {"list", "--json"}).out).at("holders").at(0).at("revoked") == true);
   CHECK(forced.wait(40s) == success);
-  const json ended = json::parse(forced.out());
+  const Json ended = Json::parse(forced.out());
   CHECK(ended.at("how") == "expired");
   CHECK(ended.at("holder").at("revoked") == true);
   CHECK(state().at("held") == false);
@@ -225,7 +222,7 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
       },
       "it is revoked again");
   CHECK(forcing.wait(20s) == success);
-  CHECK(json::parse(forcing.out()).at("how") == "expired");
+  CHECK(Json::parse(forcing.out()).at("how") == "expired");
   CHECK(has(forcing.err(), "k is revoked, no process answers for it, as for a lease of rlock acquire: it ends in "));
   CHECK_FALSE(is_held(server));
 }
@@ -245,7 +242,7 @@ TEST_CASE("force-unlock: the script that holds a lease may still release it, and
   CHECK(rlock_on(server, {"release", "-k", "k", "--token", token}).code == 0);
   CHECK(next.wait(20s) == success);
   CHECK(forcing.wait(20s) == success);
-  CHECK(json::parse(forcing.out()).at("how") == "released");
+  CHECK(Json::parse(forcing.out()).at("how") == "released");
 }
 
 TEST_CASE("force-unlock: a foreign holder loses the lock after the grace, and --now says that its job may still run")

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock freeze and rlock thaw: no job starts under a frozen lock, and everybody is told why.
 #include "support/integration.h"
+#include "support/json.h"
 #include "support/paths.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -11,8 +10,6 @@
 #include <sstream>
 
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
 constexpr Exit is_busy = exited(75);
@@ -28,7 +25,7 @@ struct FreezeFixture {
   {
     return start_on(server, joined(joined({"run", "-k", "k"}, options), joined({"--"}, job)));
   }
-  [[nodiscard]] json state() const { return json::parse(rlock_on(server, {"status", "k", "--json"}).out); }
+  [[nodiscard]] Json state() const { return Json::parse(rlock_on(server, {"status", "k", "--json"}).out); }
   void await_line(std::size_t count) const
   {
     wait_until([&] { return state().at("waiting").size() == count; }, "so many wait");
@@ -43,9 +40,9 @@ struct FreezeFixture {
     std::istringstream lines(rlock_on(server, {"events", "-k", key, "--json"}).out);
     std::string names;
     for (std::string line; std::getline(lines, line);) {
-      const json event = json::parse(line);
+      const Json event = Json::parse(line);
       const bool is_told = event.at("event") == "thawed" && event.at("by").is_string();
-      names += (names.empty() ? "" : " ") + event.at("event").get<std::string>() + (is_told ? " by somebody" : "");
+      names += (names.empty() ? "" : " ") + event.at("event").text() + (is_told ? " by somebody" : "");
     }
     return names;
   }
@@ -89,12 +86,12 @@ TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and ev
   CHECK(force.code == 1);
   CHECK(has(force.err, "(rlock thaw k ends that)"));
 
-  const json state = lock.state();
+  const Json state = lock.state();
   CHECK(state.at("held") == true);
   CHECK(state.at("ttl_ms") > 3'500'000);
   CHECK(state.at("frozen").at("reason") == "moving the database");
   CHECK(state.at("frozen").at("until") > state.at("frozen").at("since"));
-  CHECK(state.at("holders").front().at("command").is_null());
+  CHECK(state.at("holders").at(0).at("command").is_null());
   CHECK(rlock_on(lock.server, {"status", "k"}).out.starts_with("k: frozen by "));
 
   CHECK(rlock_on(lock.server, {"thaw", "k"}).code == 0);
@@ -150,7 +147,7 @@ TEST_CASE("freeze: it waits first in line for the job that runs, and its time co
   job.signal(SIGTERM);
   CHECK(freeze.wait(30s) == success);
   CHECK(has(freeze.out(), "k is frozen by "));
-  const json state = lock.state();
+  const Json state = lock.state();
   CHECK(state.at("frozen").at("reason") == "why");
   CHECK(state.at("ttl_ms") > 59'000);
   CHECK(state.at("waiting").size() == 1);
@@ -218,7 +215,7 @@ TEST_CASE("freeze: --until ends it at that time, however long it has waited for 
   std::this_thread::sleep_for(3s);
   job.signal(SIGTERM);
   CHECK(freeze.wait(30s) == success);
-  const json state = lock.state();
+  const Json state = lock.state();
   CHECK(state.at("ttl_ms") <= 57'000);
   CHECK(state.at("ttl_ms") > 40'000);
   const Finished waits = rlock_on(lock.server, {"freeze", "k", "--until", iso_time(3s), "--reason", "why", "-w", "1h"});
@@ -275,7 +272,7 @@ TEST_CASE("freeze: a pattern takes the locks that the server knows, all first in
   CHECK(rlock_on(lock.server, {"run", "-k", "e:free", "--", "true"}).code == 0);
   Process freeze = start_on(lock.server, {"freeze", "d:*", "--for", "1h", "--reason", "why"});
   const auto waits = [&](const std::string& key) {
-    return json::parse(rlock_on(lock.server, {"status", key, "--json"}).out).at("waiting").size() == 1;
+    return Json::parse(rlock_on(lock.server, {"status", key, "--json"}).out).at("waiting").size() == 1;
   };
   wait_until([&] { return waits("d:1") && waits("d:2"); }, "it is in both lines");
   CHECK(has(freeze.out(), "d:free is frozen by "));
@@ -306,7 +303,7 @@ TEST_CASE("freeze: with a signal, or when time is over, those that wait for seve
   Process first = held_run(lock.server, {"-k", "d:1"});
   Process second = held_run(lock.server, {"-k", "d:2"});
   const auto in_line = [&](const std::string& key) {
-    return json::parse(rlock_on(lock.server, {"status", key, "--json"}).out).at("waiting").size();
+    return Json::parse(rlock_on(lock.server, {"status", key, "--json"}).out).at("waiting").size();
   };
   const Words words{"freeze", "d:1", "d:2", "--for", "1h", "--reason", "why"};
   Process freeze = start_on(lock.server, words);
@@ -341,7 +338,7 @@ TEST_CASE("freeze: its events, its place in the history, and what it cannot free
   CHECK(freeze.wait(30s) == success);
   CHECK(lock.start_run({"true"}).wait(30s) == success);
   CHECK(lock.events() == "frozen skipped thawed by somebody acquired released frozen thawed acquired released");
-  const json runs = json::parse(
+  const Json runs = Json::parse(
       "[" + std::regex_replace(rlock_on(lock.server, {"history", "k", "--json"}).out, std::regex("\n(.)"), ",$1") +
       "]");
   CHECK(runs.size() == 3);  // two jobs and one that was skipped
@@ -376,7 +373,7 @@ TEST_CASE("freeze: every kind of lock, a job's own lock, and who froze it behind
     lock.await_line(2);
     job.signal(SIGTERM);
     CHECK(freeze.wait(30s) == success);
-    CHECK(lock.state().at("frozen").at("by").get<std::string>().starts_with("ann as "));
+    CHECK(lock.state().at("frozen").at("by").text().starts_with("ann as "));
     CHECK(waiter.out() == "");
     CHECK(rlock_on(lock.server, {"thaw", "k"}).code == 0);
     CHECK(waiter.wait(30s) == success);

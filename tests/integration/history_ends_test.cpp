@@ -6,8 +6,6 @@
 #include "support/script.h"
 
 using namespace rlock::test;
-using nlohmann::json;
-
 TEST_CASE("history: stopped runs")
 {
   const RedisServer server;
@@ -85,7 +83,7 @@ TEST_CASE("history: a fixed lease that its rlock called lost, because it was sto
   holder.signal(SIGSTOP);
   wait_until(
       [&] {
-        const json holders = status_of(server).at("holders");
+        const Json holders = status_of(server).at("holders");
         return !holders.empty() && holders.at(0).at("token") != first;
       },
       "the next one has the lock");
@@ -101,7 +99,7 @@ TEST_CASE("history: a run that was lost with all data of the server")
 {
   const RedisServer server;
   Process holder = held_run(server, {"--ttl", "300ms", "--label", "x"});
-  const json begun = status_of(server);
+  const Json begun = status_of(server);
   server.command({"FLUSHALL"});
   CHECK(holder.wait() == Exit{121});
   const auto runs = history_of(server);
@@ -128,7 +126,7 @@ TEST_CASE("history: a lock for a process that was lost with all data of the serv
   server.command({"FLUSHALL"});
   CHECK(watched.wait() == died_of(SIGTERM));
   wait_until([&] { return outcomes(history_of(server)) == "lost"; }, "the keeper has noted it");
-  CHECK(history_of(server)[0].at("fence") == json::parse(taken.out).at("fence"));
+  CHECK(history_of(server)[0].at("fence") == Json::parse(taken.out).at("fence"));
 }
 
 TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
@@ -190,7 +188,7 @@ TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is u
   Process holder = held_run(server, {"--ttl", "30s"}, {"sh", "-c", begin});
   wait_until([&] { return is_held(server, "began"); }, "its job has begun");
   holder.signal(SIGKILL);
-  wait_until([&] { return !status_of(server).at("held").get<bool>(); }, "the guardian has released the lock");
+  wait_until([&] { return !status_of(server).at("held").is_true(); }, "the guardian has released the lock");
   CHECK(outcomes(history_of(server)) == "lost");
   CHECK(history_of(server)[0].at("duration_ms").is_number());
 
@@ -248,14 +246,14 @@ TEST_CASE("history: who forced a run, and why")
       {"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--json", "--reason", "moving the database: 14:05"},
       as_ann);
   CHECK(forced.code == 0);
-  CHECK(json::parse(forced.out).at("reason") == "moving the database: 14:05");
+  CHECK(Json::parse(forced.out).at("reason") == "moving the database: 14:05");
   CHECK(holder.wait() == Exit{121});
   const std::string text = holder.err();
   CHECK_MESSAGE(has(text, "the lock k was force-unlocked by ann as "), text);
   CHECK_MESSAGE(has(text, "): moving the database: 14:05"), text);
-  const json run = history_of(server)[0];
+  const Json run = history_of(server)[0];
   CHECK(run.at("reason") == "moving the database: 14:05");
-  CHECK(run.at("forced_by").get<std::string>().starts_with("ann as "));
+  CHECK(run.at("forced_by").text().starts_with("ann as "));
   CHECK(has(rlock_on(server, {"history", "k"}).out, "(force-unlocked by ann as "));
   const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
   CHECK(events.back().at("reason") == "moving the database: 14:05");
@@ -270,7 +268,7 @@ TEST_CASE("history: the person behind sudo is named with the user")
   const Words words{"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"};
   Process holder = start_rlock(words, as_ann);
   wait_until([&] { return is_held(server); }, "it is held", 30s);
-  const json held = status_of(server).at("holders").at(0);
+  const Json held = status_of(server).at("holders").at(0);
   CHECK(held.at("sudo_user") == "ann");
   const std::string user = held.at("user");
   CHECK(has(rlock_on(server, {"status", "k"}).out, "ann as " + user + "@"));

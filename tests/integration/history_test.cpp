@@ -8,8 +8,6 @@
 #include <regex>
 
 using namespace rlock::test;
-using nlohmann::json;
-
 TEST_CASE("history: times are local with their distance from UTC, with --utc in UTC, and in JSON always")
 {
   const RedisServer server;
@@ -48,7 +46,7 @@ TEST_CASE("history: a free lock shows its last run")
   CHECK(runs[0].at("host").is_string());
   CHECK(runs[0].at("user").is_string());
   CHECK(runs[0].at("duration_ms") >= 0);
-  CHECK(runs[0].at("start").get<std::string>().ends_with("Z"));
+  CHECK(runs[0].at("start").text().ends_with("Z"));
   CHECK(runs[0].at("fence") > runs[1].at("fence"));
   CHECK(status_of(server).at("last_run") == runs[0]);
 
@@ -68,7 +66,7 @@ TEST_CASE("history: a run that was busy is told with the one that held the lock"
   CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   CHECK(rlock_on(server, {"run", "-k", "k", "-w", "100ms", "--label", "later", "--", "true"}).code == 75);
   CHECK(outcomes(history_of(server)) == "skipped, skipped");
-  const json held = status_of(server);
+  const Json held = status_of(server);
   CHECK(held.at("held") == true);
   CHECK(held.at("last_run").at("outcome") == "skipped");
   holder.signal(SIGTERM);
@@ -116,7 +114,7 @@ TEST_CASE("history: followers of events see each skip once")
   for (std::size_t i = 1; i < events.size(); ++i) {
     CHECK(events[i].at("event") == "skipped");
     CHECK(events[i].at("times") == i);
-    CHECK(has(events[i].at("by").get<std::string>(), "(pid "));
+    CHECK(has(events[i].at("by").text(), "(pid "));
   }
 }
 
@@ -128,7 +126,7 @@ TEST_CASE("history: a skip names the foreign holder")
   CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
   REQUIRE(events.size() == 1);
-  CHECK(has(events[0].at("by").get<std::string>(), "jvm:1"));
+  CHECK(has(events[0].at("by").text(), "jvm:1"));
 }
 
 TEST_CASE("history: a skip names the holder of another kind, and the foreign one of each kind")
@@ -174,7 +172,7 @@ TEST_CASE("history: a skip names the holder of another kind, and the foreign one
   CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
   CHECK(events.back().at("event") == "skipped");
-  CHECK(has(events.back().at("by").get<std::string>(), "(pid " + std::to_string(writer.pid()) + ")"));
+  CHECK(has(events.back().at("by").text(), "(pid " + std::to_string(writer.pid()) + ")"));
 }
 
 TEST_CASE("history: what takes a lock without a job, and gives it back")
@@ -257,12 +255,12 @@ TEST_CASE("history: readers, permits and strings")
     held.insert(held.end(), kind.begin(), kind.end());
     held.insert(held.end(), {"--", "sleep", "60"});
     Process holder = start_rlock(held);
-    wait_until([&] { return status_of(server).at("held").get<bool>(); }, "it is held");
+    wait_until([&] { return status_of(server).at("held").is_true(); }, "it is held");
     const bool is_shared = kind.front() == "-s" || kind.front() == "--permits";
     CHECK(rlock_on(server, words).code == (is_shared ? 6 : 75));
     CHECK(outcomes(history_of(server)) == (is_shared ? "failed 6, failed 6" : "skipped, failed 6"));
     holder.signal(SIGKILL);
-    wait_until([&] { return !status_of(server).at("held").get<bool>(); }, "its guardian has released it");
+    wait_until([&] { return !status_of(server).at("held").is_true(); }, "its guardian has released it");
     CHECK(outcomes(history_of(server)) == (is_shared ? "failed 6, lost, failed 6" : "skipped, lost, failed 6"));
   }
 }

@@ -13,8 +13,6 @@
 using namespace rlock;
 using namespace rlock::test;
 using namespace std::chrono_literals;
-using nlohmann::json;
-
 namespace {
 
 int run_under(const RedisServer& server, const std::string& key, std::vector<std::string> options, int code)
@@ -28,8 +26,8 @@ int run_under(const RedisServer& server, const std::string& key, std::vector<std
 std::string keys_in(const std::string& lines)
 {
   std::string keys;
-  for (const json& line : json_lines(lines)) {
-    keys += (keys.empty() ? "" : " ") + line.at("key").get<std::string>();
+  for (const Json& line : json_lines(lines)) {
+    keys += (keys.empty() ? "" : " ") + line.at("key").text();
   }
   return keys;
 }
@@ -123,7 +121,7 @@ TEST_CASE("history: a run that was skipped names the holder")
   CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   const auto runs = history_of(server);
   REQUIRE(outcomes(runs) == "skipped");
-  CHECK(has(runs[0].at("by").get<std::string>(), "(pid " + std::to_string(holder.pid()) + ")"));
+  CHECK(has(runs[0].at("by").text(), "(pid " + std::to_string(holder.pid()) + ")"));
   CHECK(has(rlock_on(server, {"history", "k"}).out, " (held by "));
   holder.signal(SIGTERM);
   holder.wait();

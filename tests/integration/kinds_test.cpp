@@ -3,13 +3,10 @@
 // lines: one table of kinds serves all cases.
 #include "support/guardian_of.h"
 #include "support/integration.h"
+#include "support/json.h"
 #include "support/queue_fixture.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace rlock::test;
-using nlohmann::json;
-
 namespace {
 
 struct Kind {
@@ -34,7 +31,7 @@ std::string shown(const Kind& kind)
   return text;
 }
 
-json status(const QueueFixture& queue) { return json::parse(rlock_on(queue.server, {"status", "k", "--json"}).out); }
+Json status(const QueueFixture& queue) { return Json::parse(rlock_on(queue.server, {"status", "k", "--json"}).out); }
 
 std::vector<Process> hold(const QueueFixture& queue, const Kind& kind)
 {
@@ -56,24 +53,23 @@ TEST_CASE("kinds: status, list and ttl show each kind with all holders and waite
     CAPTURE(shown(kind));
     const QueueFixture queue;
     std::vector<Process> holders = hold(queue, kind);
-    const json seen = status(queue);
+    const Json seen = status(queue);
     CHECK(seen.at("held") == true);
     CHECK(seen.at("mode") == kind.kind);
     CHECK(seen.at("format") == kind.format);
     CHECK(seen.at("ttl_ms") > 15'000);
     CHECK(seen.at("fence") > 1'700'000'000'000'000);
     REQUIRE(seen.at("holders").size() == kind.holders);
-    for (const json& holder : seen.at("holders")) {
+    for (const Json& holder : seen.at("holders").elements()) {
       CHECK(holder.at("command") == "sleep 60");
       CHECK(holder.at("count") == 1);
       CHECK(std::any_of(holders.begin(), holders.end(),
                         [&](const Process& one) { return holder.at("pid") == one.pid(); }));
     }
-    json listed = json::parse(rlock_on(queue.server, {"list", "--json"}).out);
+    const Json listed = Json::parse(rlock_on(queue.server, {"list", "--json"}).out);
     CHECK(listed.at("ttl_ms") > 15'000);  // more than before where the holder has renewed meanwhile
     CHECK(listed.at("ttl_ms") <= 30'000);
-    listed["ttl_ms"] = seen.at("ttl_ms");
-    CHECK(listed == seen);
+    CHECK(listed.with("ttl_ms", seen.at("ttl_ms")) == seen);
     CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
 
     const Kind& waiting = std::string(kind.kind) == "shared" ? kinds[2] : kind;
@@ -99,7 +95,7 @@ TEST_CASE("kinds: list finds each kind, also by a name with a tag of its own")
     wait_until([&] { return listening(queue.server) == 1; }, "it is held");
     for (const char* pattern : {"*", "a{*", "a{b}c"}) {
       const Finished told = rlock_on(queue.server, {"list", pattern, "--json"});
-      CHECK(json::parse(told.out).at("key") == "a{b}c");
+      CHECK(Json::parse(told.out).at("key") == "a{b}c");
     }
     CHECK_FALSE(has(rlock_on(queue.server, {"list", "b*"}).out, "a{b}c"));
   }
@@ -131,10 +127,10 @@ TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
     const QueueFixture queue;
     std::vector<Process> holders = hold(queue, kind);
     const std::string token = status(queue).at("holders").at(0).at("owner");
-    const auto pid = status(queue).at("holders").at(0).at("pid").get<pid_t>();
+    const auto pid = status(queue).at("holders").at(0).at("pid").number();
     const Finished one = rlock_on(queue.server, {"force-unlock", "k", "--token", token, "--json"});
     CHECK(one.code == 0);
-    CHECK(json::parse(one.out).at("how") == "released");
+    CHECK(Json::parse(one.out).at("how") == "released");
     for (Process& holder : holders) {
       if (holder.pid() == pid) {
         CHECK(holder.wait() == exited(121));

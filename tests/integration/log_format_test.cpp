@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // --log-format json: every line on stderr is a JSON object.
 
-#include <nlohmann/json.hpp>
 #include "support/integration.h"
+#include "support/json.h"
 
 #include <regex>
 #include <sstream>
@@ -11,18 +11,15 @@ using namespace rlock::test;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::vector<Json> objects(const std::string& lines)
 {
   std::vector<Json> all;
   std::istringstream in(lines);
   for (std::string line; std::getline(in, line);) {
     CAPTURE(line);
-    all.push_back(Json::parse(line, nullptr, false));
+    all.push_back(Json::parse(line));
     REQUIRE(all.back().is_object());
-    CHECK(std::regex_match(all.back()["time"].get<std::string>(),
-                           std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ)")));
+    CHECK(std::regex_match(all.back().at("time").text(), std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ)")));
   }
   return all;
 }
@@ -32,7 +29,7 @@ std::vector<std::string> shown(const std::string& lines)
 {
   std::vector<std::string> all;
   for (const Json& line : objects(lines)) {
-    const auto word = [&](const char* name) { return line[name].is_null() ? "-" : line[name].get<std::string>(); };
+    const auto word = [&](const char* name) { return line.at(name).is_null() ? "-" : line.at(name).text(); };
     all.push_back(word("level") + " " + word("event") + " " + word("key"));
   }
   return all;
@@ -82,7 +79,7 @@ TEST_CASE("log format: busy, in all verbs that wait")
     const Finished end = fixture.rlock(call.front(), {call.begin() + 1, call.end()});
     CHECK(end.code == 75);
     CHECK(shown(end.err) == Lines{"notice busy k"});
-    CHECK(objects(end.err).front()["message"].get<std::string>().starts_with("k is busy, held by "));
+    CHECK(objects(end.err).front().at("message").text().starts_with("k is busy, held by "));
   }
 }
 
@@ -128,7 +125,7 @@ TEST_CASE("log format: every line is JSON, whatever a key holds")
   const JsonLogFixture fixture;
   const std::string key = "qu\"o\\te é\xff";
   const Finished end = fixture.rlock("run", {"-v", "-k", key, "--", "true"});
-  CHECK(objects(end.err).at(0)["key"].get<std::string>() == "qu\"o\\te é\xef\xbf\xbd");
+  CHECK(objects(end.err).at(0).at("key").text() == "qu\"o\\te é\xef\xbf\xbd");
 }
 
 TEST_CASE("log format: in the config file, for flock too")

@@ -5,11 +5,7 @@
 #include "support/job_runner.h"
 #include "support/paths.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace rlock::test;
-using Json = nlohmann::json;
-
 TEST_CASE("messages: errors of rflock begin with its name, those of rlock with rlock's")
 {
   const auto dir = make_temp_dir("messages");
@@ -123,7 +119,7 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
           .at(0);
   CHECK(busy.at("event") == "busy");
   CHECK(busy.at("exit_code") == 75);
-  CHECK(has(busy.at("holder").get<std::string>(), "running sleep 60"));
+  CHECK(has(busy.at("holder").text(), "running sleep 60"));
   CHECK(busy.at("fence").is_null());
 
   Process waiter = start_rlock({"run", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"});

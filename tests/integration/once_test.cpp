@@ -342,7 +342,7 @@ TEST_CASE("once: a call that finds the job done is silent, and with -v says who 
   };
   REQUIRE(callers.call("1h", "true").wait().code == 0);
   REQUIRE(rlock_on(callers.server, {"run", "-k", "k", "--", "true"}).code == 0);  // it is not what once remembers
-  const std::string pid = std::to_string(history_of(callers.server).back().at("pid").get<int>());
+  const std::string pid = std::to_string(history_of(callers.server).back().at("pid").number());
   CHECK(once({}).err == "");
   const std::string said = once({"-v"}).err;
   const std::string line = "\nrlock: k has succeeded at 20[-0-9]+ [:0-9]+ \\S+ \\(\\S+ ago\\), by \\S+ \\(pid " + pid +

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that an operator types: status, ttl, list, force-unlock.
 #include "support/integration.h"
+#include "support/json.h"
 #include "support/terminal.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace rlock::test;
-using nlohmann::json;
-
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("status: of several keys, of a glob, and of all locks when no key is named")
@@ -73,7 +70,7 @@ TEST_CASE("list: --sort")
   Process recent = held_run(server, {"-k", "a", "--ttl", "1000s"});
   const auto first = [&](const std::string& order) {
     const std::string out = rlock_on(server, {"list", "--json", "--sort", order}).out;
-    return json::parse(out.substr(0, out.find('\n'))).at("key");
+    return Json::parse(out.substr(0, out.find('\n'))).at("key");
   };
   CHECK(first("key") == "a");
   CHECK(first("age") == "b");
@@ -115,19 +112,19 @@ TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * do
 
   const Finished told = rlock_on(server, {"status", "-k", "stock", "--json"});
   CHECK(told.code == 0);
-  const json state = json::parse(told.out);
+  const Json state = Json::parse(told.out);
   CHECK(state.at("key") == "stock");
   CHECK(state.at("held") == true);
   CHECK(state.at("ttl_ms") > 20'000);
   CHECK(state.at("fence") > 1'700'000'000'000'000);
-  const json& who = state.at("holders").at(0);
+  const Json& who = state.at("holders").at(0);
   CHECK(who.at("pid") == holder.pid());
   CHECK(who.at("command") == "sleep 60");
   CHECK(who.at("label") == "nightly");
   CHECK(who.at("lease_ms") == 30'000);
   CHECK(who.at("auto") == true);
   CHECK(who.at("count") == 1);
-  CHECK(who.at("since").get<std::string>().ends_with("Z"));
+  CHECK(who.at("since").text().ends_with("Z"));
   CHECK(state.at("waiting").empty());
 
   const Finished text = rlock_on(server, {"status", "-k", "stock"});
@@ -145,7 +142,7 @@ TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" 
 
   server.command({"HSET", "java", "uuid:7", "2"});
   server.command({"PEXPIRE", "java", "20000"});
-  const json state = json::parse(rlock_on(server, {"status", "-k", "java", "--json"}).out);
+  const Json state = Json::parse(rlock_on(server, {"status", "-k", "java", "--json"}).out);
   CHECK(state.at("holders").at(0).at("owner") == "uuid:7");
   CHECK(state.at("holders").at(0).at("count") == 2);
   CHECK(state.at("holders").at(0).at("host").is_null());
@@ -176,7 +173,7 @@ TEST_CASE("list: the locks among everything else")
   CHECK(told.code == 0);
   std::vector<std::string> keys;
   for (std::size_t from = 0; from < told.out.size(); from = told.out.find('\n', from) + 1) {
-    keys.push_back(json::parse(told.out.substr(from, told.out.find('\n', from) - from)).at("key"));
+    keys.push_back(Json::parse(told.out.substr(from, told.out.find('\n', from) - from)).at("key"));
   }
   CHECK(keys == std::vector<std::string>{"a:java", "a:ours"});
   CHECK_FALSE(has(rlock_on(server, {"list", "z:*"}).out, "ours"));
@@ -203,8 +200,8 @@ TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, 
   const auto from = std::chrono::steady_clock::now();
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
   CHECK(forced.code == 0);
-  CHECK(json::parse(forced.out).at("how") == "released");
-  CHECK(json::parse(forced.out).at("holder").at("pid") == holder.pid());
+  CHECK(Json::parse(forced.out).at("how") == "released");
+  CHECK(Json::parse(forced.out).at("holder").at("pid") == holder.pid());
   CHECK(holder.wait(5s) == exited(121));
   CHECK(std::chrono::steady_clock::now() - from < 3s);  // the job ignores TERM; the lease is 30 s
   CHECK(has(holder.err(), "force-unlocked by "));
@@ -215,7 +212,7 @@ TEST_CASE("force-unlock: a holder so young that it does not listen yet is still 
   const RedisServer server;
   Process holder = held_run(server, {"-k", "stock"});
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
-  CHECK(json::parse(forced.out).at("how") == "released");
+  CHECK(Json::parse(forced.out).at("how") == "released");
   CHECK(holder.wait(5s) == exited(121));
 }
 
@@ -227,7 +224,7 @@ TEST_CASE("force-unlock: a holder that does not answer is revoked, and learns by
   holder.signal(SIGSTOP);
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--grace", "300ms", "--json"});
   CHECK(forced.code == 0);
-  CHECK(json::parse(forced.out).at("how") == "expired");
+  CHECK(Json::parse(forced.out).at("how") == "expired");
   CHECK_FALSE(is_held(server, "stock"));
   holder.signal(SIGCONT);
   CHECK(holder.wait(5s) == exited(121));
@@ -241,7 +238,7 @@ TEST_CASE("force-unlock: --now breaks at once, a foreign holder too")
   server.command({"PEXPIRE", "java", "20000"});
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "java", "--token", "uuid:7", "--now", "--json"});
   CHECK(forced.code == 0);
-  CHECK(json::parse(forced.out).at("how") == "broken");
+  CHECK(Json::parse(forced.out).at("how") == "broken");
   CHECK_FALSE(is_held(server, "java"));
 }
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of permits, which stays while no permit is held, and which another program may delete.
 #include "support/integration.h"
+#include "support/json.h"
 #include "support/queue_fixture.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace rlock::test;
-using nlohmann::json;
-
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("permits: an idle number of theirs is refused to every other kind, 78, and said to be what it is")
@@ -68,11 +65,11 @@ TEST_CASE("permits: deleting their number hides no holder")
   for (int i = 0; i < 2; ++i) {
     holders.emplace_back(queue.rlock("run", {"--permits", "3", "--", "sleep", "60"}));
   }
-  const auto status = [&] { return json::parse(rlock_on(queue.server, {"status", "k", "--json"}).out); };
+  const auto status = [&] { return Json::parse(rlock_on(queue.server, {"status", "k", "--json"}).out); };
   wait_until([&] { return status().at("holders").size() == 2; }, "both hold one");
   queue.server.command({"DEL", "k"});
 
-  const json seen = status();
+  const Json seen = status();
   CHECK(seen.at("held") == true);
   CHECK(seen.at("mode") == "permits");
   CHECK(seen.at("holders").size() == 2);

@@ -3,26 +3,20 @@
 
 #include <doctest/doctest.h>
 
-#include <sstream>
-
 namespace rlock::test {
-
-using nlohmann::json;
 
 std::string Diagnosis::status(const std::string& check) const
 {
-  return findings.contains(check) ? findings.at(check).at("status").get<std::string>() : "missing";
+  return findings.contains(check) ? findings.at(check).at("status").text() : "missing";
 }
 
 Diagnosis diagnosis(const Finished& ended)
 {
   Diagnosis told{ended.code, ended.out + ended.err, {}};
-  std::istringstream lines(ended.out);
-  for (std::string line; std::getline(lines, line);) {
-    json finding = json::parse(line);
+  for (const Json& finding : json_lines(ended.out)) {
     CHECK(finding.size() == 5);
     const bool bad = finding.at("status") == "warn" || finding.at("status") == "fail";
-    CHECK_MESSAGE((finding.at("status") == "unknown" || finding.at("advice").is_null() != bad), line);
+    CHECK_MESSAGE((finding.at("status") == "unknown" || finding.at("advice").is_null() != bad), finding);
     told.findings[finding.at("check")] = finding;
   }
   return told;
@@ -40,7 +34,7 @@ std::string complaints(const Diagnosis& told)
   std::string all;
   for (const auto& [check, finding] : told.findings) {
     if (finding.at("status") != "ok") {
-      all += (all.empty() ? "" : " ") + check + "=" + finding.at("status").get<std::string>();
+      all += (all.empty() ? "" : " ") + check + "=" + finding.at("status").text();
     }
   }
   return all;

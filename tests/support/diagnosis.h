@@ -3,22 +3,21 @@
 #pragma once
 
 #include "support/acl_fixture.h"
+#include "support/json.h"
 #include "support/redis_fixture.h"
 
 #include <map>
 #include <string>
-
-#include <nlohmann/json.hpp>
 
 namespace rlock::test {
 
 struct Diagnosis {
   int code;
   std::string out;
-  std::map<std::string, nlohmann::json> findings;  // with several servers: those of the last server
+  std::map<std::string, Json> findings;  // with several servers: those of the last server
 
   [[nodiscard]] std::string status(const std::string& check) const;  // "missing" when there is no such finding
-  [[nodiscard]] std::string found(const std::string& check) const { return findings.at(check).at("found"); }
+  [[nodiscard]] std::string found(const std::string& check) const { return findings.at(check).at("found").text(); }
 };
 
 // Runs the doctor, and checks that each finding is complete.

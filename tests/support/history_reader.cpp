@@ -3,23 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include <sstream>
+#include <algorithm>
+#include <iterator>
 
 namespace rlock::test {
 
-using nlohmann::json;
-
-std::vector<json> json_lines(const std::string& text)
-{
-  std::vector<json> all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    all.push_back(json::parse(line));
-  }
-  return all;
-}
-
-std::vector<json> history_of(const RedisServer& server, const std::string& key)
+std::vector<Json> history_of(const RedisServer& server, const std::string& key)
 {
   const Finished told = rlock_on(server, {"history", "--json", key});
   REQUIRE_MESSAGE(told.code <= 1, told.err);
@@ -27,23 +16,23 @@ std::vector<json> history_of(const RedisServer& server, const std::string& key)
   return json_lines(told.out);
 }
 
-json status_of(const RedisServer& server) { return json::parse(rlock_on(server, {"status", "--json", "k"}).out); }
+Json status_of(const RedisServer& server) { return Json::parse(rlock_on(server, {"status", "--json", "k"}).out); }
 
 std::vector<pid_t> pids_waiting(const std::string& status)
 {
-  const json lock = json::parse(status);
+  const Json lock = Json::parse(status);
   std::vector<pid_t> pids;
-  std::ranges::transform(lock.at("waiting"), std::back_inserter(pids), [](const json& waiter) {
-    return waiter.at("pid").is_null() ? 0 : waiter.at("pid").get<pid_t>();
+  std::ranges::transform(lock.at("waiting").elements(), std::back_inserter(pids), [](const Json& waiter) {
+    return waiter.at("pid").is_null() ? 0 : static_cast<pid_t>(waiter.at("pid").number());
   });
   return pids;
 }
 
-std::string outcomes(const std::vector<json>& runs)
+std::string outcomes(const std::vector<Json>& runs)
 {
   std::string text;
-  for (const json& run : runs) {
-    text += (text.empty() ? "" : ", ") + (run.at("outcome").is_null() ? "?" : run.at("outcome").get<std::string>()) +
+  for (const Json& run : runs) {
+    text += (text.empty() ? "" : ", ") + (run.at("outcome").is_null() ? "?" : run.at("outcome").text()) +
             (run.at("exit_code").is_null() ? "" : " " + run.at("exit_code").dump());
   }
   return text;

@@ -203,11 +203,11 @@ TEST_CASE("contract: a hold ends with its ttl, and a renewal lengthens it")
 {
   on_each_store([](Tested& store) {
     const Owner holder = Tested::owner();
-    REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 1500ms), holder));
-    CHECK(store.one().renew(Tested::spec(Plain{}, 3s), holder, {}, Tested::soon()));
+    REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 1s), holder));
+    CHECK(store.one().renew(Tested::spec(Plain{}, 2s), holder, {}, Tested::soon()));
     const Millis left = store.state().ttl.value_or(0ms);
-    CHECK(left > 1500ms);
-    CHECK(left <= 3s);
+    CHECK(left > 1s);
+    CHECK(left <= 2s);
     wait_until([&] { return !store.state().held(); }, "the ttl is over");
     CHECK(store.granted(store.other(), Tested::spec(), Tested::owner()));
   });
@@ -256,7 +256,7 @@ namespace {
 
 void counts_on_no_more_than_is_shown(Tested& store, bool is_automatic)
 {
-  Holding holding(store, 3s, is_automatic);
+  Holding holding(store, 2s, is_automatic);
   ends_before_the_hold(store, holding.lease().budget().term());
   holding.renew_until(3);
   CHECK_FALSE(holding.lease().event());
@@ -318,7 +318,7 @@ TEST_CASE("contract: where a store keeps a lock after its release, no other clie
     }
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
-    CHECK(std::holds_alternative<Released>(store.release(store.one(), holder, {.keep = 3s})));
+    CHECK(std::holds_alternative<Released>(store.release(store.one(), holder, {.keep = 1500ms})));
     CHECK_FALSE(store.granted(store.other(), Tested::spec(), Tested::owner()));
     wait_until([&] { return store.granted(store.other(), Tested::spec(), Tested::owner()).has_value(); },
                "the lock is kept no longer");

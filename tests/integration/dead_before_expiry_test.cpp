@@ -13,7 +13,8 @@ using namespace rlock::test;
 namespace {
 
 constexpr Millis ttl = 2s;
-constexpr int rounds = 5;  // of each fault
+constexpr int rounds = 5;       // of each fault
+constexpr int slow_rounds = 2;  // of a fault that lasts for more than a ttl
 
 std::vector<std::string> session(const RedisServer& server, std::vector<std::string> job)
 {
@@ -27,11 +28,11 @@ struct FaultTarget {
 
 // `inject_fault` hits the holder while its job works; `repair` removes what would keep the next holder out.
 void check_fault(const std::function<void(FaultTarget)>& inject_fault, const std::function<void(FaultTarget)>& repair,
-                 RedisOptions options = {})
+                 RedisOptions options = {}, int times = rounds)
 {
   RedisServer server(std::move(options));
   std::mt19937_64 random(seed());
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < times; ++round) {
     CAPTURE(round);
     const ActivityLog activity;
     Process holder(session(server, activity.stubborn_tree("victim")));
@@ -74,7 +75,7 @@ TEST_CASE("dead before expiry: kill -9 of rlock")
 TEST_CASE("dead before expiry: rlock stopped for three times the ttl")
 {
   check_fault([](FaultTarget scene) { scene.holder.signal(SIGSTOP); },
-              [](FaultTarget) { std::this_thread::sleep_for(3 * ttl); });
+              [](FaultTarget) { std::this_thread::sleep_for(3 * ttl); }, {}, slow_rounds);
 }
 
 TEST_CASE("dead before expiry: kill -9 of the guardian")
@@ -87,7 +88,8 @@ TEST_CASE("dead before expiry: the guardian stopped")
 {
   check_fault(
       [](FaultTarget scene) { ::kill(guardian_of(scene.holder.pid()), SIGSTOP); },
-      [](FaultTarget scene) { scene.server.stop_signal(), std::this_thread::sleep_for(2 * ttl), scene.server.cont(); });
+      [](FaultTarget scene) { scene.server.stop_signal(), std::this_thread::sleep_for(2 * ttl), scene.server.cont(); },
+      {}, slow_rounds);
 }
 
 TEST_CASE("dead before expiry: the server stopped")

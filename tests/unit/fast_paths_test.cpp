@@ -81,13 +81,11 @@ std::string text_of(const Entry& entry)
 
 bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The keys of a lock and what was sent to its channels.
+// The keys of a lock and what was sent to its channels. Its interpreter keeps the scripts that it has compiled.
 class State {
  public:
-  State(const KeySpace::Keys& keys, std::int64_t now_us, const std::set<std::string>& listening) : m_lua(m_keys)
+  explicit State(const std::set<std::string>& listening) : m_lua(m_keys)
   {
-    m_keys.replace(keys);
-    m_keys.set_time(now_us);
     m_keys.on_publish = [this, &listening](const std::string& channel, const std::string& text) {
       m_sent += channel + ": " + text.substr(0, text.rfind(" quick")) +
                 "\n";  // only the frequent cases of a release say that
@@ -98,6 +96,12 @@ class State {
     };
   }
 
+  void begin(const KeySpace::Keys& keys, std::int64_t now_us)
+  {
+    m_keys.replace(keys);
+    m_keys.set_time(now_us);
+    m_sent.clear();
+  }
   ScriptInterpreter& lua() { return m_lua; }
   KeySpace& keys() { return m_keys; }
   std::string text()
@@ -296,24 +300,23 @@ class Calls {
     CAPTURE(script.name);
     CAPTURE(text_of(Value::list(words)));
 
-    State before(m_keys, m_now_ms * 1000, m_listening);
-    CAPTURE(before.text());
-    State whole(m_keys, m_now_ms * 1000, m_listening);
-    const std::string answer = text_of(*whole.lua().run(script, ScriptPart::whole, names, words));
-    State slow(m_keys, m_now_ms * 1000, m_listening);
+    for (State* const state : {&m_whole, &m_slow, &m_first}) {
+      state->begin(m_keys, m_now_ms * 1000);
+    }
+    CAPTURE(m_first.text());
+    const std::string answer = text_of(*m_whole.lua().run(script, ScriptPart::whole, names, words));
     std::string& source = m_slow_sources[std::string(script.name)];
     source = source.empty() ? slow_source(script) : source;
-    REQUIRE(text_of(slow.lua().run(source, names, words)) == answer);
-    REQUIRE(slow.text() == whole.text());
+    REQUIRE(text_of(m_slow.lua().run(source, names, words)) == answer);
+    REQUIRE(m_slow.text() == m_whole.text());
 
-    State first(m_keys, m_now_ms * 1000, m_listening);
-    if (const auto early = first.lua().run(script, ScriptPart::first, names, words)) {
+    if (const auto early = m_first.lua().run(script, ScriptPart::first, names, words)) {
       REQUIRE(text_of(*early) == answer);
-      REQUIRE(first.text() == whole.text());
+      REQUIRE(m_first.text() == m_whole.text());
       ++frequent[std::string(script.name)];
     }
     note_freezes(keys);
-    m_keys = whole.keys().keys();
+    m_keys = m_whole.keys().keys();
     return answer;
   }
 
@@ -323,6 +326,7 @@ class Calls {
   KeySpace::Keys m_keys;
   std::int64_t m_now_ms = 1'700'000'000'000;
   std::set<std::string> m_listening;
+  State m_whole{m_listening}, m_slow{m_listening}, m_first{m_listening};
   std::map<std::string, std::string> m_slow_sources;
 };
 

@@ -121,7 +121,7 @@ TEST_CASE("recipes: in the morning, what failed and which job is late")
   };
   CHECK(told({"./last-night.sh"}) == "0 ");
   CHECK(told({"./check-overdue.sh"}) ==
-        "0 OK: no job is late (rlock: the server knows no lock with --every: nothing was checked)\n");
+        "3 UNKNOWN: rlock: the server knows no lock with --every: nothing was checked\n");
   CHECK(told({"./check-overdue.sh", "nightly"})
             .starts_with("2 CRITICAL: a job is late, or the server does not know it\n"));
   fixture.start({"bin/rlock", "run", "-k", "nightly", "--every", "1s", "--", "false"}).wait(30s);
@@ -163,9 +163,7 @@ TEST_CASE("recipes: of several containers one works, and TERM stops it")
 {
   RecipeFixture fixture;
   fixture.stub("worker", "exec sleep 1000");
-  const auto start = [&] {
-    return fixture.start({"./entrypoint.sh", "./worker", "--all"}, {{"RLOCK_NAME", "worker"}});
-  };
+  const auto start = [&] { return fixture.start({"./entrypoint.sh", "./worker", "--all"}, {{"JOB_NAME", "worker"}}); };
   Process first = start();
   await_lines(fixture, 1);
   Process second = start();
@@ -182,8 +180,7 @@ TEST_CASE("recipes: a container's worker that ignores TERM is killed, and the lo
 {
   RecipeFixture fixture;
   fixture.stub("worker", "trap '' TERM\necho deaf >>notes\nwhile :; do sleep 0.05; done");
-  Process rlock =
-      fixture.start({"./entrypoint.sh", "./worker"}, {{"RLOCK_NAME", "worker"}, {"RLOCK_KILL_AFTER", "300ms"}});
+  Process rlock = fixture.start({"./entrypoint.sh", "./worker"}, {{"JOB_NAME", "worker"}, {"JOB_KILL_AFTER", "300ms"}});
   await_lines(fixture, 2);
   rlock.signal(SIGTERM);
   CHECK(rlock.wait(60s) == died_of(SIGKILL));

@@ -98,18 +98,21 @@ RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const 
   return report_not_held(token_lock, text_of(found), raw);
 }
 
-// Whether the event log still has the release of the owner's last hold.
-bool was_released(const TokenLock& token_lock, const OpenedStore& opened)
+// Why a hold that a server does not know is gone: the event log may still have the release of the owner's last hold. A quorum has no
+// such log.
+std::string why_gone(const TokenLock& token_lock, const NotHeld& found, const OpenedStore& opened)
 {
   EventLog* const log = opened.store->event_log();
   if (log == nullptr) {
-    return false;
+    return "expired, deleted or released";
   }
   const EventLogQuery query{.name = token_lock.name, .after = {}};
   const auto logs = log->read_logs({&query, 1}, opened.limit());
-  return logs && std::ranges::any_of(logs->front(), [&](const EventLogEntry& entry) {
-           return entry.kind == EventKind::released && !entry.left && entry.owner == token_lock.hold.owner.text();
-         });
+  const bool was_released =
+      logs && std::ranges::any_of(logs->front(), [&](const EventLogEntry& entry) {
+        return entry.kind == EventKind::released && !entry.left && entry.owner == token_lock.hold.owner.text();
+      });
+  return was_released ? already_released : text_of(found);
 }
 
 // With the kind of lock that the server has. A key that is gone or holds no lock counts as a plain lock: the notes that the
@@ -225,9 +228,8 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
     return renewal.error();
   }
   if (const auto* lost = std::get_if<NotHeld>(&*renewal)) {
-    return lost->is_unexplained() && was_released(token_lock, *opened)
-               ? report_not_held(token_lock, already_released, raw)
-               : report_not_held(token_lock, *lost, raw);
+    const std::string reason = lost->is_unexplained() ? why_gone(token_lock, *lost, *opened) : text_of(*lost);
+    return report_not_held(token_lock, reason, raw);
   }
   if (const auto lasts = lasts_without_keeper(*opened->store)) {
     RETURN_IF_ERROR(leave_keeper_of_leases(*opened->store, token_lock.name));

@@ -22,6 +22,15 @@ constexpr std::string_view unshowable = "it has a character that cannot be shown
 constexpr std::string_view bad_host =
     "a host or its port, from 1 to 65535, is invalid, or the @ between a password and the host is missing";
 
+// Each host of a URL that several servers share might have got a path of its own: "the chroot stands once, ...". `good_form`: the
+// last word of its path is what the path is.
+std::string repeated_path(std::string_view good_form)
+{
+  const std::string_view form = good_form.substr(0, good_form.find('?'));
+  return "the " + std::string(form.substr(form.rfind('/') + 1)) +
+         " stands once, after the last host; write a comma in a name as %2C";
+}
+
 bool has(std::string_view text, char c) { return text.find(c) != npos; }
 
 bool is_ipv6(std::string_view host)
@@ -247,6 +256,9 @@ Result<ServerUrl> read_server_url(std::string_view url, std::string_view good_fo
   }
   if (hosts_size(parts.location) < parts.location.size()) {
     return invalid_url(url, bad_host, good_form);
+  }
+  if (parts.location.find(',', std::min(parts.location.find('/'), parts.location.size())) != std::string::npos) {
+    return invalid_url(url, repeated_path(good_form), good_form);
   }
   const auto user = percent_decoded(std::exchange(parts.user, {}));
   const auto password = percent_decoded(std::exchange(parts.password, {}));

@@ -68,7 +68,7 @@ struct ServerUrl {
 
 // Errors: ErrorCode::usage. It refuses what may be a part of a password: an '@' after the host, also in a parameter other than
 // `password`, and a ':' that no port follows. So no text of the other parts is a part of the login. It also refuses characters in them
-// that cannot be shown.
+// that cannot be shown, and a comma in the path, which would stand for a second host. `good_form` ends with the path, and parameters.
 Result<ServerUrl> read_server_url(std::string_view url, std::string_view good_form);
 
 // The first of `names` that the URL gives more than once, as the reason why it is invalid; empty: none.

@@ -38,6 +38,7 @@ TEST_CASE("etcd url: members, prefix, user and password")
   CHECK(spec_of("etcd://a").prefix == "rlock");
   CHECK(spec_of("etcd://a/").prefix == "rlock");
   CHECK(spec_of("etcd://a/%2Fabsolute").prefix == "/absolute");
+  CHECK(spec_of("etcd://a/x%2Cy").prefix == "x,y");
 }
 
 TEST_CASE("etcd url: the zone of a link-local address stands behind %25, or behind a bare %")
@@ -74,6 +75,7 @@ TEST_CASE("etcd url: an invalid one is refused with the reason, and without its 
       {"etcd://:hunter2@a", "a password needs a user"},
       {"etcd://a/p?create=no", "it has no parameters"},
       {"etcd://a/p%00", "the prefix has a byte 0"},
+      {"etcd://a/app,b/app", "the prefix stands once, after the last host"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.url);

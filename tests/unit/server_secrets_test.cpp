@@ -103,6 +103,16 @@ TEST_CASE("server url: a parameter of rlock that is given twice is named so")
   }
 }
 
+TEST_CASE("server url: a path after each of several hosts is refused, because it would stand for a longer path")
+{
+  for (const char* url : {"postgresql://a/app,b/app", "mysql://a:3306/app,b:3306/app", "mariadb://a/app,b/app",
+                          "mongodb://a/app,b/app", "etcd://a/app,b/app", "zookeeper+tls://a/app,b/app"}) {
+    CAPTURE(std::string(url));
+    const std::string text = error_of(url);
+    CHECK_MESSAGE((text.empty() || has(text, "stands once, after the last host")), text);
+  }
+}
+
 TEST_CASE("server secrets: an @ that is no part of a login is written %40 behind the host")
 {
   const auto parameter = parse_server("postgresql:///app?host=@run&create=no");

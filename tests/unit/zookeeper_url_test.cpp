@@ -36,6 +36,7 @@ TEST_CASE("zookeeper url: hosts, ports, chroot and login are read")
   CHECK(secure.members[0].tls.has_value());
   CHECK(secure.chroot.empty());
   CHECK(secure.is_this_host);
+  CHECK(spec_of("zookeeper://h1,h2/a%2Cb").chroot == "/a,b");
 }
 
 TEST_CASE("zookeeper url: what is invalid is refused with its reason, and without the password")
@@ -50,7 +51,9 @@ TEST_CASE("zookeeper url: what is invalid is refused with its reason, and withou
         Row{"zookeeper://[::1", "host"}, Row{"zookeeper://h1/a//b", "path"}, Row{"zookeeper://h1/a/../b", "path"},
         Row{"zookeeper://h1/zookeeper", "path"}, Row{"zookeeper://h1?a=hunter2", "parameter a"},
         Row{"zookeeper://u:hunter2@h1/%zz", "%25"}, Row{"zookeeper://:hunter2@h1", "user"},
-        Row{"zookeeper://a%3Ab:hunter2@h1", "colon"}}) {
+        Row{"zookeeper://a%3Ab:hunter2@h1", "colon"},
+        Row{"zookeeper://h1:1/team/app,h2:2/team/app", "the chroot stands once, after the last host"},
+        Row{"zookeeper://h1/a,b", "write a comma in a name as %2C"}}) {
     CAPTURE(std::string(row.url));
     const auto endpoint = parse_zookeeper_url(row.url);
     REQUIRE(!endpoint);

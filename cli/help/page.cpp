@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/page.h"
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 namespace rlock::cli {
 namespace {
@@ -24,6 +27,14 @@ std::string without_escapes(std::string_view text)
   }
   return out;
 }
+
+std::vector<std::string> words_of(const std::string& line)
+{
+  std::istringstream words(line);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+bool is_closing(std::string_view word) { return word.size() == 1 && word.find_first_of(".,;:)") == 0; }
 
 class PageText {
  public:
@@ -76,37 +87,33 @@ class PageText {
     }
   }
 
-  // A line of macros that are called inside a sentence.
+  // A line of macros that are called inside a sentence. The closing punctuation stands behind the parenthesis of Pq.
   void add_inline(const std::string& line)
   {
-    std::istringstream words(line);
+    const std::vector<std::string> words = words_of(line);
+    const auto end = std::find_if_not(words.rbegin(), words.rend(), is_closing).base();
     bool is_parenthesis = false;
     bool is_option = false;
-    for (std::string word; words >> word;) {
-      if (word == "Ns") {
+    for (auto word = words.begin(); word != end; ++word) {
+      if (*word == "Ns") {
         m_is_joined = true;
-      } else if (word == "Pq") {
+      } else if (*word == "Pq") {
         m_opening = "(";
         is_parenthesis = true;
-      } else if (word == "Xr") {
-        std::string page;
-        std::string section;
-        words >> page >> section;
-        add_word(page.append("(").append(section).append(")"));
-      } else if (word == "Fl") {
+      } else if (*word == "Xr" && end - word > 2) {
+        add_word(word[1] + "(" + word[2] + ")");
+        word += 2;
+      } else if (*word == "Fl") {
         is_option = true;
-      } else if (!is_macro(word)) {
-        if (is_parenthesis && word.size() == 1 && word.find_first_of(".,;:") == 0) {
-          add_word(")");
-          is_parenthesis = false;
-        }
-        add_word((is_option ? "-" : "") + word);
+      } else if (!is_macro(*word)) {
+        add_word((is_option ? "-" : "") + *word);
         is_option = false;
       }
     }
     if (is_parenthesis) {
       add_word(")");
     }
+    std::for_each(end, words.end(), [this](const std::string& word) { add_word(word); });
   }
 
   static bool is_macro(std::string_view word)
@@ -121,8 +128,7 @@ class PageText {
 
   void add_words(const std::string& line)
   {
-    std::istringstream words(line);
-    for (std::string word; words >> word;) {
+    for (const std::string& word : words_of(line)) {
       add_word(word);
     }
   }
@@ -130,10 +136,9 @@ class PageText {
   void add_word(const std::string& escaped)
   {
     const std::string word = std::exchange(m_opening, "") + without_escapes(escaped);
-    const bool is_end = word.size() == 1 && word.find_first_of(".,;:)") == 0;
     if (m_line.empty()) {
       m_line = std::string(m_margin, ' ') + word;
-    } else if (m_is_joined || is_end) {
+    } else if (m_is_joined || is_closing(word)) {
       m_line += word;
     } else if (m_line.size() + 1 + word.size() > page_width) {
       m_text += m_line + "\n";

@@ -87,10 +87,12 @@ TEST_CASE("help: a manual page as text has its words, options and lists")
       ".Sh NAME\n.Nm rlock-x\n.Sh DESCRIPTION\n.Bd -literal -offset indent -compact\nrlock run \\-\\- "
       "./job.sh\n.Ed\n.Pp\n"
       ".Ql local:\\&\nis one,\n.Nm rlock\nknows it\n.Pq Xr rlock 7 , No and Fl -sync Cm 1 .\n"
+      "From\n.Pq Li least , most :\n"
       ".Sh LISTS\n.Bl -tag -width Ds\n.It Ql table= Ns Ar NAME\na table\n.El\nAfter the list.\n.Sh SEE ALSO\n.Xr a "
       "1\n");
   CHECK(text ==
-        "\nDESCRIPTION\n    rlock run -- ./job.sh\n\n  local: is one, rlock knows it (rlock(7)), and --sync 1.\n"
+        "\nDESCRIPTION\n    rlock run -- ./job.sh\n\n  local: is one, rlock knows it (rlock(7), and --sync 1). From "
+        "(least, most):\n"
         "\nLISTS\n  table=NAME\n        a table\n  After the list.\n");
 }
 

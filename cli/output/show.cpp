@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 
 namespace rlock::cli {
 
@@ -62,15 +63,16 @@ bool is_job_over(const LockState& state)
 namespace {
 
 constexpr std::size_t waiters_shown = 10;
+constexpr std::size_t advised_holders = 3;
 template <std::size_t N>
 using Cells = std::array<std::string, N>;
 using Row = Cells<6>;
 
 // Empty when `value` is empty.
-std::string line(const char* label, const std::string& value)
+std::string line(std::string_view label, const std::string& value)
 {
   char padded[16];
-  std::snprintf(padded, sizeof padded, "  %-9s", label);
+  std::snprintf(padded, sizeof padded, "  %-9.*s", static_cast<int>(label.size()), label.data());
   return value.empty() ? "" : padded + value + "\n";
 }
 
@@ -205,25 +207,29 @@ std::string show_last_runs(const LockState& state, std::int64_t now_ms)
          (&first == last ? "" : line("skipped", show_skip_line(first, now_ms)));
 }
 
-// The request that takes the lock from the holder that has had it for longest, and from no other one however late it is sent.
-std::string show_force_advice(const LockState& state)
+// For each of the first few holders, the oldest first: the request that takes the lock from this holder, and from no other one however
+// late it is sent.
+std::string show_force_advice(const LockState& state, std::string_view server_option)
 {
+  const std::string lock = copied_word(state.name.text()) + std::string(server_option);
   if (freeze_of(state) != nullptr) {
-    return line("to end", "rlock thaw " + copied_word(state.name.text()));
+    return line("to end", "rlock thaw " + lock);
   }
-  if (!state.proven) {
-    return "";
-  }
-  const Holder* oldest = nullptr;
+  std::vector<const Holder*> oldest_first;
   for (const Holder& holder : state.holders) {
-    const bool is_older = oldest == nullptr || holder.age > oldest->age;
-    oldest = is_older && !holder.revoked ? &holder : oldest;
+    if (state.proven && !holder.revoked) {
+      oldest_first.push_back(&holder);
+    }
   }
-  if (oldest == nullptr) {
-    return "";
+  std::ranges::stable_sort(oldest_first, std::greater{}, [](const Holder* holder) { return holder->age; });
+  oldest_first.resize(std::min(oldest_first.size(), advised_holders));
+  std::string text;
+  for (const Holder* const holder : oldest_first) {
+    const std::string_view label = is_job_over(state) ? "to end" : "if stuck";
+    text += line(text.empty() ? label : "",
+                 "rlock force-unlock -k " + lock + " --token " + copied_word(holder->owner.text()));
   }
-  return line(is_job_over(state) ? "to end" : "if stuck", "rlock force-unlock -k " + copied_word(state.name.text()) +
-                                                              " --token " + copied_word(oldest->owner.text()));
+  return text;
 }
 
 // With several servers: owners that hold the lock on too few of them.
@@ -341,7 +347,8 @@ std::string show_outcome(const PastRun& run)
   return outcome_of(run) + (run.exit_code ? " (exit " + shown_exit_code(*run.exit_code) + ")" : "");
 }
 
-std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors)
+std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors,
+                        std::string_view server_option)
 {
   const std::string key = colors.paint(Style::bold, printable(state.name.text())) + ": ";
   if (!state.held()) {
@@ -356,8 +363,8 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Color
   }
   text += line("ttl", show_ttl(state));
   text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
-  return text + show_force_advice(state) + show_last_runs(state, now_ms) + show_once(state) + show_partial(state) +
-         show_queue(state.waiting, now_ms);
+  return text + show_force_advice(state, server_option) + show_last_runs(state, now_ms) + show_once(state) +
+         show_partial(state) + show_queue(state.waiting, now_ms);
 }
 
 std::string show_history(const std::vector<ShownRun>& runs, bool names_locks, const Colors& colors)

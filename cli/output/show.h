@@ -35,8 +35,10 @@ bool is_job_over(const LockState& state);
 // "2026-11-21 13:00:00 +01:00 (5m 3s ago)"; no age when the clock of the holder's host is ahead.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 
-// A paragraph: "stock: held" with its holders, or "stock: free"; and the first ten waiters.
-std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors = Colors());
+// A paragraph: "stock: held" with its holders, or "stock: free"; and the first ten waiters. `server_option`: what a command that
+// the user may copy needs to ask the same server (OpenedStore::server_option).
+std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors = Colors(),
+                        std::string_view server_option = {});
 
 // "failed (exit 3)"; "released" where nothing is known of a job.
 std::string show_outcome(const PastRun& run);

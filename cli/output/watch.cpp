@@ -291,7 +291,8 @@ std::vector<std::string> scrolled(const std::string& text, View& view, Size size
 std::string page_of(const LockState& state, const Picture& picture)
 {
   const std::string runs = show_history(state);
-  return "\n" + show_status(state, picture.wall_ms) + (runs.empty() ? "" : "\n" + runs);
+  return "\n" + show_status(state, picture.wall_ms, Colors(), picture.server_option) +
+         (runs.empty() ? "" : "\n" + runs);
 }
 
 // The holders of which one is to lose the lock.
@@ -320,7 +321,8 @@ std::vector<std::string> table_and_details(const std::vector<WatchRow>& rows, co
   std::vector<std::string> lines = table(rows, view, view.page, size.columns);
   if (for_details > 1) {
     lines.emplace_back();
-    append(lines, lines_of(show_status(*rows[view.selected].state, picture.wall_ms), size.columns, for_details - 1));
+    append(lines, lines_of(show_status(*rows[view.selected].state, picture.wall_ms, Colors(), picture.server_option),
+                           size.columns, for_details - 1));
   }
   if (picture.states.empty()) {
     lines.push_back(clipped("no lock is held", size.columns));

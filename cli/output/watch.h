@@ -90,6 +90,7 @@ struct Picture {
   std::string_view message = {};       // of the last action
   const LockState* details = nullptr;  // the lock that has the whole screen
   Colors colors = Colors();
+  std::string_view server_option = {};  // of show_status
 };
 
 // Exactly `size.rows` lines, none wider than `size.columns`; limits what `view` has selected and scrolled to what there is. The

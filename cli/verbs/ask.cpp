@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/ask.h"
 
+#include "base/text.h"
+
 #include <span>
 
 namespace rlock::cli {
@@ -26,6 +28,17 @@ Result<Done> fill(const OpenedStore& opened, LogPart part, std::span<LockState> 
   return Done{};
 }
 
+// The values of -S, without users and passwords.
+std::string option_again(const RawServer& raw)
+{
+  std::string text;
+  for (const std::string& word : raw.urls) {
+    const auto endpoint = word.starts_with('@') ? Result<Endpoint>(usage("")) : parse_server(word);
+    text += " -S " + copied_word(endpoint ? endpoint->shown() : word);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment)
@@ -39,7 +52,7 @@ Result<OpenedStore> open_server(const RawServer& raw, const Environment& environ
   if (!store) {
     return store.error();
   }
-  return OpenedStore{std::move(clock), *std::move(store), server->timeout, server->shown()};
+  return OpenedStore{std::move(clock), *std::move(store), server->timeout, server->shown(), option_again(raw)};
 }
 
 Result<OneLock> open_lock(const RawOneLock& raw, const Call& call)

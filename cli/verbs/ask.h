@@ -19,6 +19,8 @@ struct OpenedStore {
   std::unique_ptr<LockStore> store;
   Millis timeout;
   std::string server;  // its URL, without passwords
+  std::string
+      server_option;  // " -S @prod": what the user copies to another command; empty: the server was not named by -S
   [[nodiscard]] CallLimits limit() const { return {clock->now() + timeout, StopToken::never()}; }
   // For a question of many requests: each answer has the time limit, and all together have none.
   [[nodiscard]] PerAnswer per_answer(StopToken stop = StopToken::never()) const

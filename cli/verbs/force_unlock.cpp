@@ -193,7 +193,8 @@ Result<Taken> take_shown(const LockState& state, const ForceOptions& options, co
   if (const HolderInfo* const freeze = freeze_of(state)) {
     Log(Verbosity::normal)
         .notice(printable(options.name.text()) + " is " + freeze_text(*freeze, state.ttl, wall_clock_ms()) +
-                "; no job runs under it (rlock thaw " + copied_word(options.name.text()) + " ends that)");
+                "; no job runs under it (rlock thaw " + copied_word(options.name.text()) + opened.server_option +
+                " ends that)");
     if (options.json) {
       print(force_json(options.name, ForceChanged{state.holders.front()}, options.reason));
     }

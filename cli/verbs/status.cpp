@@ -324,11 +324,12 @@ Result<std::vector<LockState>> states_of_names(const std::vector<Subject>& subje
   return in_order;
 }
 
-void print_states(const std::vector<LockState>& states, const ListOptions& options)
+void print_states(const std::vector<LockState>& states, const ListOptions& options, const OpenedStore& opened)
 {
   for (const LockState& state : states) {
-    print(options.output_format == OutputFormat::json ? status_json(state)
-                                                      : show_status(state, wall_clock_ms(), options.colors));
+    print(options.output_format == OutputFormat::json
+              ? status_json(state)
+              : show_status(state, wall_clock_ms(), options.colors, opened.server_option));
   }
 }
 
@@ -354,7 +355,7 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
     if (is_scraped) {
       scraped.insert(scraped.end(), states->begin(), states->end());
     } else {
-      print_states(*states, options);
+      print_states(*states, options, opened);
     }
   }
   if (is_scraped) {  // a collector takes another exit code for a failure and publishes nothing

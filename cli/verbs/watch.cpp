@@ -155,6 +155,7 @@ std::optional<LockState> WatchedLocks::details(const LockName& name)
 
 struct WatchOptions {
   std::string server;  // for people
+  std::string server_option;
   SortBy sort = SortBy::key;
   Colors colors = Colors();
 };
@@ -250,7 +251,8 @@ Picture WatchScreen::picture() const
           .away = m_locks.away(),
           .message = m_message,
           .details = m_details ? &*m_details : nullptr,
-          .colors = m_options.colors};
+          .colors = m_options.colors,
+          .server_option = m_options.server_option};
 }
 
 WatchScreen::Woken WatchScreen::wait_for_input()
@@ -464,7 +466,8 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (call.operands.size() > 1) {
     return several_patterns(watch_verb.name);
   }
-  WatchOptions options{.server = {}, .sort = raw.sort, .colors = resolve_colors(raw.color, call.environment)};
+  WatchOptions options{
+      .server = {}, .server_option = {}, .sort = raw.sort, .colors = resolve_colors(raw.color, call.environment)};
   ASSIGN_OR_RETURN(const auto server, resolve_server(raw.server, call.environment));
   Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
@@ -474,6 +477,7 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
     return not_offered(watch_verb.name, opened->server);
   }
   options.server = server.shown();
+  options.server_option = opened->server_option;
   call.signals.block();
   WatchedLocks locks(*opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()),
                      raw.interval, call.signals.stop());

@@ -149,7 +149,7 @@ TEST_CASE("force-unlock: the advice of status ends one hold, and never that of a
   const RedisServer server;
   const auto advice = [&] {
     const std::string status = rlock_on(server, {"status", "k"}).out;
-    const std::string begins = "\n  if stuck rlock force-unlock -k k --token ";
+    const std::string begins = "\n  if stuck rlock force-unlock -k k -S " + server.url() + " --token ";
     const auto at = status.find(begins);
     return at == std::string::npos ? ""
                                    : status.substr(at + begins.size(), status.find('\n', at + 1) - at - begins.size());

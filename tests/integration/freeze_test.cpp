@@ -84,7 +84,8 @@ TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and ev
   }
   const Finished force = rlock_on(lock.server, {"force-unlock", "k", "--yes", "--now"});
   CHECK(force.code == 1);
-  CHECK(has(force.err, "(rlock thaw k ends that)"));
+  CHECK_MESSAGE(has(force.err, "(rlock thaw k -S "), force.err);
+  CHECK_MESSAGE(has(force.err, " ends that)"), force.err);
 
   const Json state = lock.state();
   CHECK(state.at("held") == true);

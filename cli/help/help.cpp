@@ -34,6 +34,44 @@ const Topic* find_topic(std::string_view name)
   return found == topics.end() ? nullptr : found;
 }
 
+namespace {
+
+constexpr std::array manual_pages{
+    ManualPage{"rlock", 7, "what a lock promises, and what it does not", "promises,limits"},
+    ManualPage{"rlock-recipes", 7, "recipes by task", "recipes,cron,systemd,kubernetes"},
+    ManualPage{"rlock-interop", 7, "locks shared with Redisson and others", "interop,redisson,shedlock"},
+    ManualPage{"rlock-servers", 7, "what holds for all servers", "urls,passwords,tls"},
+    ManualPage{"rlock.toml", 5, "the config file", "toml,configuration"},
+    ManualPage{"rlock-json", 5, "the JSON objects that rlock prints", "objects"},
+};
+
+bool means(const ManualPage& page, std::string_view word)
+{
+  return word == page.name || have_common_name(page.words, word);
+}
+
+// rlock(1) is the page of the program, which man shows without a section.
+std::string man_command(const ManualPage& page)
+{
+  return "man " + (page.name == "rlock" ? std::to_string(page.section) + " " : "") + std::string(page.name);
+}
+
+}  // namespace
+
+std::span<const ManualPage> all_manual_pages() { return manual_pages; }
+
+const ManualPage* find_manual_page(std::string_view name)
+{
+  const auto* const found =
+      std::ranges::find_if(manual_pages, [&](const ManualPage& page) { return means(page, name); });
+  return found == manual_pages.end() ? nullptr : found;
+}
+
+std::string help_of_manual_page(const ManualPage& page)
+{
+  return "see " + man_command(page) + ": " + std::string(page.summary) + "\n";
+}
+
 std::string summary_of(const Engine& engine) { return "locks on " + std::string(engine.title); }
 
 std::string_view version() { return RLOCK_VERSION; }
@@ -194,9 +232,11 @@ std::string overview(Verbs verbs)
     text += entry("rlock help " + std::string(topic.name), topic.summary, topic_column);
   }
   text += entry("rlock help STORE", names_of_stores(), topic_column);
-  return text + "\nManual pages beside those of the verbs:\n" +
-         entry("man 7 rlock", "what a lock promises, and what it does not", topic_column) +
-         entry("man rlock-recipes", "recipes by task", topic_column);
+  text += "\nManual pages beside those of the verbs and stores:\n";
+  for (const ManualPage& page : all_manual_pages()) {
+    text += entry(man_command(page), page.summary, topic_column);
+  }
+  return text;
 }
 
 std::string help_of(const Verb& verb)

@@ -42,6 +42,18 @@ struct Topic {
 std::span<const Topic> all_topics();
 const Topic* find_topic(std::string_view name);  // nullptr: there is none
 
+// A manual page that is neither of a verb nor of a store. help names it and does not have its text.
+struct ManualPage {
+  std::string_view name;
+  int section;
+  std::string_view summary;
+  std::string_view words;  // "recipes,cron": what else means the page; completions offer the first word
+};
+
+std::span<const ManualPage> all_manual_pages();
+const ManualPage* find_manual_page(std::string_view name);  // by its name or one of its words; nullptr: there is none
+std::string help_of_manual_page(const ManualPage& page);    // "see man rlock-recipes"
+
 // A store has a manual page of its own, rlock-PAGE(7).
 std::string summary_of(const Engine& engine);
 std::string help_of_store(const Engine& engine);  // rlock help PAGE

@@ -231,6 +231,9 @@ class CommandLine {
       for (const Engine* const engine : built_engines()) {
         topics.push_back({std::string(engine->page), summary_of(*engine)});
       }
+      for (const ManualPage& page : all_manual_pages()) {
+        topics.push_back({std::string(page.words.substr(0, page.words.find(','))), std::string(page.summary)});
+      }
       return topics;
     }
     if (word == "SIG") {

@@ -57,7 +57,7 @@ Result<const Verb*> find_verb(std::string_view name)
       return usage("unknown verb '" + std::string(name) + "'" + std::string(other.advice));
     }
   }
-  if (find_topic(name) != nullptr || engine_named(name) != nullptr) {
+  if (find_topic(name) != nullptr || engine_named(name) != nullptr || find_manual_page(name) != nullptr) {
     return usage("unknown verb '" + std::string(name) + "' (try rlock help " + std::string(name) + ")");
   }
   if (name.find('/') != std::string_view::npos) {
@@ -69,8 +69,6 @@ Result<const Verb*> find_verb(std::string_view name)
 }
 
 namespace {
-
-constexpr std::string_view flock_program = "rflock";
 
 // For a user who may read some locks only, but asked for all.
 Error with_pattern(Error error, const Verb& verb, const ParsedWords& words)

@@ -37,6 +37,8 @@ extern const Verb completion_verb;
 extern const Verb version_verb;
 extern const Verb help_verb;
 
+inline constexpr std::string_view flock_program = "rflock";  // the program under this name is the verb flock
+
 Verbs all_verbs();  // in the order in which help shows them
 
 // Finds a verb by its name. ErrorCode::usage if there is none; the error names a similar verb.

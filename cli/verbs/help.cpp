@@ -23,6 +23,8 @@ struct RawHelp {
   bool mdoc = false;
 };
 
+std::string_view verb_name_of(std::string_view word) { return word == flock_program ? flock_verb.name : word; }
+
 Result<RunEnd> execute(const RawHelp& raw, const Call& call)
 {
   if (call.operands.empty()) {
@@ -41,7 +43,12 @@ Result<RunEnd> execute(const RawHelp& raw, const Call& call)
     print(help_of_store(*store));
     return ended(ExitCode::ok);
   }
-  const Result<const Verb*> verb = find_verb(call.operands.front());
+  const ManualPage* const page = find_manual_page(call.operands.front());
+  if (page != nullptr && !raw.mdoc) {
+    print(help_of_manual_page(*page));
+    return ended(ExitCode::ok);
+  }
+  const Result<const Verb*> verb = find_verb(verb_name_of(call.operands.front()));
   if (!verb) {
     return verb.error();
   }
@@ -59,7 +66,7 @@ void add_help_options(OptionTable& options, RawHelp& raw) { options.add(mdoc_row
 const Verb help_verb{
     .name = "help",
     .summary = "show how to use rlock, a verb, or a topic",
-    .synopsis = "[OPTION...] [VERB | servers | exits | json | STORE]",
+    .synopsis = "[OPTION...] [VERB | servers | exits | json | STORE | PAGE]",
     .examples = help_examples,
     .own_exits = help_exits,
     .common_exits = printing_codes,

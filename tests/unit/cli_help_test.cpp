@@ -96,6 +96,26 @@ TEST_CASE("help: a manual page as text has its words, options and lists")
         "\nLISTS\n  table=NAME\n        a table\n  After the list.\n");
 }
 
+TEST_CASE("help: a manual page is named by the overview, found by its words, and no verb, topic or store has its words")
+{
+  CHECK(help_of_manual_page(*find_manual_page("cron")) == "see man rlock-recipes: recipes by task\n");
+  CHECK(help_of_manual_page(*find_manual_page("promises")).starts_with("see man 7 rlock: "));
+  CHECK(find_manual_page("rlock.toml") == find_manual_page("toml"));
+  CHECK(find_manual_page("nosuch") == nullptr);
+  CHECK(has(find_verb("interop").error().text, "(try rlock help interop)"));
+  for (const ManualPage& page : all_manual_pages()) {
+    CAPTURE(page.name);
+    CHECK(has(overview(all_verbs()), page.summary));
+    std::istringstream words{std::string(page.words)};
+    for (std::string word; std::getline(words, word, ',');) {
+      CHECK(find_manual_page(word) == &page);
+      CHECK_FALSE(find_verb(word));
+      CHECK(find_topic(word) == nullptr);
+      CHECK(engine_named(word) == nullptr);
+    }
+  }
+}
+
 TEST_CASE("help: the overview names the stores, the limits and the recipes")
 {
   const std::string text = overview(all_verbs());

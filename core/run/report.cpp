@@ -181,9 +181,14 @@ std::string loss_text(const LeaseEvent& event, const std::string& lock)
 
 Error with_private_server(Error error, std::string_view named_by)
 {
-  if (named_by == "default" && error.nobody_there) {
-    error.text.insert(error.text.size() - 1, ", -S local: starts a private one");
+  if (named_by != "default" || !error.text.starts_with("cannot reach ")) {
+    return error;
   }
+  if (error.nobody_there) {
+    error.text.resize(error.text.size() - std::min(error.advice, error.text.size()));
+    error.text += "; -S local: starts a private one";
+  }
+  error.text.insert(0, "no server was named (-S, RLOCK_SERVER, rlock.toml, REDIS_URL), and rlock ");
   return error;
 }
 

@@ -67,7 +67,8 @@ std::string request_text(std::string_view by, const std::string& wish, const std
 // "the lock stock was lost: expired or deleted"
 std::string loss_text(const LeaseEvent& event, const std::string& lock);
 
-// The error; where the caller named no server (ServerSpec::named_by is "default"), with the advice to start a private one.
+// The error; where the caller named no server (ServerSpec::named_by is "default") and that one cannot be reached, it begins with that,
+// and advises to start a private one.
 Error with_private_server(Error error, std::string_view named_by);
 
 // The exit code when the job did not run.

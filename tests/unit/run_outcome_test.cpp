@@ -175,17 +175,15 @@ TEST_CASE("outcome: --max-runtime is named with its length and the lock")
   CHECK(run_outcome(outcome).line == "the job of stock was stopped: its --max-runtime of 1h30m was over");
 }
 
-TEST_CASE("outcome: only a caller that named no server is told how to start a private one")
+TEST_CASE("outcome: only a caller that named no server is told so, and how to start a private one")
 {
-  const Error away{
-      .code = ErrorCode::unreachable,
-      .text =
-          "cannot reach redis://127.0.0.1:6379: connection refused (is redis-server running? -S names another "
-          "server)",
-      .nobody_there = true};
+  Error away = unreachable("cannot reach redis://127.0.0.1:6379: connection refused", " (-S names another server)");
+  away.nobody_there = true;
   CHECK(with_private_server(away, "RLOCK_SERVER").text == away.text);
-  CHECK(with_private_server(away, "default").text ==
-        "cannot reach redis://127.0.0.1:6379: connection refused (is redis-server running? -S names another server, -S "
-        "local: starts a private one)");
+  const std::string begins =
+      "no server was named (-S, RLOCK_SERVER, rlock.toml, REDIS_URL), and rlock cannot reach redis://127.0.0.1:6379: ";
+  CHECK(with_private_server(away, "default").text == begins + "connection refused; -S local: starts a private one");
+  CHECK(with_private_server(unreachable("cannot reach redis://127.0.0.1:6379: no answer within 5s", ""), "default")
+            .text == begins + "no answer within 5s");
   CHECK(with_private_server({ErrorCode::unreachable, "no answer"}, "default").text == "no answer");
 }

@@ -312,6 +312,41 @@ std::optional<Origin> origin_of_password(const RawServer& raw, const Environment
   return same ? std::optional(same->origin) : std::nullopt;
 }
 
+namespace {
+
+std::string login_of(const Endpoint& endpoint, const RawServer& raw, const Environment& environment,
+                     const Origin& url_origin)
+{
+  const auto origin = origin_of_password(raw, environment, endpoint, url_origin);
+  if (!origin || endpoint.is_sentinel_group()) {  // the sentinels have a login of their own
+    return "";
+  }
+  const std::string_view user =
+      endpoint.user.empty() && endpoint.is_redis() ? "default" : std::string_view(endpoint.user);
+  const std::string tried = user.empty() ? "" : "the user '" + printable(user) + "' and ";
+  if (!endpoint.password.empty()) {
+    return tried + "the password in the URL of " + printable(origin->name);
+  }
+  const auto file = password_file_of(raw, environment, endpoint);
+  return tried + "the password in " +
+         (file ? printable(file->path) + ", which " + printable(origin->name) + " names" : printable(origin->name));
+}
+
+}  // namespace
+
+std::string login_of(const NamedEndpoints& named, const RawServer& raw, const Environment& environment)
+{
+  std::string login;
+  for (const Endpoint& endpoint : named.endpoints) {
+    const std::string own = login_of(endpoint, raw, environment, named.url_origin);
+    if (!login.empty() && own != login) {
+      return "";
+    }
+    login = own;
+  }
+  return login;
+}
+
 Error with_password_for_job(Error error, const Environment& environment)
 {
   const auto named = resolve_endpoints({}, environment);
@@ -349,8 +384,8 @@ void warn_of_readers(const PasswordFile& file)
   struct stat found {};
   if (::stat(file.path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && (found.st_mode & S_IROTH) != 0) {
     Log(Verbosity::normal)
-        .error(std::string(file.named_by) + ": every user may read the password in " + printable(file.path) +
-               " (try chmod o-r)");
+        .error("warning: " + std::string(file.named_by) + ": every user may read the password in " +
+               printable(file.path) + " (try chmod o-r)");
   }
 }
 
@@ -563,6 +598,21 @@ void add_single_server_options(OptionTable& options, RawServer& raw)
   options.add(access_rows, raw, server_group);
 }
 
+RawServer server_given_by(std::span<const Given> options)
+{
+  RawServer raw;
+  OptionTable known;
+  add_server_options(known, raw);
+  std::vector<Given> relevant;
+  for (const Given& given : options) {
+    if (const Option* const option = known.find(given.option->name())) {
+      relevant.push_back({.option = option, .value = given.value});
+    }
+  }
+  static_cast<void>(known.apply(relevant));  // the verb has told what is wrong
+  return raw;
+}
+
 Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment)
 {
   Result<NamedEndpoints> named = resolve_endpoints(raw.urls, environment);
@@ -570,6 +620,7 @@ Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& envir
     return named.error();
   }
   ServerSpec server;
+  server.login = login_of(*named, raw, environment);
   server.endpoints = std::move(named->endpoints);
   server.named_by = std::move(named->named_by);
   server.timeout = raw.timeout.value_or(server.endpoints.size() > 1 ? default_quorum_timeout : server.timeout);

@@ -61,6 +61,13 @@ Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, c
 std::optional<Origin> origin_of_password(const RawServer& raw, const Environment& environment, const Endpoint& endpoint,
                                          const Origin& url_origin);
 
+// The server's options among those that were given.
+RawServer server_given_by(std::span<const Given> options);
+
+// The user that rlock names to the servers, and where its password stands: "the user 'ann' and the password in RLOCK_PASSWORD", for
+// with_login. Empty: there is no password, or there are several.
+std::string login_of(const NamedEndpoints& named, const RawServer& raw, const Environment& environment);
+
 // Adds to a refusal of a server that a job, or a script with a lock, was refused for want of the outer rlock's password.
 Error with_password_for_job(Error error, const Environment& environment);
 

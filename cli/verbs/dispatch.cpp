@@ -100,7 +100,10 @@ Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable
     return end;
   }
   if (end.error().code == ErrorCode::refused) {
-    const Error error = with_pattern(end.error(), verb, words);
+    Error error = with_pattern(end.error(), verb, words);
+    const RawServer raw = server_given_by(words.options);
+    const auto named = resolve_endpoints(raw.urls, environment);
+    error.text = with_login(error.text, named ? login_of(*named, raw, environment) : "");
     const bool has_own = words.has("--password-file") || words.has("--server");
     return has_own ? error : with_password_for_job(error, environment);
   }

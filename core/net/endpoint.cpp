@@ -142,4 +142,15 @@ bool Endpoint::is_same_server(const Endpoint& other) const
   return own.empty() || (have_one_in_common && sentinels.master == other.sentinels.master);
 }
 
+std::string with_login(std::string text, std::string_view login)
+{
+  constexpr std::string_view all = "the URL, RLOCK_PASSWORD";
+  const auto begin = text.find("check " + std::string(all));
+  if (begin == std::string::npos || login.empty()) {
+    return text;
+  }
+  const auto at = text.find(all, begin);
+  return text.replace(at, std::min(text.find_first_of(";)", at), text.size()) - at, login);
+}
+
 }  // namespace rlock

@@ -40,7 +40,11 @@ struct Sentinels {
 
 // Advice for a server that does not answer, and for a refused login.
 inline constexpr std::string_view is_it_running = " (is it running? -S names another server)";
-inline constexpr std::string_view check_login = " (check the URL, RLOCK_PASSWORD or --password-file)";
+inline constexpr std::string_view check_login =
+    " (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or --password-file)";
+// The text with the login that was tried, "the user 'ann' and the password in …", instead of all places where a login may stand.
+// An empty login is unknown and changes nothing.
+std::string with_login(std::string text, std::string_view login);
 
 struct Endpoint {
   enum class Kind { tcp, unix_socket, local, sentinel, cluster, other };

@@ -197,7 +197,8 @@ constexpr std::string_view missing_rule = "rlock acl prints the rules that a use
 constexpr std::string_view name_the_master = "it is a replica; name the master";
 constexpr std::string_view has_become_replica = "it has become a replica";
 constexpr std::string_view choose_smaller_db = "choose a smaller db number";
-constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
+constexpr std::string_view give_password =
+    "give the password in the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or --password-file";
 
 constexpr std::string_view switched_off = "a command that rlock needs is renamed or switched off there";
 

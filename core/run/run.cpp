@@ -35,6 +35,7 @@ bool lacks_password_of_outer(const RunRequest& request)
 RunReport fail(const RunRequest& request, const RunContext& context, const Error& found)
 {
   Error error = with_private_server(found, request.server.named_by);
+  error.text = with_login(error.text, request.server.login);
   if (error.code == ErrorCode::refused && lacks_password_of_outer(request)) {
     error.text += no_password_in_job;
   }

@@ -37,6 +37,7 @@ struct ServerSpec {
   bool restart_guard = true;  // several servers: a server that may have lost its data does not count
   std::optional<Millis> restart_guard_for = std::nullopt;   // QuorumPolicy::restart_guard
   std::optional<std::string> password_file = std::nullopt;  // JobServer::password_file
+  std::string login = {};                                   // with_login: the user, and where its password stands
 
   // The URLs separated by spaces, without users and passwords.
   [[nodiscard]] std::string shown() const;

@@ -272,7 +272,7 @@ TEST_CASE("mariadb: a user who may not log in is 77, and it is told why and what
   CHECK_MESSAGE(has(refusal("locked:hunter2"), "account is locked (alter user ... account unlock"),
                 refusal("locked:hunter2"));
   CHECK_MESSAGE(has(refusal("expired:hunter2"), " (give the user a new password there"), refusal("expired:hunter2"));
-  CHECK_MESSAGE(has(refusal("expired:wrong"), "(check the URL, RLOCK_PASSWORD or --password-file)"),
+  CHECK_MESSAGE(has(refusal("expired:wrong"), "(check the user 'expired' and the password in the URL of --server)"),
                 refusal("expired:wrong"));
 }
 

@@ -201,7 +201,7 @@ TEST_CASE("mongo: a wrong password is 77 and is not shown, the right one takes t
   url.replace(url.find("right"), 5, "hunter2");
   const Finished refused = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
   CHECK(refused.code == 77);
-  CHECK_MESSAGE(has(refused.err, "(check the URL, RLOCK_PASSWORD or --password-file)"), refused.err);
+  CHECK_MESSAGE(has(refused.err, "(check the user 'bob' and the password in the URL of --server)"), refused.err);
   CHECK(refused.err.find("hunter2") == std::string::npos);
 }
 
@@ -212,8 +212,9 @@ TEST_CASE("mongo: a user without a password is 77, and is told that the password
   url.replace(url.find(":right"), 6, "");
   const Finished refused = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
   CHECK(refused.code == 77);
-  CHECK_MESSAGE(has(refused.err, "no password supplied (check the URL, RLOCK_PASSWORD or --password-file)"),
-                refused.err);
+  CHECK_MESSAGE(
+      has(refused.err, "no password supplied (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or --password-file)"),
+      refused.err);
 }
 
 TEST_CASE("mongo: TLS, whose certificate is verified unless the URL says otherwise")

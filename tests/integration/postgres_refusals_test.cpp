@@ -82,8 +82,10 @@ TEST_CASE("postgres refusals: a wrong password, or none, is 77, and the right on
   CHECK(server.sql("create role bob login password 'hunter2'; grant all on schema public to bob").empty());
   const std::string url = server.url("bob");
   check_granted(url + "&password=hunter2");
-  const std::string sources = " (check the URL, RLOCK_PASSWORD, --password-file, PGPASSWORD or ~/.pgpass)";
-  check_refused(url + "&password=wrong", 77, "password authentication failed for user \"bob\"" + sources);
+  const std::string sources =
+      " (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, --password-file, PGPASSWORD or ~/.pgpass)";
+  check_refused(url + "&password=wrong", 77,
+                "password authentication failed for user \"bob\" (check the password in the URL of --server)");
   check_refused(url, 77, "no password supplied" + sources);
   check_refused(server.url("nobody"), 77, "no password supplied");
 }

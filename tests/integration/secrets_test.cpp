@@ -298,7 +298,7 @@ TEST_CASE("secrets: a password file that every user may read is told in one line
   const Finished told = run_rlock(words);
   CHECK(told.code == 0);
   CHECK(told.err ==
-        "rlock: --password-file: every user may read the password in " + file.string() + " (try chmod o-r)\n");
+        "rlock: warning: --password-file: every user may read the password in " + file.string() + " (try chmod o-r)\n");
   std::filesystem::permissions(file, perms::owner_read | perms::group_read);
   const Finished quiet = run_rlock(words);
   CHECK(quiet.code == 0);

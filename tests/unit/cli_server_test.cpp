@@ -208,6 +208,30 @@ TEST_CASE("server: where the password comes from")
   CHECK(meant(with_url("local:"), variables).endpoints.front().password.empty());
 }
 
+TEST_CASE("server: a refused login names the user, and where the password stands that was tried")
+{
+  const auto login = [](const RawServer& typed, const Variables& variables) { return meant(typed, variables).login; };
+  CHECK(login({}, {}).empty());
+  CHECK(login(with_url("redis://ann@h"), {}).empty());  // which may be a password without its colon
+  CHECK(login(with_url("redis://ann:pw@h"), {"RLOCK_PASSWORD=hush"}) ==
+        "the user 'ann' and the password in the URL of --server");
+  CHECK(login({}, {"RLOCK_SERVER=redis://:pw@h"}) == "the user 'default' and the password in the URL of RLOCK_SERVER");
+  CHECK(login({}, {"RLOCK_PASSWORD=hush"}) == "the user 'default' and the password in RLOCK_PASSWORD");
+  CHECK(login(with_url("etcd://ann@h"), {"ETCDCTL_PASSWORD=hush"}) ==
+        "the user 'ann' and the password in ETCDCTL_PASSWORD");
+  const TempFile file("hush\n");
+  const std::string in_file = "the user 'default' and the password in " + file.path() + ", which ";
+  CHECK(login({}, {"RLOCK_PASSWORD_FILE=" + file.path()}) == in_file + "RLOCK_PASSWORD_FILE names");
+  CHECK(login({.password_file = file.path()}, {"RLOCK_PASSWORD=hush"}) == in_file + "--password-file names");
+  CHECK(login({.urls = {"redis://:a@h", "redis://:b@i", "redis://j"}}, {"RLOCK_PASSWORD=hush"}).empty());
+
+  const std::string refusal = "h refused the user or password";
+  CHECK(with_login(refusal + std::string(check_login), "L") == refusal + " (check L)");
+  CHECK(with_login(refusal + " (check the URL, RLOCK_PASSWORD or --password-file; rlock acl prints the rights)", "L") ==
+        refusal + " (check L; rlock acl prints the rights)");
+  CHECK(with_login(refusal + std::string(check_login), "") == refusal + std::string(check_login));
+}
+
 TEST_CASE("server: the password that a server's own tools read is for no other kind of server")
 {
   const TempFile file("from file\n");

@@ -46,7 +46,7 @@ struct TextRow {
   }
 };
 constexpr std::string_view check_password =
-    " (check the URL, RLOCK_PASSWORD, --password-file, PGPASSWORD or ~/.pgpass)";
+    " (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, --password-file, PGPASSWORD or ~/.pgpass)";
 constexpr std::string_view no_database = " (create the database, or name another one)";
 constexpr auto failures = std::to_array<TextRow>({
     {"authentication failed", ErrorCode::refused, check_password},

@@ -74,8 +74,8 @@ Error error_of(Code code, const std::string& where)
     case Code::no_auth:
       return {ErrorCode::refused,
               where +
-                  " refused the user or password for the nodes of the locks (check the URL, RLOCK_PASSWORD or "
-                  "--password-file; rlock acl prints the rights)"};
+                  " refused the user or password for the nodes of the locks (check the URL, RLOCK_PASSWORD, "
+                  "RLOCK_PASSWORD_FILE or --password-file; rlock acl prints the rights)"};
     case Code::auth_failed:
       return {ErrorCode::refused, where + " refused the user or password" + std::string(check_login)};
     case Code::unimplemented:

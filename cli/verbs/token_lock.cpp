@@ -37,7 +37,8 @@ Result<LockName> name_of(const RawTokenLock& raw, std::span<const std::string> o
     return resolve_key(raw.keys, operands);
   }
   if (inherited.empty()) {
-    return usage("no key: name the lock with -k KEY, or set RLOCK_KEY, which a job has (try -k stock)");
+    return usage(
+        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or try -k stock)");
   }
   Result<LockName> name = LockName::parse(inherited);
   return name ? std::move(name) : Error{ErrorCode::config, std::string(key_variable) + ": " + name.error().text};

@@ -151,6 +151,8 @@ TEST_CASE("a claim: what was not typed comes from the environment, and a token f
   CHECK(claimed("z", {}, {"RLOCK_KEY=z", "RLOCK_TOKEN=o:1"}).hold.owner == Owner::of("o:1"));
 
   CHECK(fault_of({}, {}, {}) == ErrorCode::usage);
+  CHECK(resolve_token_lock({}, {}, Environment({})).error().text ==
+        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or try -k stock)");
   CHECK(fault_of("z", {}, job) == ErrorCode::usage);  // the token belongs to another lock
   CHECK(fault_of("b", "", job) == ErrorCode::usage);
   CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == ErrorCode::config);

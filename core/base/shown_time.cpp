@@ -32,6 +32,7 @@ std::optional<std::string> shown_time(std::int64_t wall_ms)
 
 std::optional<std::string> shown_minute(std::int64_t wall_ms, std::int64_t now_ms)
 {
+  constexpr std::int64_t hour_ms = 3'600'000;
   constexpr std::size_t date_length = 10;
   constexpr std::size_t minute_length = 16;  // with the date
   constexpr std::size_t second_length = 19;
@@ -41,7 +42,8 @@ std::optional<std::string> shown_minute(std::int64_t wall_ms, std::int64_t now_m
   }
   const bool is_today = moment->substr(0, date_length) == shown_time(now_ms).value_or("").substr(0, date_length);
   const std::size_t begin = is_today ? date_length + 1 : 0;
-  return moment->substr(begin, minute_length - begin) + moment->substr(second_length);
+  const bool is_soon = wall_ms > now_ms && wall_ms < now_ms + hour_ms;
+  return moment->substr(begin, (is_soon ? second_length : minute_length) - begin) + moment->substr(second_length);
 }
 
 std::optional<std::int64_t> read_time(const std::string& text, TimeOfDay which, std::int64_t now_ms)

@@ -15,7 +15,8 @@ ShownZone& shown_zone();
 
 // "2026-11-21 13:00:00 +01:00", or "2026-11-21 12:00:00 UTC". nullopt: as readable_utc.
 std::optional<std::string> shown_time(std::int64_t wall_ms);
-// "13:00 +01:00" on the day of `now_ms`, else "2026-11-21 13:00 +01:00"; "12:00 UTC".
+// "13:00 +01:00" on the day of `now_ms`, else "2026-11-21 13:00 +01:00"; "12:00 UTC". With seconds in the hour after `now_ms`, in
+// which the minute of a moment to come may have begun: "13:00:05 +01:00".
 std::optional<std::string> shown_minute(std::int64_t wall_ms, std::int64_t now_ms);
 
 // Which day "22:00" means: the last time that a clock showed 22:00, or the next one.

@@ -70,6 +70,8 @@ TEST_CASE("time: for people it is that of their zone, with the distance from UTC
     CHECK_FALSE(shown_time(0));
     const test::InUtc in_utc;
     CHECK(shown_minute(noon, noon + 1000) == "12:00 UTC");
+    CHECK(shown_minute(noon + 5000, noon) == "12:00:05 UTC");
+    CHECK(shown_minute(noon + 3'600'000, noon) == "13:00 UTC");
     CHECK(shown_time(noon) == "2026-11-21 12:00:00 UTC");
   }
   const test::InZone behind("XYZ9");

@@ -33,8 +33,18 @@ constexpr std::array force_unlock_exits{
     ExitLine{ExitCode::busy, "the holder is younger than --older-than, or its job does not end although it was killed"},
 };
 
+// Whether the holder is a run, which releases when its job is dead; false: it may be a script, or another client. The pid in the owner id
+// is that of the process that took the lock.
+bool is_run(const Holder& holder)
+{
+  return holder.info && holder.owner.text().ends_with(":" + std::to_string(holder.info->pid));
+}
+
 struct OutcomeText {
-  std::string operator()(const ReleasedByHolder& end) const { return "released by " + describe(end.holder); }
+  std::string operator()(const ReleasedByHolder& end) const
+  {
+    return "released by " + describe(end.holder) + (is_run(end.holder) ? "; its job is dead" : "");
+  }
   std::string operator()(const ForceExpired& end) const
   {
     return "revoked and expired; it was held by " + describe(end.holder);
@@ -96,10 +106,13 @@ Result<Done> check_confirmed(const LockState& state, const ForceOptions& options
 void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
 {
   const std::string who = listens ? "its holder does not answer" : no_process_answers;
-  const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it never ends by itself";
+  const std::string end =
+      held.lasts ? "the lock ends in " + show_roughly(*held.lasts) : "the lock never ends by itself";
   Log(Verbosity::normal)
-      .notice(printable(name.text()) + " is revoked, " + who + ": " + end +
-              ", unless it is released before (--now takes it away at once; its job may still be running)");
+      .notice(
+          printable(name.text()) + " is revoked, " + who + ": " + end +
+          ", unless the holder releases it before (--now takes the lock away at once, although the holder's job may "
+          "still be running)");
 }
 
 bool is_spared(const Holder& holder, const ForceOptions& options)

@@ -237,8 +237,7 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
     log_of(raw).notice(kept_by_keeper(token_lock.name, *lasts));
   }
   if (const auto& request = std::get<Renewed>(*renewal).forced) {
-    const std::string wish = "wants the lock " + printable(token_lock.name.text()) + " (force-unlock)";
-    log_of(raw).notice(request_text(request->by, wish, "release it soon"));
+    log_of(raw).notice(request_text(request->by, token_lock.name, "release it soon"));
   }
   return raw.json ? print_lease(token_lock, *opened, raw) : ended(ExitCode::ok);
 }

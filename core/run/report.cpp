@@ -22,6 +22,8 @@
 namespace rlock {
 namespace {
 
+constexpr std::string_view job_was_stopped = "; the job was stopped";  // the end of the line of a loss
+
 RunOutcome with_code(ExitCode code, Outcome ending, std::string_view event, std::string line)
 {
   return {.end = ExitWith{static_cast<int>(code)}, .ending = ending, .line = std::move(line), .event = event};
@@ -107,7 +109,7 @@ std::optional<RunOutcome> loss(const JobOutcome& job)
   auto lost = find_loss(job);
   const bool was_stopped = job.job && (job.job->why == Stopped::order || job.job->why == Stopped::lease_end);
   if (lost && was_stopped && !job.still_runs) {
-    lost->line += "; the job was stopped";
+    lost->line += job_was_stopped;
   }
   return lost;
 }
@@ -160,11 +162,12 @@ std::string shown_exit_code(int code)
 
 bool succeeded(const JobEnd& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
-std::string request_text(std::string_view by, const std::string& wish, const std::string& consequence)
+std::string request_text(std::string_view by, const LockName& lock, const std::string& consequence)
 {
   const WhoAndWhy request = who_and_why(by);
   const std::string reason = request.reason.empty() ? "" : printable(request.reason) + "; ";
-  return printable(request.by) + " " + wish + ": " + reason + consequence;
+  return "force-unlock of the lock " + printable(lock.text()) + " by " + printable(request.by) + ": " + reason +
+         consequence;
 }
 
 std::string loss_text(const LeaseEvent& event, const std::string& lock)
@@ -367,8 +370,7 @@ void report_signal_while_killing(const RunContext& context, int signal)
 
 void report_requested(const RunContext& context, const ReleaseRequested& request, const LockName& lock)
 {
-  context.log.notice(request_text(request.by, "asks for the lock " + printable(lock.text()), "stopping the job"),
-                     {.event = "requested", .key = lock.text()});
+  context.log.notice(request_text(request.by, lock, "stopping the job"), {.event = "requested", .key = lock.text()});
 }
 
 void report_lost_while_killing(const RunContext& context, const LeaseEvent& event, const LockName& lock)
@@ -381,7 +383,9 @@ void report_lost_while_killing(const RunContext& context, const LeaseEvent& even
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
 {
   const bool is_loss = outcome.ending == Outcome::lost || outcome.ending == Outcome::forced;
-  return outcome.line + (is_loss ? noticed_at(lost_at_ms) : "");
+  const std::size_t stopped = outcome.line.ends_with(job_was_stopped) ? job_was_stopped.size() : 0;
+  std::string line = outcome.line;
+  return is_loss ? line.insert(line.size() - stopped, noticed_at(lost_at_ms)) : line;
 }
 
 RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms)

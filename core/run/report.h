@@ -61,8 +61,9 @@ std::string shown_exit_code(int code);
 // Whether the job ended by itself with status 0.
 bool succeeded(const JobEnd& job);
 
-// "ann@web1 (pid 71) asks for the lock stock: moving the database; stopping the job". `by`: who asked, and why (lock/event_log.h).
-std::string request_text(std::string_view by, const std::string& wish, const std::string& consequence);
+// "force-unlock of the lock stock by ann@web1 (pid 71): moving the database; stopping the job". `by`: who asked, and why
+// (lock/event_log.h).
+std::string request_text(std::string_view by, const LockName& lock, const std::string& consequence);
 
 // "the lock stock was lost: expired or deleted"
 std::string loss_text(const LeaseEvent& event, const std::string& lock);
@@ -97,7 +98,8 @@ void report_not_killed(const RunContext& context, const LeftProcess& process);
 void report_signal_while_killing(const RunContext& context, int signal);
 void report_lost_while_killing(const RunContext& context, const LeaseEvent& event, const LockName& lock);
 
-// The message of the outcome, with the time of the loss of a lock. `lost_at_ms`: by the wall clock; 0: now.
+// The message of the outcome, with the time of the loss of a lock, which comes before the end of the job. `lost_at_ms`: by the wall
+// clock; 0: now.
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);
 
 // What became of the run. Logs nothing.

@@ -109,7 +109,7 @@ TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one 
   holder.signal(SIGSTOP);
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "100ms"});
   CHECK(forced.code == 0);
-  CHECK_MESSAGE(has(forced.err, "k is revoked, its holder does not answer: it ends in "), forced.err);
+  CHECK_MESSAGE(has(forced.err, "k is revoked, its holder does not answer: the lock ends in "), forced.err);
   CHECK(has(forced.err, "its job may still be running"));
   holder.signal(SIGCONT);
   holder.wait();
@@ -223,7 +223,8 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
       "it is revoked again");
   CHECK(forcing.wait(20s) == success);
   CHECK(Json::parse(forcing.out()).at("how") == "expired");
-  CHECK(has(forcing.err(), "k is revoked, no process answers for it, as for a lease of rlock acquire: it ends in "));
+  CHECK(has(forcing.err(),
+            "k is revoked, no process answers for it, as for a lease of rlock acquire: the lock ends in "));
   CHECK_FALSE(is_held(server));
 }
 

@@ -214,6 +214,16 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
   }
 }
 
+TEST_CASE("force-unlock: that the job is dead is said of a run, whose process took the lock, and of no script")
+{
+  Holder run = rlock_holder();
+  run.owner = Owner::of("8743c9c0:71");
+  CHECK(show_force(name("stock"), ReleasedByHolder{run}) ==
+        "stock: released by alice@web1 (pid 71), running ./job.sh; its job is dead\n");
+  CHECK(show_force(name("stock"), ReleasedByHolder{rlock_holder()}) ==
+        "stock: released by alice@web1 (pid 71), running ./job.sh\n");
+}
+
 TEST_CASE("force-unlock: how it ended for a key that may hold the data of another program")
 {
   const Holder data{.owner = Owner::of("it's"), .count = 1, .info = std::nullopt};

@@ -130,10 +130,11 @@ constexpr Fields<PastRun, 10> run_fields{{
     {{"exit_code", "integer or null", "exit code of rlock; 128 + n: signal n killed the job"},
      [](const PastRun& run) { return run.exit_code ? Json(*run.exit_code) : Json(); }},
     {{"outcome", "string or null",
-      "succeeded, failed, cancelled, lost, forced, timed_out or skipped; null: the lock was released without a word "
+      "succeeded, failed, cancelled, lost, forced, timed_out, replaced (by a newer run with --latest) or skipped; "
+      "null: the lock was released without a word "
       "about a job; "
       "without a duration: it was handed over to a waiter that has not confirmed that"},
-     [](const PastRun& run) { return run.outcome ? Json(name_of(*run.outcome)) : Json(); }},
+     [](const PastRun& run) { return run.outcome ? Json(outcome_name(run)) : Json(); }},
     {{"fence", "integer or null", "fencing number of the run"},
      [](const PastRun& run) { return fence_or_null(run.fence); }},
     {{"times", "integer",
@@ -141,7 +142,8 @@ constexpr Fields<PastRun, 10> run_fields{{
      [](const PastRun& run) -> Json { return run.times; }},
     {{"waited_ms", "integer", "how long it waited in the queue before it had the lock"},
      [](const PastRun& run) -> Json { return run.waited.count(); }},
-    {{"by", "string or null", "of a run that did not begin: the holder of the lock at that time"},
+    {{"by", "string or null",
+      "of a run that did not begin: the holder of the lock at that time; of a replaced one, the newer run"},
      [](const PastRun& run) { return or_null(run.busy_by); }},
     {{"forced_by", "string or null", "the process that asked for the lock last (force-unlock)"},
      [](const PastRun& run) { return or_null(who_and_why(run.forced_by).by); }},
@@ -344,8 +346,9 @@ constexpr Fields<ShownEvent, 13> event_fields{{
     {{"fence", "integer or null", "fencing number of that holder"},
      [](const ShownEvent& shown) { return fence_or_null(shown.event.fence); }},
     {{"by", "string or null",
-      "the process that asked for the lock (force-unlock); of lost, the holder since then; of skipped, the holder; of "
-      "thawed, who ended the freeze, or null: its time was over"},
+      "the process that asked for the lock (force-unlock); of lost, the holder since then; of skipped, the holder, or "
+      "the newer "
+      "run that replaced it; of thawed, who ended the freeze, or null: its time was over"},
      [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).by); }},
     {{"reason", "string or null", "why that process asked, as --reason of force-unlock says"},
      [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).reason); }},

@@ -158,6 +158,7 @@ std::string show_once(const LockState& state)
 }
 
 constexpr std::string_view held_by = "held by ";
+constexpr std::string_view replaced_by = "replaced by ";
 
 // " (force-unlocked by ann as root@web1 (pid 71): moving the database)": who else had to do with a run or an event.
 std::string show_other(std::string_view relation, std::string_view who)
@@ -167,7 +168,7 @@ std::string show_other(std::string_view relation, std::string_view who)
 
 std::string show_others(const PastRun& run)
 {
-  return show_other(forced_by, run.forced_by) + show_other(held_by, run.busy_by);
+  return show_other(forced_by, run.forced_by) + show_other(run.replaced ? replaced_by : held_by, run.busy_by);
 }
 
 // "3 times"; empty: once.
@@ -176,8 +177,7 @@ std::string show_times(std::int64_t times) { return times > 1 ? std::to_string(t
 std::string outcome_of(const PastRun& run)
 {
   const std::string_view of_no_job = run.duration ? "released" : "unconfirmed";
-  return std::string(run.outcome ? name_of(*run.outcome) : of_no_job) +
-         (run.times > 1 ? " " + show_times(run.times) : "");
+  return std::string(run.outcome ? outcome_name(run) : of_no_job) + (run.times > 1 ? " " + show_times(run.times) : "");
 }
 
 // "2026-11-23 03:15:00 +01:00 (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
@@ -288,6 +288,7 @@ std::string_view relation_of(const LockEvent& event)
 {
   return event.what == LockEvent::What::thawed    ? "by "
          : event.is_taken                         ? "now held by "
+         : event.is_replaced                      ? replaced_by
          : event.what == LockEvent::What::skipped ? held_by
                                                   : forced_by;
 }

@@ -464,7 +464,8 @@ Result<Done> ScriptStore::note_skipped(const LockRequest& spec, const Owner& own
       .lock = spec.name,
       .kind = spec.kind,
       .owner = owner,
-      .verb = calls::Skip{.info = encode(spec.who), .waited = run.waited, .exit_code = run.exit_code}};
+      .verb =
+          calls::Skip{.info = encode(spec.who), .waited = run.waited, .exit_code = run.exit_code, .newer = run.newer}};
   ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
   return is_answer<answers::Skipped>(reply) ? Result(Done{}) : unexpected(request, reply);
 }

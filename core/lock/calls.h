@@ -138,10 +138,11 @@ struct Raise : FieldCount<1> {
 };
 
 // Logs that the run of the owner did not begin: the lock was busy, or the command cannot be executed.
-struct Skip : FieldCount<3> {
+struct Skip : FieldCount<4> {
   std::string info;  // HolderInfo
   Millis waited;
   std::optional<int> exit_code;  // of a command that cannot be executed; missing: the lock was busy
+  std::string newer = {};        // SkippedRun::newer
 };
 
 using Verb = std::variant<Acquire, Renew, Release, Inspect, Force, Raise, Skip>;

@@ -187,7 +187,8 @@ void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>&
     LockEvent& skip = add(skipped);
     skip.info = entry.info;
     skip.exit_code = entry.result.exit_code;
-    skip.by = skip.exit_code ? "" : next_holder(entry);
+    skip.is_replaced = !entry.by.empty();
+    skip.by = skip.is_replaced ? text_of_newer(entry.by) : skip.exit_code ? "" : next_holder(entry);
     skip.times = entry.times;
   } else if (entry.ends() && (!entry.taker || is_told_apart(entry))) {
     LockEvent& release = add(is_freeze(entry.owner) ? thawed : released);

@@ -36,7 +36,7 @@ struct EventLogEntry {
   bool is_outermost = false;                         // released: the hold is that of the acquisition, not a nested one
   std::optional<std::int64_t> left = std::nullopt;   // released: holds of the owner; renewed_late: ms of the lease
   RunResult result = {};                             // of the owner's run
-  std::string by = {};                               // for people: who asked for the lock
+  std::string by = {};                               // for people: who asked for the lock; skipped: SkippedRun::newer
   std::optional<Loss> loss = std::nullopt;           // lost: missing: the key holds something else
   std::optional<std::string> holder = std::nullopt;  // lost, skipped: the present holder, or "": none; missing: unknown
   std::int64_t times = 1;                            // skipped: how many runs the entry stands for
@@ -72,6 +72,7 @@ struct LockEvent {
   std::string from = {};    // handed_over: the token of the previous owner
   std::optional<HolderInfo> from_info = {};  // of that owner, if it is known
   bool is_taken = false;                     // lost: another client holds the lock
+  bool is_replaced = false;                  // skipped: `by` is the newer run that took its place
   Millis left{0};                            // renewed_late: what was left of the lease
   std::optional<HolderInfo> info = {};       // about `owner`; nullopt: unknown
   std::optional<int> exit_code = {};  // released, handed_over: of the run that is over; skipped: of a run whose command

@@ -36,6 +36,7 @@ constexpr int outcome_shift = 4;
 // A place keeps its meaning.
 constexpr std::array outcomes{Outcome::succeeded, Outcome::failed,    Outcome::cancelled, Outcome::lost,
                               Outcome::forced,    Outcome::timed_out, Outcome::skipped};
+constexpr std::uint64_t replaced_place = outcomes.size() + 1;  // skipped, and PastRun::replaced
 
 std::uint64_t zigzag(std::int64_t number)
 {
@@ -92,9 +93,12 @@ std::string owner_text(std::string_view bytes, std::uint64_t pid)
   return text + ":" + std::to_string(pid);
 }
 
-std::uint64_t place_of(const std::optional<Outcome>& outcome)
+std::uint64_t place_of(const PastRun& run)
 {
-  const auto found = outcome ? std::ranges::find(outcomes, *outcome) : outcomes.end();
+  if (run.replaced) {
+    return replaced_place;
+  }
+  const auto found = run.outcome ? std::ranges::find(outcomes, *run.outcome) : outcomes.end();
   return found == outcomes.end() ? 0 : static_cast<std::uint64_t>(found - outcomes.begin()) + 1;
 }
 
@@ -198,6 +202,9 @@ PastRun read_run(ChunkReader& in, std::int64_t& last_start_ms)
   const std::uint64_t outcome = has >> outcome_shift;
   if (outcome > 0 && outcome <= outcomes.size()) {
     run.outcome = outcomes[outcome - 1];
+  } else if (outcome == replaced_place) {
+    run.outcome = Outcome::skipped;
+    run.replaced = true;
   }
   if ((has & has_info) != 0) {
     run.info = read_info(in, run.start_ms);
@@ -232,7 +239,7 @@ void ChunkWriter::add(const PastRun& run)
   const auto owner = usual_owner(run.owner.text());
   const bool is_usual = owner && owner_text(owner->first, owner->second) == run.owner.text();
   put(m_bytes, (run.duration ? has_duration : 0) | (run.exit_code ? has_exit_code : 0) | (run.info ? has_info : 0) |
-                   (is_usual ? has_usual_owner : 0) | (place_of(run.outcome) << outcome_shift));
+                   (is_usual ? has_usual_owner : 0) | (place_of(run) << outcome_shift));
   if (is_usual) {
     m_bytes += owner->first;
     put(m_bytes, owner->second);

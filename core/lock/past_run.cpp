@@ -89,7 +89,8 @@ class Runs {
                       .outcome = entry.result.exit_code ? Outcome::failed : Outcome::skipped,
                       .info = entry.info,
                       .times = entry.times,
-                      .busy_by = busy_by(entry)});
+                      .busy_by = entry.by.empty() ? busy_by(entry) : text_of_newer(entry.by),
+                      .replaced = !entry.by.empty()});
   }
 
   // The holder that kept the run from beginning; its own run may be over, where it keeps the lock (--min-hold).
@@ -271,6 +272,12 @@ class Runs {
 };
 
 }  // namespace
+
+std::string text_of_newer(std::string_view newer)
+{
+  const auto info = decode_holder(newer);
+  return info ? holder_text(Owner::of(""), info) : "";
+}
 
 std::optional<Outcome> outcome_by(std::optional<int> exit_code)
 {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rlock {
@@ -26,6 +27,9 @@ struct RunResult {
       0};  // of a failed rlock once: how long the lock then stays taken, until the next attempt or by --min-hold
   std::uint64_t fence = 0;  // its fencing number, which several servers have to agree on; 0: unknown
 };
+
+// The newer run that took the place of a skipped one, for people. `newer`: SkippedRun::newer. Empty: unknown.
+std::string text_of_newer(std::string_view newer);
 
 // What the exit code alone tells.
 std::optional<Outcome> outcome_by(std::optional<int> exit_code);
@@ -48,7 +52,8 @@ struct PastRun {
   int attempt = 0;             // RunResult::attempt
   Millis kept_for{0};          // RunResult::kept_for
   std::string forced_by = {};  // for people: the last client that asked for the lock; empty: none
-  std::string busy_by = {};    // skipped, for people: the holder at that time; empty: unknown
+  std::string busy_by = {};    // skipped, for people: the holder at that time, or the newer run; empty: unknown
+  bool replaced = false;       // skipped: a newer run took its place (run --latest)
 };
 
 // What a server knows of the runs of one lock.
@@ -64,11 +69,16 @@ inline bool has_begun(const PastRun& run)
   return run.outcome ? *run.outcome != Outcome::skipped : run.duration.has_value();
 }
 
+// "succeeded"; "replaced". `run` has an outcome.
+inline std::string_view outcome_name(const PastRun& run) { return run.replaced ? "replaced" : name_of(*run.outcome); }
+
 // A run that did not begin.
 struct SkippedRun {
   Millis waited{0};
   std::optional<int> exit_code = std::nullopt;  // of a command that cannot be executed; nullopt: the lock was busy
+  std::string newer = {};  // the HolderInfo of the newer run that took its place, or unknown_newer; empty: none did
 };
+inline constexpr std::string_view unknown_newer = "?";
 
 // Whether an owner holds the lock now.
 using IsHolder = std::function<bool(const Owner&)>;

@@ -74,7 +74,7 @@ inline constexpr std::array<SchemaRow<EventKind>, 10> event_kinds{{
     {EventKind::lost, "lost"},                  // what by holder [info] [exit] [outcome] [fence]
     {EventKind::renewed_late, "renewed_late"},  // left
     {EventKind::asked, "asked"},                // by
-    {EventKind::skipped, "skipped"},            // info waited times, and exit or holder
+    {EventKind::skipped, "skipped"},            // info waited times, and exit, holder or by
     {EventKind::replaced, "replaced"},          // by
     {EventKind::unused, "unused"},              // no job began under the hold that the owner lost
 }};
@@ -111,7 +111,7 @@ inline constexpr std::array<SchemaRow<EventWord>, 16> event_words{{
     {EventWord::attempt, "attempt"},  // of a run of rlock once: its number
     {EventWord::retry, "retry"},      // ms for which the lock stays taken after a failed run of once; missing: 0
     {EventWord::fence, "fence"},      // of the run that is over
-    {EventWord::by, "by"},            // who asked for the lock; replaced: the record of the newer waiter
+    {EventWord::by, "by"},            // who asked for the lock; replaced, skipped: the record of the newer waiter
     {EventWord::what, "what"},        // a Loss, or what the key holds
     {EventWord::holder, "holder"},    // the present one
     {EventWord::times, "times"},      // how many skipped runs the entry stands for

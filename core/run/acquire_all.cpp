@@ -191,7 +191,7 @@ class Acquisition {
                   {.give_up = m_context.clock.now() + within, .result = {.outcome = Outcome::unused}});
     }
     if (m_busy != nullptr) {
-      m_busy->note_skipped({.waited = std::chrono::ceil<Millis>(m_context.clock.now() - m_began)});
+      m_busy->note_skipped({.waited = std::chrono::ceil<Millis>(m_context.clock.now() - m_began), .newer = m_newer});
     }
     return result;
   }
@@ -216,6 +216,9 @@ class Acquisition {
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
         m_busy = &session;
+        if (const auto& replaced = timed_out->last.replaced) {
+          m_newer = replaced->by ? encode(*replaced->by) : std::string(unknown_newer);
+        }
         return AcquireAllResult{LockBusy{.display_name = session.display_name(), .last = timed_out->last}};
       }
       if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
@@ -278,6 +281,7 @@ class Acquisition {
   const Instant m_began = m_context.clock.now();
   bool m_waited = false;
   LockSession* m_busy = nullptr;  // the lock for which the time to wait was over
+  std::string m_newer;            // SkippedRun::newer
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
--- skip: logs that the run of OWNER did not begin: the lock was busy, or the command cannot be executed (core/lock/calls.h, Skip).
+-- skip: logs that the run of OWNER did not begin: the lock was busy, a newer run took its place, or the command cannot be executed
+-- (core/lock/calls.h, Skip).
 --
 --   returns  Skipped
 --
@@ -10,6 +11,7 @@
 -- A request that is sent twice counts once, because the entry names OWNER.
 local SKIPS_IN_A_ROW = 2  -- so few that the log keeps a month of nights, also if many hosts have the same crontab
 local INFO, WAITED, EXIT_CODE = ARGV[@skip.info@], ARGV[@skip.waited@], ARGV[@skip.exit_code@] or ''
+local NEWER = ARGV[@skip.newer@] or ''
 
 local function client_in(info)
   return (string.gsub(string.gsub(info, '@field.pid@%d+', ''), '@field.since@%d+', ''))
@@ -25,7 +27,8 @@ local function value_of(entry, name)
 end
 
 local function is_alike(entry)
-  return client_in(value_of(entry, '@word.info@') or '') == client_in(INFO) and (value_of(entry, '@word.exit@') or '') == EXIT_CODE
+  local was_replaced = value_of(entry, '@word.by@') ~= nil
+  return was_replaced == (NEWER ~= '') and client_in(value_of(entry, '@word.info@') or '') == client_in(INFO) and (value_of(entry, '@word.exit@') or '') == EXIT_CODE
 end
 
 local last = redis.call('LRANGE', EVENTS, -2 * SKIPS_IN_A_ROW, -1)
@@ -53,7 +56,8 @@ local function holder()
   return holders()[1] or is_of_other_kind and holder_of_other_kind() or ''
 end
 
-local reason = EXIT_CODE ~= '' and '\0@word.exit@\0' .. EXIT_CODE or '\0@word.holder@\0' .. holder()
+local reason = EXIT_CODE ~= '' and '\0@word.exit@\0' .. EXIT_CODE or NEWER ~= '' and '\0@word.by@\0' .. NEWER
+    or '\0@word.holder@\0' .. holder()
 
 -- Cuts the entries off and writes them again. After LTRIM, which a full memory allows, the server also allows RPUSH. A list that
 -- becomes empty loses its ttl, so the ttl is read before.

@@ -70,6 +70,10 @@ TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and th
   LatestFixture::end(holder);
   CHECK(third.wait(30s) == success);
   CHECK(first.out() + second.out() + third.out() == "third\n");
+  const Finished history = rlock_on(lock.server, {"history", "k"});
+  CHECK_MESSAGE(has(history.out, "  replaced"), history.out);
+  CHECK_MESSAGE(has(history.out, "(replaced by "), history.out);
+  CHECK_FALSE(has(history.out, "(held by "));
 }
 
 TEST_CASE("latest: a run that was replaced ends with the code of its own, and a busy one with the other")

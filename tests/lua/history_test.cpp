@@ -27,10 +27,11 @@ Reply release_with(const ScriptedLock& lock, const LockKind& kind, const std::st
   return lock.eval(scripts_of(kind).release, owner, {owner, "0", "0", "0", result, history});
 }
 
-Reply skip(const ScriptedLock& lock, const std::string& owner, const std::string& client = "h")
+Reply skip(const ScriptedLock& lock, const std::string& owner, const std::string& client = "h",
+           const std::string& newer = "")
 {
   const std::string info = "host=" + client + "\npid=" + owner + "\nuser=u\nsince=" + owner;
-  return lock.eval(scripts_of(Plain{}).skip, owner, {info, "5"});
+  return lock.eval(scripts_of(Plain{}).skip, owner, {info, "5", "", newer});
 }
 
 // The entries, with the first word after the time, its value, and of a skip the count.
@@ -138,6 +139,20 @@ TEST_CASE("history: the skips of one client in a row are one entry, which counts
   REQUIRE(word(lock.release("a")) == "released");
   CHECK(word(skip(lock, "6")) == "skipped");
   CHECK(told(lock) == "acquired:a skipped:41 skipped:54 released:a skipped:61");
+}
+
+TEST_CASE("history: a run that was replaced names the newer run, and is no entry with those that found the lock busy")
+{
+  const ScriptedLock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  CHECK(word(skip(lock, "1")) == "skipped");
+  CHECK(word(skip(lock, "2", "h", "host=new")) == "skipped");
+  CHECK(told(lock) == "acquired:a skipped:11 skipped:21");
+  CHECK(word(skip(lock, "3", "h", "host=newest")) == "skipped");
+  CHECK(told(lock) == "acquired:a skipped:11 skipped:32");
+  const std::vector<std::string> entries = as_texts(lock.server.command({"LRANGE", events, "0", "-1"}));
+  CHECK(EventLogEntry::of(entries.back()).by == "host=newest");
+  CHECK(EventLogEntry::of(entries.at(1)).holder == "a");
 }
 
 TEST_CASE("history: skips of many clients in a row keep the runs in the log")

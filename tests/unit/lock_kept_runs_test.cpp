@@ -51,7 +51,7 @@ bool is_same(const PastRun& one, const PastRun& other)
          one.exit_code == other.exit_code && one.outcome == other.outcome && one.fence == other.fence &&
          info(one) == info(other) && one.times == other.times && one.waited == other.waited &&
          one.attempt == other.attempt && one.kept_for == other.kept_for && one.forced_by == other.forced_by &&
-         one.busy_by == other.busy_by;
+         one.busy_by == other.busy_by && one.replaced == other.replaced;
 }
 
 bool are_same(const std::vector<PastRun>& some, const std::vector<PastRun>& others)
@@ -82,6 +82,10 @@ TEST_CASE("kept runs: what is written is read again")
              .outcome = Outcome::skipped,
              .times = 17,
              .busy_by = "bob@web2 (pid 8)"};
+  runs[5] = runs[3];
+  runs[5].owner = Owner::of("a replaced one");
+  runs[5].start_ms = runs[4].start_ms - 1;
+  runs[5].replaced = true;
   runs[4].attempt = 2;
   runs[4].kept_for = 10s;
   const auto chunks = encode_runs(runs, day_one);

@@ -112,6 +112,25 @@ TEST_CASE("past runs: a line of hand-overs, the last run first, and the present 
              {"c"}) == "b at 2 for 1 failed 1; a at 1 for 1 succeeded 0");
 }
 
+TEST_CASE("past runs: a skipped run of which an entry names the newer one was replaced, also where that one is unknown")
+{
+  const auto skipped = [](const std::string& reason) {
+    const std::vector<EventLogEntry> entries{entry(5, "skipped b info - waited 2 times 1 " + reason)};
+    return past_runs(
+               entries, [](const Owner&) { return false; }, 100)
+        .at(0);
+  };
+  const PastRun replaced = skipped("by host=web2\npid=9\nuser=bob");
+  CHECK(replaced.replaced);
+  CHECK(replaced.busy_by == "bob@web2 (pid 9)");
+  CHECK_FALSE(has_begun(replaced));
+  CHECK(outcome_name(replaced) == "replaced");
+  CHECK(skipped("by ?").replaced);
+  CHECK(skipped("by ?").busy_by.empty());
+  CHECK_FALSE(skipped("holder a").replaced);
+  CHECK(outcome_name(skipped("holder a")) == "skipped");
+}
+
 TEST_CASE("past runs: a run that is not released is lost, forced or timed out")
 {
   CHECK(runs({"acquired a info -"}, {"a"}).empty());

@@ -248,7 +248,9 @@ std::string help_of(const Verb& verb)
   const std::string options = options_text(table, Detail::descriptions);
   std::string text = heading(verb) + options;
   if (options.find("DUR") != std::string::npos) {
-    text += "\nDUR is 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w or 1m30s.\n";
+    text +=
+        "\nDUR is one word: 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w or 1m30s; also sec,\n"
+        "seconds, min, minutes, hours, days and weeks, as in 10min.\n";
   }
   text += keys_text(verb) + examples_text(verb) + "\nExit codes:\n";
   for (const ShownExit& exit : exits_of(verb)) {

@@ -16,8 +16,12 @@ struct Unit {
 };
 // The units. If two units begin alike, the longer one comes first, because the first match counts.
 constexpr std::array units{Unit{"ms", 1},
+                           Unit{"seconds", 1000},
+                           Unit{"second", 1000},
                            Unit{"sec", 1000},
                            Unit{"s", 1000},
+                           Unit{"minutes", 60'000},
+                           Unit{"minute", 60'000},
                            Unit{"min", 60'000},
                            Unit{"m", 60'000},
                            Unit{"hours", 3'600'000},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations as people type and read them: 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w, 1m30s; also min, sec, hour(s),
-// day(s), week(s). Pure functions.
+// Durations as people type and read them: 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w, 1m30s; also sec, second(s), min, minute(s),
+// hour(s), day(s), week(s). Pure functions.
 #pragma once
 
 #include "base/clock.h"

@@ -280,6 +280,15 @@ class Run {
   const LockSet* m_connected_to_the_end = nullptr;  // the locks that the run had
 };
 
+// The error of a command that was not found. A later -- tells that an option has got two words, as in -w 10 min.
+Error not_found(const RunRequest& request, Error error)
+{
+  if (error.code == ErrorCode::not_found && std::ranges::find(request.argv, "--") != request.argv.end()) {
+    error.text += " (-- comes before the command, and a duration is one word, such as 10min)";
+  }
+  return error;
+}
+
 }  // namespace
 
 RunEnd run(const RunRequest& request, RunContext context)
@@ -288,7 +297,7 @@ RunEnd run(const RunRequest& request, RunContext context)
   context.signals.block();
   context.log.detail("server " + request.server.shown() + " (" + request.server.named_by + ")", {.event = "server"});
   if (!path) {
-    const RunReport report = fail(request, context, path.error());
+    const RunReport report = fail(request, context, not_found(request, path.error()));
     LockSet not_locked(request, context, "");
     not_locked.sessions.front().note_skipped({.exit_code = exit_code_of(report.end)});
     notify_of(request, context, nullptr, report, Millis{0}, &context.signals,

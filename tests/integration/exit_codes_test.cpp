@@ -212,6 +212,9 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
   CHECK(empty_command.code == 127);
   CHECK(empty_command.out == "");
   CHECK(one_line(empty_command.err));
+  const Finished two_words = run_on(server, {"-k", "k", "-w", "10", "min", "--", "true"});
+  CHECK(two_words.code == 127);
+  CHECK_MESSAGE(has(two_words.err, "a duration is one word, such as 10min)\n"), two_words.err);
   CHECK(only_history_left(server));
 }
 

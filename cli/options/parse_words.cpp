@@ -57,8 +57,9 @@ const Option* abbreviated(const OptionTable& known, std::string_view prefix)
 // CLI11 is told only the options that the words may name, because each one that it is told costs some 10,000 instructions.
 class Parser {
  public:
-  Parser(const OptionTable& known, std::span<const std::string> args, Operands operands)
+  Parser(const OptionTable& known, std::span<const std::string> args, Operands operands, const OtherVerbs& other_verbs)
       : m_known(known),
+        m_other_verbs(other_verbs),
         m_args(args),
         m_operand_ends_options(operands == Operands::command || operands == Operands::getopt),
         m_may_be_shortened(operands == Operands::getopt)
@@ -201,10 +202,14 @@ class Parser {
   {
     const std::string_view name = is_long(word) ? long_name(word) : word;
     const std::string otherwise = " (rlock help " + std::string(m_known.verb()) + " lists them)";
+    if (const std::string others = m_other_verbs ? m_other_verbs(name) : ""; !others.empty()) {
+      return usage("unknown option '" + shown_word(name) + "' (it belongs to " + others + ")");
+    }
     return usage("unknown option '" + shown_word(name) + "'" + did_you_mean(name, m_known.long_names(), otherwise));
   }
 
   const OptionTable& m_known;
+  const OtherVerbs& m_other_verbs;
   const std::span<const std::string> m_args;
   const bool m_operand_ends_options;
   const bool m_may_be_shortened;
@@ -257,9 +262,10 @@ bool ParsedWords::has(std::string_view name) const
   return std::ranges::any_of(options, [&](const Given& given) { return given.option->has_name(name); });
 }
 
-Result<ParsedWords> parse_words(const OptionTable& known, std::span<const std::string> args, Operands operands)
+Result<ParsedWords> parse_words(const OptionTable& known, std::span<const std::string> args, Operands operands,
+                                const OtherVerbs& other_verbs)
 {
-  return Parser(known, args, operands).parse();
+  return Parser(known, args, operands, other_verbs).parse();
 }
 
 bool are_exclusive(const Given& one, const Given& other)

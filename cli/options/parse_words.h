@@ -5,6 +5,7 @@
 #include "cli/options/option_table.h"
 #include "cli/options/verb.h"
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,9 +20,13 @@ struct ParsedWords {
   [[nodiscard]] bool has(std::string_view name) const;  // "--help"
 };
 
+// Names the verbs that have an option, such as "rlock once"; empty: none has.
+using OtherVerbs = std::function<std::string(std::string_view option)>;
+
 // `args`: the words after the verb. ErrorCode::usage: an option that `known` does not have, an option without its value, or a
-// flag with a value.
-Result<ParsedWords> parse_words(const OptionTable& known, std::span<const std::string> args, Operands operands);
+// flag with a value. `other_verbs`: asked about an unknown option; may be empty.
+Result<ParsedWords> parse_words(const OptionTable& known, std::span<const std::string> args, Operands operands,
+                                const OtherVerbs& other_verbs = {});
 
 // Whether one of the two excludes the other, see Option::excludes.
 bool are_exclusive(const Given& one, const Given& other);

@@ -12,6 +12,7 @@
 #include "redis/acl.h"
 #include "run/report.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -138,13 +139,31 @@ void apply_log_format_early(std::span<const std::string> args)
   }
 }
 
+// The verbs that have this option: "rlock once, rlock freeze"; empty: none has. An option that many verbs have says little of any.
+std::string verbs_with(std::string_view option)
+{
+  constexpr std::size_t most = 3;
+  std::size_t count = 0;
+  std::string names;
+  for (const Verb* const verb : verb_table) {
+    OptionTable known(verb->name);
+    add_verb_options(*verb, known);
+    const auto entry = std::ranges::find_if(
+        known.all(), [&](const OptionTable::Entry& each) { return each.option->has_name(option); });
+    if (entry != known.all().end() && !entry->group.empty() && ++count <= most) {
+      names += (names.empty() ? "rlock " : ", rlock ") + std::string(verb->name);
+    }
+  }
+  return names + (count > most ? " and others" : "");
+}
+
 // Only verbs that ask a server read the config file.
 Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const Environment& environment,
                     Signals& signals)
 {
   OptionTable known(verb.name);
   const VerbAction action = add_verb_options(verb, known);
-  const Result<ParsedWords> words = parse_words(known, args, verb.operands);
+  const Result<ParsedWords> words = parse_words(known, args, verb.operands, verbs_with);
   if (!words) {
     apply_log_format_early(args);
     return words.error();

@@ -187,7 +187,7 @@ Error not_found(const std::string& name, const char* why)
 {
   const bool is_a_line = name.find(' ') != std::string::npos;
   return {ErrorCode::not_found, "cannot execute " + printable(name) + ": " + why +
-                                    (is_a_line ? " (give its words apart, or a shell_path: sh -c '...')" : "")};
+                                    (is_a_line ? " (give its words apart, or use a shell: sh -c '...')" : "")};
 }
 
 Error not_executable(const std::string& path, Found found)

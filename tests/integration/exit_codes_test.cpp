@@ -197,6 +197,10 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
       {"bad choice", {"-k", "k", "--leftovers", "eat", "--", "true"}, 64, "--leftovers"},
       {"bad code", {"-k", "k", "-E", "600", "--", "true"}, 64, "--conflict-exit-code"},
       {"unknown option", {"-k", "k", "--nope", "--", "true"}, 64, "--nope"},
+      {"option of others",
+       {"-k", "k", "--for", "3h", "--", "true"},
+       64,
+       "(it belongs to rlock once, rlock freeze, rlock bench)"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);

@@ -87,4 +87,6 @@ TEST_CASE("command: one clear line")
   const auto found = find_command("none\nsuch", "/nonesuch");
   REQUIRE_FALSE(found);
   CHECK(found.error().text == "cannot execute none\\nsuch: not found in PATH");
+  CHECK(find_command("none such", "/nonesuch").error().text ==
+        "cannot execute none such: not found in PATH (give its words apart, or use a shell: sh -c '...')");
 }

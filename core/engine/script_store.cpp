@@ -160,7 +160,8 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
                       .again_in = busy->again_in > Millis{0} ? busy->again_in : std::nullopt,
                       .watch_in = watch_in(owner, *busy),
                       .at = traits().may_fail_over ? std::nullopt : time_of(busy->at),
-                      .tells_end = busy->tells_end}};
+                      .tells_end = busy->tells_end,
+                      .permits = number_of_permits(spec.kind)}};
 }
 
 Result<ReentryResult> ScriptStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)

@@ -20,6 +20,13 @@ struct Permits {
 struct StringLock {};  // one holder, in a layout whose foreign clients poll
 using LockKind = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
+// 0: another kind, or not known.
+constexpr unsigned number_of_permits(const LockKind& kind)
+{
+  const auto* const permits = std::get_if<Permits>(&kind);
+  return permits != nullptr ? permits->limit : 0;
+}
+
 // Whose clients a lock excludes beside those of rlock: the own lock clients of a store (engine/native_line.h).
 enum class NativeFormat {
   none,

@@ -171,6 +171,7 @@ struct Busy {
   // The time of the answer, to be compared with a later Handover; nullopt: not queued, or another server may answer next.
   std::optional<ServerTime> at = std::nullopt;
   bool tells_end = false;  // a foreign holder, whose end the store tells the waiter
+  unsigned permits = 0;    // of permits: how many there are, all of them held; 0: another kind
 };
 struct AlreadyDone {
   Millis ago;

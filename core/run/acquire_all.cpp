@@ -393,6 +393,17 @@ std::optional<std::uint64_t> place_of(const Busy& busy)
   return busy.ticket != 0 ? std::optional(busy.waiters_ahead + 1) : std::nullopt;
 }
 
+namespace {
+
+// ", held", or ", 3 of 3 permits are held, one": what the age and the holder follow.
+std::string held_text(unsigned permits)
+{
+  const std::string all = std::to_string(permits);
+  return permits > 1 ? ", " + all + " of " + all + " permits are held, one" : ", held";
+}
+
+}  // namespace
+
 std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis age)
 {
   std::string text = "waiting for " + lock;
@@ -411,7 +422,7 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
   }
   const auto& info = busy.holder->info;
   const bool has_age = info && info->since_ms > 0;
-  text += ", held " +
+  text += held_text(busy.permits) + " " +
           (has_age ? "for " + show_roughly(Millis{std::max<std::int64_t>(0, now_ms - info->since_ms)}) + " " : "");
   text += "by " + holder_text(busy.holder->owner, info);
   if (busy.ttl && *busy.ttl > age) {
@@ -422,13 +433,13 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
 }
 
 std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder,
-                      std::optional<Millis> left)
+                      std::optional<Millis> left, unsigned permits)
 {
   const std::string text = lock + " is busy" + (waited > Millis{0} ? " after " + show(waited) : "");
   if (const HolderInfo* const freeze = freeze_of(holder)) {
     return text + ", " + freeze_text(*freeze, left, wall_clock_ms());
   }
-  return text + (holder ? ", held by " + describe(*holder) : "");
+  return text + (holder ? held_text(permits) + " by " + describe(*holder) : "");
 }
 
 std::string newer_run(const Replaced& replaced)
@@ -451,7 +462,7 @@ RunEnd report_busy(const BusyReport& report, const Log& log)
   }
   const std::optional<Holder>& holder = report.last.holder;
   const Millis waited = report.waits_for_itself ? Millis{0} : report.wait.value_or(Millis{0});
-  log.notice(busy_text(report.lock, waited, holder, report.last.ttl) +
+  log.notice(busy_text(report.lock, waited, holder, report.last.ttl, report.last.permits) +
                  (report.waits_for_itself ? std::string(waits_for_itself_text) : ""),
              {.event = "busy",
               .holder = holder ? describe(*holder) : "",

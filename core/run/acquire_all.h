@@ -101,9 +101,9 @@ std::optional<std::uint64_t> place_of(const Busy& busy);
 std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis age);
 
 // "stock is busy after 10s, held by alice@web1 (pid 71)". `waited`: zero: the caller did not wait.
-// `left`: the ttl of the lock; nullopt: unknown.
+// `left`: the ttl of the lock; nullopt: unknown. `permits`: Busy::permits.
 std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder,
-                      std::optional<Millis> left = std::nullopt);
+                      std::optional<Millis> left = std::nullopt, unsigned permits = 0);
 
 // The newer run that took the place, "alice@web2 (pid 9)"; empty: unknown.
 std::string newer_run(const Replaced& replaced);

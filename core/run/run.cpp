@@ -71,7 +71,8 @@ RunReport busy(const RunRequest& request, const RunContext& context, const LockB
   return {.end = end,
           .outcome = "busy",
           .holder = lock.last.holder ? describe(*lock.last.holder) : "",
-          .message = busy_text(lock.display_name, request.wait.value_or(Millis{0}), lock.last.holder, lock.last.ttl)};
+          .message = busy_text(lock.display_name, request.wait.value_or(Millis{0}), lock.last.holder, lock.last.ttl,
+                               lock.last.permits)};
 }
 
 // One call of run(), which may take several attempts to acquire.

@@ -39,6 +39,17 @@ TEST_CASE("waiting message: place, age, holder, ttl and job, in this order")
   CHECK(wait_text("stock", busy(), now, Millis{21'000}).find("ttl") == std::string::npos);
 }
 
+TEST_CASE("waiting message, busy message: of permits, how many are held, because no single holder is in the way")
+{
+  Busy full = busy();
+  full.permits = 3;
+  CHECK(wait_text("k", full, now, Millis{0})
+            .starts_with("waiting for k, place 5, 3 of 3 permits are held, one for 3m 12s by alice@"));
+  CHECK(busy_text("k", Millis{0}, full.holder, full.ttl, full.permits)
+            .starts_with("k is busy, 3 of 3 permits are held, one by alice@"));
+  CHECK(busy_text("k", Millis{0}, full.holder, full.ttl, 1).starts_with("k is busy, held by alice@"));
+}
+
 TEST_CASE("waiting message: parts that are unknown are left out")
 {
   Busy foreign = busy();

@@ -222,7 +222,8 @@ Attempt QuorumStore::refused(const LockRequest& spec, const Answers<Attempt>& an
               .waiters_ahead = 1,
               .silent = silent,
               .again_in = std::min(pause, by_server) + m_backoff->draw(),
-              .split_vote = split_vote};
+              .split_vote = split_vote,
+              .permits = number_of_permits(spec.kind)};
 }
 
 // Tells the servers that do not know the longest ttl: the server that knows it may be down at the next attempt.

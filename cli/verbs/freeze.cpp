@@ -139,6 +139,12 @@ constexpr std::array freeze_rows{
 constexpr OptionRow<RawKeys> freeze_keys_row = key_row("name of a lock; may be given several times");
 constexpr OptionRow<bool> json_object_row = json_row("print one JSON object for each lock when it is frozen");
 
+// Whether the server knows nothing of a lock of this name: it is free, and has not been held for a long time (fence_memory).
+bool is_unknown(const LockState& state)
+{
+  return !state.held() && state.waiting.empty() && state.fence == 0 && !state.once;
+}
+
 // The locks to freeze: a name that was given, and what the server knows of a pattern.
 Result<std::vector<AcquireRequest>> requests_of(const RawFreeze& raw, const TakeRequest& wanted, const Call& call)
 {
@@ -166,6 +172,9 @@ Result<std::vector<AcquireRequest>> requests_of(const RawFreeze& raw, const Take
         state ? freeze_of_lock(wanted, raw.reason, *state) : Result<AcquireRequest>(state.error());
     if (!request) {
       return request.error();
+    }
+    if (is_unknown(*state)) {
+      Log(raw.take.verbosity()).notice(printable(name.text()) + ": no lock of this name is known");
     }
     request->ends_at = raw.ends_at;
     requests.push_back(*std::move(request));

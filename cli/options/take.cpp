@@ -89,9 +89,11 @@ constexpr std::array record_rows{
     OptionRow<TakeRequest>{
         {.names = "--every",
          .value = "DUR",
-         .help = "a run is expected to succeed that often: list --overdue tells which are late. This "
-                 "stays so until a run with another --every, or rlock forget. The history is kept "
-                 "for 30 days then, or four times DUR if that is longer",
+         .help =
+             "a run is expected to succeed that often: list --overdue tells which are late, because their last "
+             "success ended so long ago; a daily job of up to three hours needs 29h. This stays so until a job runs "
+             "with another --every, or rlock forget; rlock once that finds a success changes nothing. The history "
+             "is kept for 30 days then, or four times DUR if that is longer",
          .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},
         set<&TakeRequest::every>},
 };

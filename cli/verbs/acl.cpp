@@ -39,7 +39,7 @@ std::vector<std::string_view> examples_of_stores()
 }
 
 constexpr std::array acl_exits{
-    ExitLine{ExitCode::ok, "the line, or the SQL, is printed"},
+    ExitLine{ExitCode::ok, "printed: one line for redis-cli, or the SQL or commands of another store"},
     ExitLine{ExitCode::config, "a brace in the pattern would split the lock over two cluster slots"},
 };
 
@@ -133,7 +133,8 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
   return ended(ExitCode::ok);
 }
 
-constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take", "GLOB");
+constexpr OptionRow<RawKeys> globs_row =
+    key_row("locks that the user may take; it asks for them by name: rlock list --overdue nightly", "GLOB");
 std::string acl_server_help()
 {
   std::string text = "the server, which is not asked; for all but Redis the rights are for all locks without GLOB";

@@ -255,7 +255,7 @@ constexpr std::array force_rows{
     OptionRow<RawForce>{
         {.names = "--grace",
          .value = "DUR",
-         .help = {"how long the holder may be silent before its renewals are refused", default_force_grace},
+         .help = {"wait so long for an answer of the holder; then its lock may run out", default_force_grace},
          .range = Durations{Millis{0}, std::chrono::hours{24}, "10s"},
          .excludes = {"--now", " (try --grace 10s alone)"},
          .is_neutral = is_no_time},

@@ -64,12 +64,13 @@ constexpr std::array once_rows{
          .range = Durations{1ms, longest_duration, "1h"},
          .excludes = {"--per", " (try --per day alone)"}},
         set<&RunRequest::once>},
-    OptionRow<RunRequest>{
-        {.names = "--per",
-         .value = "hour|day|week|DUR",
-         .help = "do not run CMD if a run that succeeded began in this hour, day or week, or part of the day; periods "
-                 "begin at local midnight and on Monday, by the server's clock in the time zone of this process"},
-        read_period},
+    OptionRow<RunRequest>{{.names = "--per",
+                           .value = "hour|day|week|DUR",
+                           .help = "do not run CMD if a run that succeeded began in this hour, day or week, or, with "
+                                   "DUR such as 6h, in these "
+                                   "six hours of the day; periods begin at local midnight and on Monday, by the "
+                                   "server's clock in the time zone of this process"},
+                          read_period},
     OptionRow<RunRequest>{
         {.names = "--attempts",
          .value = "N",

@@ -33,9 +33,9 @@ Result<Done> read_lease(const Given& given, RunRequest& request)
 
 std::string kill_after_help()
 {
-  return "time from that signal to KILL (" + show(default_kill_after) +
-         "); only when given also from a TERM, INT, HUP or QUIT that rlock passes on, which else never becomes KILL; "
-         "0: KILL at once";
+  return "time from that signal to KILL; 0: KILL at once. Default " + show(default_kill_after) +
+         " for stops by rlock. For a TERM, INT, HUP or QUIT sent to rlock it counts only if you give the option; "
+         "otherwise rlock never kills";
 }
 
 Result<Done> read_kill_after(const Given& given, RunRequest& request)

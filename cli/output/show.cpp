@@ -401,16 +401,15 @@ std::string show_all(const std::vector<LockState>& states, std::int64_t now_ms, 
   const auto age = [&](std::int64_t ms) {
     return ms == 0 ? "-" : show_roughly(Millis{std::max<std::int64_t>(now_ms - ms, 0)}) + " ago";
   };
-  std::vector<Cells<7>> rows{{"KEY", "HOLDER", "SUCCESS", "FAILURE", "SKIPPED", "EVERY", "OVERDUE"}};
+  std::vector<Cells<9>> rows{{"KEY", "HOLDER", "TTL", "AGE", "SUCCESS", "FAILURE", "SKIPPED", "EVERY", "OVERDUE"}};
   rows.reserve(states.size() + 1);
   for (const LockState& state : states) {
     const RunSummary summary = summary_of(state);
     const auto late = overdue_since(summary, now_ms);
     const HolderInfo* const freeze = freeze_of(state);
-    const std::string holder = freeze != nullptr ? freeze_text(*freeze, state.ttl, now_ms)
-                               : state.held()    ? row_of(state, now_ms)[1]
-                                                 : "-";
-    rows.push_back({printable(state.name.text()), holder, age(summary.last_success_ms), age(summary.last_failure_ms),
+    const Row held = state.held() ? row_of(state, now_ms) : Row{"", "-", "-", "-", "", ""};
+    rows.push_back({printable(state.name.text()), freeze != nullptr ? freeze_text(*freeze, state.ttl, now_ms) : held[1],
+                    held[2], held[3], age(summary.last_success_ms), age(summary.last_failure_ms),
                     std::to_string(summary.skips), summary.every ? show_roughly(*summary.every) : "-",
                     late ? colors.paint(Style::red, show_roughly(*late)) : "-"});
   }

@@ -326,6 +326,8 @@ TEST_CASE("status, list: a hold whose renewals are refused is marked, and not to
   CHECK(text.find("if stuck") == std::string::npos);
   CHECK(show_list({state}, noon).find("alice@web1 (pid 71) (revoked)  ") != std::string::npos);
   CHECK(show_all({state}, noon).find("alice@web1 (pid 71) (revoked)  ") != std::string::npos);
+  CHECK(show_all({held()}, noon + 303'000).find("  TTL  AGE    SUCCESS") != std::string::npos);
+  CHECK(show_all({held(), vacant()}, noon + 303'000).find("(pid 71)  28s  5m 3s  -") != std::string::npos);
   CHECK(status_json(state).find(R"("auto":true,"revoked":true,)") != std::string::npos);
   state.holders.front().info->every = std::chrono::hours{26};
   CHECK(show_all({state}, noon).find("  1d 2h  ") != std::string::npos);  // as the other columns write durations

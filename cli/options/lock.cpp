@@ -15,18 +15,18 @@ constexpr OptionRow<RawKeys> prefix_row{
     {.names = "--prefix", .value = "TEXT", .help = "text that rlock puts before every key"}, set<&RawKeys::prefix>};
 
 template <typename Kind>
-Result<Done> choose_kind(const Given&, TakeRequest& request)
+Result<Done> choose_kind(const Given&, RunRequest& request)
 {
   request.kind = Kind{};
   return Done{};
 }
 
-Result<Done> read_permits(const Given& given, TakeRequest& request)
+Result<Done> read_permits(const Given& given, RunRequest& request)
 {
   return read_value(given, request.kind.emplace<Permits>().limit);
 }
 
-Result<Done> read_format(const Given& given, TakeRequest& request)
+Result<Done> read_format(const Given& given, RunRequest& request)
 {
   const auto format = index_of(given.value, given.option->value, given.option->name());
   request.kind = given.value == "string" ? LockKind{StringLock{}} : request.kind;
@@ -36,20 +36,20 @@ Result<Done> read_format(const Given& given, TakeRequest& request)
 
 constexpr std::string_view advice = " (try one of them)";
 constexpr std::array kind_rows{
-    OptionRow<TakeRequest>{{.names = "-s,--shared",
-                            .help = "take a read-write lock as a reader, together with other readers",
-                            .excludes = {"--exclusive,--permits,--format", advice}},
-                           choose_kind<Reader>},
-    OptionRow<TakeRequest>{{.names = "-x,-e,--exclusive",
-                            .help = "take a read-write lock as its only writer; without -s and -x: the plain lock",
-                            .excludes = {"--permits,--format", advice}},
-                           choose_kind<Writer>},
-    OptionRow<TakeRequest>{{.names = "--permits",
-                            .value = "N",
-                            .help = "at most N holders at a time",
-                            .range = Numbers{1, 1'000'000, "5"},
-                            .excludes = {"--format", advice}},
-                           read_permits},
+    OptionRow<RunRequest>{{.names = "-s,--shared",
+                           .help = "take a read-write lock as a reader, together with other readers",
+                           .excludes = {"--exclusive,--permits,--format", advice}},
+                          choose_kind<Reader>},
+    OptionRow<RunRequest>{{.names = "-x,-e,--exclusive",
+                           .help = "take a read-write lock as its only writer; without -s and -x: the plain lock",
+                           .excludes = {"--permits,--format", advice}},
+                          choose_kind<Writer>},
+    OptionRow<RunRequest>{{.names = "--permits",
+                           .value = "N",
+                           .help = "at most N holders at a time",
+                           .range = Numbers{1, 1'000'000, "5"},
+                           .excludes = {"--format", advice}},
+                          read_permits},
 };
 
 std::string format_help()
@@ -63,7 +63,7 @@ std::string format_help()
   return text.substr(0, text.size() - 2) + " (redisson)";
 }
 
-constexpr OptionRow<TakeRequest> format_row{
+constexpr OptionRow<RunRequest> format_row{
     {.names = "--format",
      .value = format_names,
      .help = format_help,
@@ -177,7 +177,7 @@ std::string resolve_pattern(const RawKeys& raw, std::string_view pattern)
   return glob + std::string(pattern);
 }
 
-void add_kind_options(OptionTable& options, TakeRequest& request, std::string_view group)
+void add_kind_options(OptionTable& options, RunRequest& request, std::string_view group)
 {
   options.add(kind_rows, request, group);
   options.add(format_row, request);

@@ -43,6 +43,6 @@ Error several_patterns(std::string_view verb);
 
 // The options that choose the kind of lock. `group`: "" for a verb that takes no shared locks: the options are parsed, so that the
 // verb can refuse them, and help hides them, but for --format.
-void add_kind_options(OptionTable& options, TakeRequest& request, std::string_view group = default_group);
+void add_kind_options(OptionTable& options, RunRequest& request, std::string_view group = default_group);
 
 }  // namespace rlock::cli

@@ -10,40 +10,40 @@
 namespace rlock::cli {
 namespace {
 
-Result<Done> do_not_wait(const Given&, TakeRequest& request)
+Result<Done> do_not_wait(const Given&, RunRequest& request)
 {
   request.wait = Millis{0};
   return Done{};
 }
 
 constexpr std::array wait_rows{
-    OptionRow<TakeRequest>{{.names = "-n,--no-wait,--nonblock,--nb",
-                            .help = "give up at once when the lock is busy",
-                            .excludes = {"--wait", " (try -w 10s alone)"}},
-                           do_not_wait},
-    OptionRow<TakeRequest>{{.names = "-w,--wait,--timeout",
-                            .value = "DUR",
-                            .help = "give up after DUR; 0 is the same as -n (without -w: wait for ever)",
-                            .range = Durations{Millis{0}, longest_duration, "10s"},
-                            .is_neutral = is_no_time},
-                           set<&TakeRequest::wait>},
+    OptionRow<RunRequest>{{.names = "-n,--no-wait,--nonblock,--nb",
+                           .help = "give up at once when the lock is busy",
+                           .excludes = {"--wait", " (try -w 10s alone)"}},
+                          do_not_wait},
+    OptionRow<RunRequest>{{.names = "-w,--wait,--timeout",
+                           .value = "DUR",
+                           .help = "give up after DUR; 0 is the same as -n (without -w: wait for ever)",
+                           .range = Durations{Millis{0}, longest_duration, "10s"},
+                           .is_neutral = is_no_time},
+                          set<&RunRequest::wait>},
 };
 
-constexpr OptionRow<TakeRequest> wait_server_row{
+constexpr OptionRow<RunRequest> wait_server_row{
     {.names = "--wait-server",
      .value = "DUR",
      .help = "try again for DUR when the server cannot be reached or cannot serve, such as during a fail-over; the "
              "time of -w runs meanwhile (0)",
      .range = Durations{Millis{0}, longest_duration, "10m"}},
-    set<&TakeRequest::wait_server>};
+    set<&RunRequest::wait_server>};
 
-constexpr OptionRow<TakeRequest> sync_row{
+constexpr OptionRow<RunRequest> sync_row{
     {.names = "--sync",
      .value = "N",
      .help = "the lock counts as acquired only when N replicas have it; else rlock gives it back. Renewals "
              "do not wait for replicas (0)",
      .range = Numbers{0, 1000, "1"}},
-    set<&TakeRequest::sync>};
+    set<&RunRequest::sync>};
 
 Result<Done> read_text(const Given& given, std::string& text)
 {
@@ -55,9 +55,9 @@ Result<Done> read_text(const Given& given, std::string& text)
   return Done{};
 }
 
-Result<Done> read_label(const Given& given, TakeRequest& request) { return read_text(given, request.label); }
+Result<Done> read_label(const Given& given, RunRequest& request) { return read_text(given, request.label); }
 
-Result<Done> read_history(const Given& given, TakeRequest& request)
+Result<Done> read_history(const Given& given, RunRequest& request)
 {
   Result<Done> done = read_value(given, request.history);
   // A repeated release looks for the first one in the log.
@@ -70,12 +70,12 @@ constexpr int every_in_history = 4;
 constexpr Millis history_with_every = std::chrono::days{30};
 
 constexpr std::array record_rows{
-    OptionRow<TakeRequest>{
+    OptionRow<RunRequest>{
         {.names = "--label",
          .value = "TEXT",
          .help = [] { return "text that status and watch show, at most " + std::to_string(longest_label) + " bytes"; }},
         read_label},
-    OptionRow<TakeRequest>{
+    OptionRow<RunRequest>{
         {.names = "--history",
          .value = "DUR",
          .help =
@@ -86,7 +86,7 @@ constexpr std::array record_rows{
              },
          .range = Durations{Millis{0}, longest_duration, "30d"}},
         read_history},
-    OptionRow<TakeRequest>{
+    OptionRow<RunRequest>{
         {.names = "--every",
          .value = "DUR",
          .help =
@@ -95,7 +95,7 @@ constexpr std::array record_rows{
              "with another --every, or rlock forget; rlock once that finds a success changes nothing. The history "
              "is kept for 30 days then, or four times DUR if that is longer",
          .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},
-        set<&TakeRequest::every>},
+        set<&RunRequest::every>},
 };
 
 Result<Done> use_log_format(const Given& given, RawTake& raw)
@@ -124,7 +124,7 @@ Result<Done> read_signal(const Given& given, int& target)
   return Done{};
 }
 
-Result<Done> read_notify(const Given& given, TakeRequest& request)
+Result<Done> read_notify(const Given& given, RunRequest& request)
 {
   request.notify = given.value;
   return given.value.empty() ? usage("--notify: the command is empty (try --notify 'logger \"$RLOCK_MESSAGE\"')")
@@ -133,24 +133,24 @@ Result<Done> read_notify(const Given& given, TakeRequest& request)
 
 Result<Done> read_reason(const Given& given, std::string& reason) { return read_text(given, reason); }
 
-void add_wait_options(OptionTable& options, TakeRequest& request)
+void add_wait_options(OptionTable& options, RunRequest& request)
 {
   options.add(wait_rows, request);
   options.add(wait_server_row, request);
 }
 
-void add_wait_server_option(OptionTable& options, TakeRequest& request) { options.add(wait_server_row, request); }
+void add_wait_server_option(OptionTable& options, RunRequest& request) { options.add(wait_server_row, request); }
 
-void add_sync_option(OptionTable& options, TakeRequest& request) { options.add(sync_row, request); }
+void add_sync_option(OptionTable& options, RunRequest& request) { options.add(sync_row, request); }
 
-void add_record_options(OptionTable& options, TakeRequest& request) { options.add(record_rows, request); }
+void add_record_options(OptionTable& options, RunRequest& request) { options.add(record_rows, request); }
 
 void add_log_format_option(OptionTable& options, RawTake& raw) { options.add(log_format_row, raw); }
 
 namespace {
 
 // Each store has its own lock clients.
-Result<Done> check_format(const TakeRequest& request)
+Result<Done> check_format(const RunRequest& request)
 {
   if (request.beside == NativeFormat::none) {
     return Done{};
@@ -173,7 +173,7 @@ Result<Done> check_format(const TakeRequest& request)
 
 }  // namespace
 
-Result<Done> finish_request(const RawTake& raw, const Environment& environment, TakeRequest& request)
+Result<Done> finish_request(const RawTake& raw, const Environment& environment, RunRequest& request)
 {
   request.environment = environment.all();
   if (request.every) {

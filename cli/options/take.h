@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options that verbs which take locks share: run, once, flock and acquire. What depends on one option is set in the
-// TakeRequest by the row of the option; the rest is in a RawTake, and finish_request() makes it part of the request.
+// RunRequest by the row of the option; the rest is in a RawTake, and finish_request() makes it part of the request.
 #pragma once
 
 #include "base/defaults.h"
@@ -35,7 +35,7 @@ inline constexpr Durations fixed_lease_range{shortest_ttl, longest_ttl, "5m"};
 
 // Effects.
 Result<Done> read_signal(const Given& given, int& target);  // the number of a signal, from its name or number
-Result<Done> read_notify(const Given& given, TakeRequest& request);
+Result<Done> read_notify(const Given& given, RunRequest& request);
 Result<Done> read_reason(const Given& given, std::string& reason);  // longest_label bytes at most
 
 inline constexpr const char* notify_help =
@@ -57,25 +57,25 @@ constexpr OptionRow<RawTake> shards_row(const char* number, const Others& needs 
           set<&RawTake::shards>};
 }
 
-constexpr OptionRow<TakeRequest> busy_code_row(ExitCode default_code)
+constexpr OptionRow<RunRequest> busy_code_row(ExitCode default_code)
 {
   return {{.names = "-E,--conflict-exit-code",
            .value = "N",
            .help = {"exit code when the lock is busy", default_code},
            .range = Numbers{0, 255, "0"}},
-          set<&TakeRequest::busy_code>};
+          set<&RunRequest::busy_code>};
 }
 
-void add_wait_options(OptionTable& options, TakeRequest& request);  // -n, -w and --wait-server
-void add_wait_server_option(OptionTable& options, TakeRequest& request);
-void add_sync_option(OptionTable& options, TakeRequest& request);
-void add_record_options(OptionTable& options, TakeRequest& request);  // --label and --history
+void add_wait_options(OptionTable& options, RunRequest& request);  // -n, -w and --wait-server
+void add_wait_server_option(OptionTable& options, RunRequest& request);
+void add_sync_option(OptionTable& options, RunRequest& request);
+void add_record_options(OptionTable& options, RunRequest& request);  // --label and --history
 // Sets the format of all lines of this process on stderr at once, so that it holds for errors of other options, too.
 void add_log_format_option(OptionTable& options, RawTake& raw);
 
 // Sets what depends on several options or on the environment. ErrorCode::usage, ErrorCode::config: see resolve_server;
 // --sync was given, and there are several servers.
-Result<Done> finish_request(const RawTake& raw, const Environment& environment, TakeRequest& request);
+Result<Done> finish_request(const RawTake& raw, const Environment& environment, RunRequest& request);
 
 // `lock`: the lock that all lines of the log are about, unless a line names another.
 void name_in_log(const RawTake& raw, const LockName& lock);

@@ -120,7 +120,7 @@ constexpr std::array acquire_exits{
 constexpr std::array acquire_codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
                                    ExitCode::config};
 
-constexpr OptionRow<TakeRequest> acquire_busy_row = busy_code_row(ExitCode::busy);
+constexpr OptionRow<RunRequest> acquire_busy_row = busy_code_row(ExitCode::busy);
 constexpr OptionRow<RawTake> acquire_shard_row =
     shards_row("--export and --json print its number",
                {"--export,--json", ": only they print which lock was taken (try --export)"});
@@ -145,41 +145,40 @@ Result<Done> read_fixed_lease(const Given& given, RawAcquire& raw)
 
 constexpr const char* try_export = ": only then the keeper knows what the script has started (try --export)";
 constexpr Others keeper_tells{"--pid", ": only a keeper tells of a loss (try --pid $$, or leave it out)"};
-constexpr std::array keeper_rows{
-    OptionRow<RawAcquire>{
-        {.names = "--pid",
-         .value = "PID",
-         .help =
-             "start a keeper, a process that renews the lock until PID ends, and then releases it; "
+constexpr OptionRow<RawAcquire> pid_row{
+    {.names = "--pid",
+     .value = "PID",
+     .help = "start a keeper, a process that renews the lock until PID ends, and then releases it; "
              "rlock release ends the keeper earlier. In a shell script, PID is $$. Without --export only PID itself is "
              "watched, and what it has started may outlive the lock",
-         .range = Numbers{1, INT_MAX, "$$"},
-         .excludes = {"--lease", ": a lease has no keeper (try --pid $$ alone)"}},
-        set<&RawAcquire::pid>},
-    OptionRow<RawAcquire>{{.names = "--ttl",
+     .range = Numbers{1, INT_MAX, "$$"},
+     .excludes = {"--lease", ": a lease has no keeper (try --pid $$ alone)"}},
+    set<&RawAcquire::pid>};
+constexpr std::array keeper_rows{
+    OptionRow<RunRequest>{{.names = "--ttl",
                            .value = "DUR",
                            .help = {"with --pid: how long the lock outlives a dead keeper", default_ttl},
                            .range = ttl_range,
                            .excludes = {"--lease", ": a lease is its own ttl (leave out --ttl)"},
                            .needs = {"--pid", " (try --pid $$, or leave it out)"}},
-                          [](const Given& given, RawAcquire& raw) { return read_value(given, raw.request.ttl); }},
-    OptionRow<RawAcquire>{
+                          set<&RunRequest::ttl>},
+    OptionRow<RunRequest>{
         {.names = "--signal",
          .value = "SIG",
          .help = "with --pid: signal when the lock is lost or about to expire. With --export for the script and what "
                  "it has "
                  "started, and KILL follows; without for the process PID alone, and no KILL follows (TERM)",
          .needs = keeper_tells},
-        [](const Given& given, RawAcquire& raw) { return read_signal(given, raw.lost_signal); }},
-    OptionRow<RawAcquire>{
+        [](const Given& given, RunRequest& request) { return read_signal(given, request.stop_signal); }},
+    OptionRow<RunRequest>{
         {.names = "--kill-after",
          .value = "DUR",
          .help = {"with --export: time from that signal to KILL; 0: KILL at once", default_kill_after},
          .range = Durations{Millis{0}, longest_duration, "5s"},
          .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
          .needs = {"--export", try_export}},
-        set<&RawAcquire::kill_after>},
-    OptionRow<RawAcquire>{
+        set<&RunRequest::kill_after>},
+    OptionRow<RunRequest>{
         {.names = "--leftovers",
          .value = "stop|wait|leave",
          .help =
@@ -187,28 +186,29 @@ constexpr std::array keeper_rows{
              "lock: stop them, wait for them, or leave them alone (stop)",
          .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
          .needs = {"--export", try_export}},
-        choose_field<&RawAcquire::leftovers, Leftovers::stop, Leftovers::wait, Leftovers::leave>},
-    OptionRow<RawAcquire>{{.names = "--on-lost",
+        choose_field<&RunRequest::leftovers, Leftovers::stop, Leftovers::wait, Leftovers::leave>},
+    OptionRow<RunRequest>{{.names = "--on-lost",
                            .value = "stop|warn",
                            .help = "with --pid: warn sends no signal; rlock check tells of the loss (stop)",
                            .needs = keeper_tells},
-                          choose_field<&RawAcquire::on_lost, OnLost::stop, OnLost::warn>},
-    OptionRow<RawAcquire>{{.names = "--notify",
+                          choose_field<&RunRequest::on_lost, OnLost::stop, OnLost::warn>},
+    OptionRow<RunRequest>{{.names = "--notify",
                            .value = "CMD",
                            .help = "with --pid: run CMD by /bin/sh when the lock is no longer held; RLOCK_OUTCOME is "
                                    "succeeded, failed, cancelled, lost or forced",
                            .needs = keeper_tells},
-                          [](const Given& given, RawAcquire& raw) { return read_notify(given, raw.request); }},
-    OptionRow<RawAcquire>{
-        {.names = "--lease",
-         .value = "DUR",
-         .help = "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that "
-                 "holds the same lock, no earlier than the job's hold",
-         .range = fixed_lease_range},
-        read_fixed_lease},
+                          read_notify},
 };
+constexpr OptionRow<RawAcquire> fixed_lease_row{
+    {.names = "--lease",
+     .value = "DUR",
+     .help = "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that "
+             "holds the same lock, no earlier than the job's hold",
+     .range = fixed_lease_range},
+    read_fixed_lease};
+constexpr std::string_view lasting_group = "Duration of the lock (one of --pid and --lease is needed)";
 
-std::string shown_grant(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
+std::string shown_grant(const RawAcquire& raw, const RunRequest& request, const HeldLock& lock, std::uint64_t fence,
                         const std::optional<PipeForScript>& pipe, const Environment& environment)
 {
   if (raw.json) {
@@ -236,11 +236,11 @@ void print_failure(const Result<RunEnd>& end)
 
 Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
 {
-  const Result<AcquireRequest> request = resolve_acquire(raw, call.operands, call.environment);
+  const Result<RunRequest> request = resolve_acquire(raw, call.operands, call.environment);
   if (!request) {
     return request.error();
   }
-  name_in_log(raw.take, request->name);
+  name_in_log(raw.take, request->name());
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbosity());
@@ -274,12 +274,14 @@ void add_acquire_options(OptionTable& options, RawAcquire& raw)
   options.add(print_rows, raw);
   options.add(acquire_quiet_row, raw.take);
   add_log_format_option(options, raw.take);
-  options.add(keeper_rows, raw, "Duration of the lock (one of --pid and --lease is needed)");
+  options.add(pid_row, raw, lasting_group);
+  options.add(keeper_rows, raw.request, lasting_group);
+  options.add(fixed_lease_row, raw, lasting_group);
   add_server_options(options, raw.take.server);
 }
 
-Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
-                                       const Environment& environment)
+Result<RunRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
+                                   const Environment& environment)
 {
   const Result<LockName> name = resolve_key_to_take(raw.take.keys, operands);
   if (!name) {
@@ -288,18 +290,16 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
   if (!raw.pid && !raw.is_lease) {
     return usage("--pid or --lease is needed: they say how long the lock lasts (try --pid $$, or --lease 5m)");
   }
-  AcquireRequest request{raw.request, *name, std::nullopt};
+  RunRequest request = raw.request;
+  request.held_for = HeldFor::script;
+  request.names = {*name};
+  request.automatic = raw.pid.has_value();
   if (raw.pid) {
-    request.watched = {.pid = *raw.pid,
-                       .lost_signal = raw.lost_signal,
-                       .on_lost = raw.on_lost,
-                       .has_pipe = raw.exports,
-                       .kill_after = raw.kill_after,
-                       .leftovers = raw.leftovers};
+    request.watched = {.pid = *raw.pid, .has_pipe = raw.exports};
   }
   Result<Done> done = finish_request(raw.take, environment, request);
   done = done ? assign(resolve_shards(raw.take.shards, *name), request.shards) : done;
-  return done ? Result(std::move(request)) : Result<AcquireRequest>(done.error());
+  return done ? Result(std::move(request)) : Result<RunRequest>(done.error());
 }
 
 const Verb acquire_verb{

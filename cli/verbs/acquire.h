@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock acquire: its options, and the AcquireRequest that is made of them.
+// rlock acquire: its options, and the RunRequest that is made of them.
 #pragma once
 
 #include "cli/options/environment.h"
@@ -18,12 +18,8 @@ namespace rlock::cli {
 
 struct RawAcquire {
   RawTake take;
-  TakeRequest request;
+  RunRequest request;
   std::optional<int> pid;
-  int lost_signal = SIGTERM;
-  OnLost on_lost = OnLost::stop;
-  Millis kill_after = default_kill_after;
-  Leftovers leftovers = Leftovers::stop;
   bool is_lease = false;
   bool exports = false;
   bool json = false;
@@ -31,8 +27,8 @@ struct RawAcquire {
 
 void add_acquire_options(OptionTable& options, RawAcquire& raw);
 
-Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
-                                       const Environment& environment);
+Result<RunRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
+                                   const Environment& environment);
 
 // The output of acquire --export: a shell that evaluates it gets the variables that a job finds in its environment.
 // Lines `export NAME='value'` for one lock. RLOCK_HELD is the environment's and this lock, which replaces an earlier one under

@@ -69,7 +69,7 @@ constexpr std::array flock_rows{
         [](const Given& given, RawFlock& raw) { return read_value(given, raw.request.wait); }},
 };
 
-constexpr OptionRow<TakeRequest> flock_busy_row = busy_code_row(ExitCode::no);
+constexpr OptionRow<RunRequest> flock_busy_row = busy_code_row(ExitCode::no);
 
 constexpr std::array end_rows{
     OptionRow<RawFlock>{
@@ -83,11 +83,11 @@ constexpr std::array end_rows{
 };
 
 constexpr std::array flock_lease_rows{
-    OptionRow<TakeRequest>{{.names = "--ttl",
-                            .value = "DUR",
-                            .help = {"how long the lock outlives a dead rlock", default_ttl},
-                            .range = ttl_range},
-                           set<&TakeRequest::ttl>},
+    OptionRow<RunRequest>{{.names = "--ttl",
+                           .value = "DUR",
+                           .help = {"how long the lock outlives a dead rlock", default_ttl},
+                           .range = ttl_range},
+                          set<&RunRequest::ttl>},
 };
 constexpr OptionRow<RunRequest> flock_min_hold_row{
     {.names = "--min-hold",
@@ -96,7 +96,7 @@ constexpr OptionRow<RunRequest> flock_min_hold_row{
          "keep the lock for at least DUR, even if the command ends earlier; rlock itself does not wait for that (0)",
      .range = Durations{0ms, longest_ttl, "1m"}},
     set<&RunRequest::min_hold>};
-constexpr OptionRow<TakeRequest> notify_row{{.names = "--notify", .value = "CMD", .help = notify_help}, read_notify};
+constexpr OptionRow<RunRequest> notify_row{{.names = "--notify", .value = "CMD", .help = notify_help}, read_notify};
 
 // An option of flock(1) that makes no sense for a key: it is refused with what to do instead.
 struct Unsupported {};
@@ -186,7 +186,7 @@ Result<RunEnd> execute(const RawFlock& raw, const Call& call)
   if (!request) {
     return request.error();
   }
-  name_in_log(raw.take, *request->names.begin());
+  name_in_log(raw.take, request->name());
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbose ? Verbosity::verbose : Verbosity::quiet);

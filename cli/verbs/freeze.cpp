@@ -31,7 +31,7 @@
 
 namespace rlock::cli {
 
-Result<AcquireRequest> freeze_of_lock(const TakeRequest& wanted, const std::string& reason, const LockState& about)
+Result<RunRequest> freeze_of_lock(const RunRequest& wanted, const std::string& reason, const LockState& about)
 {
   if (std::holds_alternative<Permits>(wanted.kind) || std::holds_alternative<Permits>(about.kind)) {
     return usage(printable(about.name.text()) +
@@ -40,14 +40,18 @@ Result<AcquireRequest> freeze_of_lock(const TakeRequest& wanted, const std::stri
   if (const Result<Done> checked = check_can_be_taken(about.name); !checked) {
     return checked.error();
   }
-  AcquireRequest request{wanted, about.name, std::nullopt, reason};
+  RunRequest request = wanted;
+  request.held_for = HeldFor::nobody;
+  request.names = {about.name};
+  request.automatic = false;
+  request.freeze = reason;
   const bool is_plain = std::holds_alternative<Plain>(wanted.kind) && wanted.beside == NativeFormat::none;
   request.kind = kind_of(is_plain ? about.kind : wanted.kind).inspect_as;
   request.beside = is_plain ? about.beside : wanted.beside;
   return request;
 }
 
-Result<RunEnd> freeze(const AcquireRequest& request, const RunContext& context, const std::function<void()>& frozen)
+Result<RunEnd> freeze(const RunRequest& request, const RunContext& context, const std::function<void()>& frozen)
 {
   return acquire(request, context, [&](const HeldLock&, std::uint64_t, const auto&) {
     frozen();
@@ -57,14 +61,14 @@ Result<RunEnd> freeze(const AcquireRequest& request, const RunContext& context, 
 
 namespace {
 
-Millis left_of(const AcquireRequest& request)
+Millis left_of(const RunRequest& request)
 {
   return request.ends_at ? std::max(std::chrono::ceil<Millis>(*request.ends_at - BootClock().now()), Millis{0})
                          : request.ttl;
 }
 
 // As the server has it.
-HolderInfo record_of(const AcquireRequest& request)
+HolderInfo record_of(const RunRequest& request)
 {
   const std::string user = user_name();
   return {.host = host_name(),
@@ -78,17 +82,17 @@ HolderInfo record_of(const AcquireRequest& request)
 
 }  // namespace
 
-std::string frozen_now(const AcquireRequest& request)
+std::string frozen_now(const RunRequest& request)
 {
   const std::int64_t now_ms = wall_clock_ms();
-  return printable(request.name.text()) + " is " + freeze_text(record_of(request), left_of(request), now_ms);
+  return printable(request.name().text()) + " is " + freeze_text(record_of(request), left_of(request), now_ms);
 }
 
 namespace {
 
 struct RawFreeze {
   RawTake take;
-  TakeRequest request;
+  RunRequest request;
   std::string reason;
   std::optional<Millis> lasts;
   std::string until;               // empty: not given
@@ -146,7 +150,7 @@ bool is_unknown(const LockState& state)
 }
 
 // The locks to freeze: a name that was given, and what the server knows of a pattern.
-Result<std::vector<AcquireRequest>> requests_of(const RawFreeze& raw, const TakeRequest& wanted, const Call& call)
+Result<std::vector<RunRequest>> requests_of(const RawFreeze& raw, const RunRequest& wanted, const Call& call)
 {
   const Result<OpenedStore> opened = open_server(raw.take.server, call.environment);
   if (!opened) {
@@ -157,7 +161,7 @@ Result<std::vector<AcquireRequest>> requests_of(const RawFreeze& raw, const Take
   if (!subjects || !names) {
     return subjects ? names.error() : subjects.error();
   }
-  std::vector<AcquireRequest> requests;
+  std::vector<RunRequest> requests;
   requests.reserve(names->size());
   for (const LockName& name : *names) {
     const bool is_named = std::ranges::any_of(*subjects, [&](const Subject& subject) {
@@ -168,8 +172,7 @@ Result<std::vector<AcquireRequest>> requests_of(const RawFreeze& raw, const Take
     if (!is_named && (state ? state->held() && !state->proven : state.error().code == ErrorCode::config)) {
       continue;  // no lock of rlock
     }
-    Result<AcquireRequest> request =
-        state ? freeze_of_lock(wanted, raw.reason, *state) : Result<AcquireRequest>(state.error());
+    Result<RunRequest> request = state ? freeze_of_lock(wanted, raw.reason, *state) : Result<RunRequest>(state.error());
     if (!request) {
       return request.error();
     }
@@ -192,11 +195,11 @@ int code_of(const Result<RunEnd>& end)
   return end ? exit_code_of(*end) : static_cast<int>(exit_code_of(end.error().code));
 }
 
-void tell(const AcquireRequest& request, const Error& error)
+void tell(const RunRequest& request, const Error& error)
 {
   Log(Verbosity::normal)
-      .error(printable(request.name.text()) + " is not frozen: " + error.text,
-             {.event = "failed", .key = request.name.text()});
+      .error(printable(request.name().text()) + " is not frozen: " + error.text,
+             {.event = "failed", .key = request.name().text()});
 }
 
 // What rlock freeze does with its locks. Used from one thread.
@@ -204,14 +207,14 @@ class Freezes {
  public:
   Freezes(const RawFreeze& raw, const Call& call) : m_raw(raw), m_call(call) {}
 
-  Result<RunEnd> one(const AcquireRequest& request) { return take(request, Log(m_raw.take.verbosity())); }
+  Result<RunEnd> one(const RunRequest& request) { return take(request, Log(m_raw.take.verbosity())); }
 
   // First those that are free, then the others together: a process for each stands first in its line.
-  Result<RunEnd> several(const std::vector<AcquireRequest>& requests)
+  Result<RunEnd> several(const std::vector<RunRequest>& requests)
   {
-    std::vector<AcquireRequest> busy;
+    std::vector<RunRequest> busy;
     int worst = 0;
-    for (const AcquireRequest& request : requests) {
+    for (const RunRequest& request : requests) {
       const Result<RunEnd> end = take(at_once(request), Log(Verbosity::quiet));
       if (end && std::holds_alternative<DieOf>(*end)) {
         return end;
@@ -225,7 +228,7 @@ class Freezes {
     }
     const bool waits = m_raw.request.wait != Millis{0};
     if (!waits || busy.empty()) {
-      std::ranges::for_each(busy, [&](const AcquireRequest& request) { tell_busy(request); });
+      std::ranges::for_each(busy, [&](const RunRequest& request) { tell_busy(request); });
       return RunEnd{ExitWith{busy.empty() ? worst : std::max(worst, m_raw.request.busy_code)}};
     }
     const Result<RunEnd> end = busy.size() == 1 ? one(busy.front()) : in_line(busy);
@@ -233,35 +236,35 @@ class Freezes {
   }
 
  private:
-  static AcquireRequest at_once(AcquireRequest request)
+  static RunRequest at_once(RunRequest request)
   {
     request.wait = Millis{0};
     return request;
   }
 
-  Result<RunEnd> take(const AcquireRequest& request, const Log& log)
+  Result<RunEnd> take(const RunRequest& request, const Log& log)
   {
     const BootClock clock;
     SystemRng rng;
     return freeze(request, {clock, rng, m_call.signals, log}, [&] {
-      print(m_raw.json ? freeze_json(request.name, record_of(request), left_of(request), false)
+      print(m_raw.json ? freeze_json(request.name(), record_of(request), left_of(request), false)
                        : frozen_now(request) + "\n");
     });
   }
 
-  void tell_busy(const AcquireRequest& request) const
+  void tell_busy(const RunRequest& request) const
   {
     const Result<OpenedStore> opened = open_server(m_raw.take.server, m_call.environment);
-    const auto state = opened ? opened->store->inspect(request.name, opened->limit()) : opened.error();
+    const auto state = opened ? opened->store->inspect(request.name(), opened->limit()) : opened.error();
     const bool is_held = state && state->held();
     Log(m_raw.take.verbosity())
-        .notice(busy_text(printable(request.name.text()), request.wait.value_or(Millis{0}),
+        .notice(busy_text(printable(request.name().text()), request.wait.value_or(Millis{0}),
                           is_held ? std::optional(state->holders.front()) : std::nullopt,
                           is_held ? state->ttl : std::nullopt),
-                {.event = "busy", .key = request.name.text(), .exit_code = request.busy_code});
+                {.event = "busy", .key = request.name().text(), .exit_code = request.busy_code});
   }
 
-  [[noreturn]] void take_in_child(const AcquireRequest& request)
+  [[noreturn]] void take_in_child(const RunRequest& request)
   {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     const Result<RunEnd> end = take(request, Log(Verbosity::quiet));
@@ -280,17 +283,17 @@ class Freezes {
     PidFd fd;
   };
 
-  Result<RunEnd> in_line(const std::vector<AcquireRequest>& requests)
+  Result<RunEnd> in_line(const std::vector<RunRequest>& requests)
   {
     m_call.signals.block();
     std::string names;
-    for (const AcquireRequest& request : requests) {
-      names += (names.empty() ? "" : ", ") + printable(request.name.text());
+    for (const RunRequest& request : requests) {
+      names += (names.empty() ? "" : ", ") + printable(request.name().text());
     }
     Log(m_raw.take.verbosity()).notice("waiting first in line for the jobs of " + names, {.event = "waiting"});
     std::vector<Child> children;
     children.reserve(requests.size());
-    for (const AcquireRequest& request : requests) {
+    for (const RunRequest& request : requests) {
       const pid_t pid = ::fork();
       if (pid == 0) {
         take_in_child(request);
@@ -301,7 +304,7 @@ class Freezes {
         signal_all(children, SIGTERM);
         [[maybe_unused]] const int code = await(children);
         return Error{ErrorCode::os,
-                     "no process to wait for " + printable(request.name.text()) + ": " + fd.error().text};
+                     "no process to wait for " + printable(request.name().text()) + ": " + fd.error().text};
       }
       children.push_back({.pid = pid, .fd = *std::move(fd)});
     }
@@ -391,7 +394,7 @@ Result<RunEnd> execute(const RawFreeze& given, const Call& call)
                              "the database')"
                            : "--for or --until is needed: how long the freeze lasts (try --for 2h, or --until 22:00)");
   }
-  TakeRequest wanted = raw.request;
+  RunRequest wanted = raw.request;
   wanted.ttl = *raw.lasts;
   if (const Result<Done> done = finish_request(raw.take, call.environment, wanted); !done) {
     return done.error();

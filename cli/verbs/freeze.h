@@ -13,13 +13,13 @@ namespace rlock::cli {
 
 // The freeze of a lock, as the server has it now, for `reason`. `wanted` says how long it lasts (ttl); of its kind, the default means
 // that which the lock has. ErrorCode::usage: such a lock cannot be frozen.
-Result<AcquireRequest> freeze_of_lock(const TakeRequest& wanted, const std::string& reason, const LockState& about);
+Result<RunRequest> freeze_of_lock(const RunRequest& wanted, const std::string& reason, const LockState& about);
 
 // Waits first in line, and calls `frozen` when the freeze has taken effect. Returns as acquire() does.
-Result<RunEnd> freeze(const AcquireRequest& request, const RunContext& context, const std::function<void()>& frozen);
+Result<RunEnd> freeze(const RunRequest& request, const RunContext& context, const std::function<void()>& frozen);
 
 // "stock is frozen by ann as root@web1 until 14:05 +01:00: moving the database", of a freeze that takes effect now.
-std::string frozen_now(const AcquireRequest& request);
+std::string frozen_now(const RunRequest& request);
 
 // Ends the freeze that `state` shows, and no other hold. `by`: who, for the event log. False: the freeze was over.
 Result<bool> thaw(const LockState& state, const std::string& by, const OpenedStore& opened);

@@ -67,7 +67,7 @@ constexpr std::array which_run_rows{
         set<&RunRequest::cancel_in_progress>},
 };
 
-constexpr OptionRow<TakeRequest> busy_row = busy_code_row(ExitCode::busy);
+constexpr OptionRow<RunRequest> busy_row = busy_code_row(ExitCode::busy);
 constexpr OptionRow<RawTake> shard_row = shards_row("the job finds its number in RLOCK_SHARD");
 
 constexpr std::array lease_rows{
@@ -133,7 +133,7 @@ Result<Done> resolve_shards_of(const RawTake& take, RunRequest& request)
   if (take.shards > 0 && request.names.size() > 1) {
     return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
   }
-  return assign(resolve_shards(take.shards, *request.names.begin()), request.shards);
+  return assign(resolve_shards(take.shards, request.name()), request.shards);
 }
 
 // --latest and --cancel-in-progress are about the one queue of a lock.
@@ -218,7 +218,7 @@ Result<RunEnd> run_request(const RawRun& raw, const Call& call, const Result<Run
     return request.error();
   }
   if (request->names.size() == 1) {
-    name_in_log(raw.take, *request->names.begin());
+    name_in_log(raw.take, request->name());
   }
   const BootClock clock;
   SystemRng rng;

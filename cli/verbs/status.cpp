@@ -465,7 +465,7 @@ namespace {
 
 struct RawWait {
   RawOneLock lock;
-  TakeRequest request;  // only the times to wait
+  RunRequest request;  // only the times to wait
   bool quiet = false;
 };
 

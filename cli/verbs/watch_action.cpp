@@ -50,11 +50,11 @@ Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Cal
   if (!spec) {
     return spec.error();
   }
-  TakeRequest wanted;
+  RunRequest wanted;
   wanted.server = *std::move(spec);
   wanted.environment = call.environment.all();
   wanted.ttl = freeze_time;
-  const Result<AcquireRequest> request = freeze_of_lock(wanted, freeze_reason, about);
+  const Result<RunRequest> request = freeze_of_lock(wanted, freeze_reason, about);
   if (!request) {
     return request.error();
   }
@@ -124,7 +124,7 @@ void keep_no_descriptor_but(int kept)
 std::string obstacle_to(LockAction action, const LockState& state)
 {
   if (action == LockAction::freeze) {
-    const Result<AcquireRequest> request = freeze_of_lock({}, freeze_reason, state);
+    const Result<RunRequest> request = freeze_of_lock({}, freeze_reason, state);
     return request ? "" : request.error().text;
   }
   const std::string key = printable(state.name.text());

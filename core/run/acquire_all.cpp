@@ -26,18 +26,19 @@ constexpr int renewal_attempts = 3;  // before the job begins, each on a fresh c
 // The locks that are held already. Renews them while another one is waited for.
 class HeldLocks {
  public:
-  HeldLocks(const RunRequest& request, const RunContext& context) : m_request(request), m_context(context)
+  HeldLocks(const RunRequest& request, const RunContext& context, StopToken stop)
+      : m_request(request), m_context(context), m_stop(stop)
   {
     const bool are_several = request.names.size() > 1;
     if (are_several) {
       m_any_wake.emplace();
-      m_any_wake->add(context.signals.stop());
+      m_any_wake->add(stop);
       m_any_wake->add(m_loss.emplace().token());
     }
   }
 
-  // Readable when a signal came or one of the locks was lost.
-  [[nodiscard]] StopToken stop() const { return m_any_wake ? m_any_wake->token() : m_context.signals.stop(); }
+  // Readable when the caller wants a stop, or when one of the locks was lost.
+  [[nodiscard]] StopToken stop() const { return m_any_wake ? m_any_wake->token() : m_stop; }
 
   void add(LockSession& session)
   {
@@ -101,10 +102,9 @@ class HeldLocks {
   void renew(Lease& lease)
   {
     const Instant give_up = lease.budget().signal_at(m_request.kill_after);
-    const StopToken stop = m_context.signals.stop();
-    for (int i = 0; i < renewal_attempts && !stop.requested(); ++i) {
+    for (int i = 0; i < renewal_attempts && !m_stop.requested(); ++i) {
       const Instant now = m_context.clock.now();
-      lease.renew({.deadline = std::min(now + m_request.server.timeout, std::max(give_up, now)), .stop = stop});
+      lease.renew({.deadline = std::min(now + m_request.server.timeout, std::max(give_up, now)), .stop = m_stop});
       const bool is_unconfirmed = lease.event() && std::holds_alternative<Unconfirmed>(*lease.event());
       if (!is_unconfirmed) {
         return;
@@ -114,23 +114,24 @@ class HeldLocks {
 
   const RunRequest& m_request;
   const RunContext& m_context;
+  const StopToken m_stop;
   std::optional<AnyStop> m_any_wake;  // these two only for several locks
   std::optional<StopSource> m_loss;
   // This thread renews: it asks for the next lock on the same store, and the job must be forked from a process with one thread.
-  LeaseGroup m_leases{{.interrupt = m_context.signals.stop(), .has_thread = false}, m_context.clock, m_context.log};
+  LeaseGroup m_leases{{.interrupt = m_stop, .has_thread = false}, m_context.clock, m_context.log};
   std::vector<LockSession*> m_sessions;
 };
 
 // Observes the wait for one lock: shows the wait to the user, and renews the held locks.
-class Observer final : public WaitObserver {
+class Observer final : public WaitMessage {
  public:
-  Observer(const RunRequest& request, const RunContext& context, HeldLocks& held, PreparedJob& prepared_job,
-           std::string display_name, std::function<void()> when_first)
-      : m_request(request),
+  Observer(const RunContext& context, const LockSession& session, HeldLocks& held,
+           std::optional<PreparedJob>& prepared_job, std::function<void()> when_first)
+      : WaitMessage(session.display_name(), context.clock, context.log, std::move(when_first)),
         m_clock(context.clock),
+        m_session(session),
         m_held(held),
-        m_prepared_job(prepared_job),
-        m_line(std::move(display_name), context.clock, context.log, std::move(when_first))
+        m_prepared_job(prepared_job)
   {
   }
 
@@ -138,46 +139,48 @@ class Observer final : public WaitObserver {
   void refused(const Busy& busy) override
   {
     m_was_refused = true;
-    m_prepared_job.request_refused();
-    m_line.refused(busy);
+    discard_job_for_first_request();
+    WaitMessage::refused(busy);
   }
-  bool is_hopeless(const Busy& busy) override
-  {
-    return m_request.compatibility == Compatibility::own && waits_for_itself(m_request.kind, busy);
-  }
-  [[nodiscard]] Instant due() const override { return std::min(m_line.due(), m_held.due()); }
+  bool is_hopeless(const Busy& busy) override { return m_session.waits_for_itself(busy); }
+  [[nodiscard]] Instant due() const override { return std::min(WaitMessage::due(), m_held.due()); }
   void tick() override
   {
-    if (m_clock.now() >= m_line.due()) {
-      m_line.tick();
+    if (m_clock.now() >= WaitMessage::due()) {
+      WaitMessage::tick();
     }
     if (m_clock.now() >= m_held.due() || StopToken(m_held.fd()).requested()) {
       m_held.watch();
     }
   }
   [[nodiscard]] int fd() const override { return m_held.fd(); }
-  void next_in_line() override { m_line.next_in_line(); }
-  // A job that was prepared for the first request could only start until half of its ttl has passed.
   void server_failed(const Error& error) override
   {
-    m_prepared_job.request_refused();
-    m_line.server_failed(error);
+    discard_job_for_first_request();
+    WaitMessage::server_failed(error);
   }
-  void server_answered() override { m_line.server_answered(); }
 
  private:
-  const RunRequest& m_request;
+  // It could only start until half of its ttl has passed.
+  void discard_job_for_first_request()
+  {
+    if (m_prepared_job) {
+      m_prepared_job->request_refused();
+    }
+  }
+
   const Clock& m_clock;
+  const LockSession& m_session;
   HeldLocks& m_held;
-  PreparedJob& m_prepared_job;
-  WaitMessage m_line;
+  std::optional<PreparedJob>& m_prepared_job;
   bool m_was_refused = false;
 };
 
 class Acquisition {
  public:
-  Acquisition(const RunRequest& request, const RunContext& context, const WaitPolicy& policy, LockSet& lock_set)
-      : m_request(request), m_context(context), m_policy(policy), m_lock_set(lock_set), m_held(request, context)
+  Acquisition(const RunRequest& request, const RunContext& context, const WaitPolicy& policy, StopToken stop,
+              LockSet& lock_set)
+      : m_request(request), m_context(context), m_policy(policy), m_lock_set(lock_set), m_held(request, context, stop)
   {
   }
 
@@ -186,11 +189,9 @@ class Acquisition {
     Result<AcquireAllResult> result = acquire();
     m_held.stop_watching();
     if (!result || !std::holds_alternative<AllAcquired>(*result)) {
-      const Millis within = std::min(release_time, m_request.server.timeout);
-      release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_held.size()),
-                  {.give_up = m_context.clock.now() + within, .result = {.outcome = Outcome::unused}});
+      take_back(m_request, m_context, std::span(m_lock_set.sessions).first(m_held.size()), release_time);
     }
-    if (m_busy != nullptr) {
+    if (m_busy != nullptr && m_request.held_for != HeldFor::nobody) {
       m_busy->note_skipped({.waited = std::chrono::ceil<Millis>(m_context.clock.now() - m_began), .newer = m_newer});
     }
     return result;
@@ -201,11 +202,11 @@ class Acquisition {
   {
     for (LockSession& session : m_lock_set.sessions) {
       // The environment of the job names the shard, so the job of a shard is prepared after the grant.
-      const bool may_prepare = &session == &m_lock_set.sessions.back() && !session.shard();
-      Observer observer(m_request, m_context, m_held, m_lock_set.prepared_job, session.display_name(),
-                        [&] { may_prepare ? prepare_job() : void(); });
+      const bool may_prepare = m_lock_set.prepared_job && &session == &m_lock_set.sessions.back() && !session.shard();
+      Observer observer(m_context, session, m_held, m_lock_set.prepared_job,
+                        [&] { may_prepare ? m_lock_set.prepared_job->prepare(m_lock_set.held_locks()) : void(); });
       if (may_prepare && is_likely_granted_at_once()) {
-        m_lock_set.prepared_job.prepare_for_first_request(m_lock_set.held_locks());
+        m_lock_set.prepared_job->prepare_for_first_request(m_lock_set.held_locks());
       }
       m_held.watch_all_due();
       const auto outcome = session.acquire(policy(), m_held.stop(), observer);
@@ -219,7 +220,9 @@ class Acquisition {
         if (const auto& replaced = timed_out->last.replaced) {
           m_newer = replaced->by ? encode(*replaced->by) : std::string(unknown_newer);
         }
-        return AcquireAllResult{LockBusy{.display_name = session.display_name(), .last = timed_out->last}};
+        return AcquireAllResult{LockBusy{.display_name = session.display_name(),
+                                         .last = timed_out->last,
+                                         .waits_for_itself = session.waits_for_itself(timed_out->last)}};
       }
       if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
         return AcquireAllResult{*done};
@@ -252,16 +255,13 @@ class Acquisition {
     return policy;
   }
 
-  // The process has one thread: a quorum store, which has threads, tells no waiter that it is next in line.
-  void prepare_job() { m_lock_set.prepared_job.prepare(m_lock_set.held_locks()); }
-
   Result<AcquireAllResult> finish()
   {
     RETURN_IF_ERROR(m_held.prepare_for_job());
     if (m_held.loss()) {
       return interrupted();
     }
-    m_lock_set.store->stop_threads();  // the job is forked next
+    m_lock_set.store->stop_threads();  // the job or the keeper is forked next
     return AcquireAllResult{AllAcquired{.waited = m_waited}};
   }
 
@@ -287,9 +287,9 @@ class Acquisition {
 }  // namespace
 
 Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
-                                     LockSet& lock_set)
+                                     StopToken stop, LockSet& lock_set)
 {
-  return Acquisition(request, context, policy, lock_set).run();
+  return Acquisition(request, context, policy, stop, lock_set).run();
 }
 
 namespace {
@@ -453,22 +453,23 @@ std::string replaced_text(const std::string& lock, const Replaced& replaced)
   return lock + ": a newer run has taken the place of this one" + (by.empty() ? "" : ": ") + by;
 }
 
-RunEnd report_busy(const BusyReport& report, const Log& log)
+RunEnd report_busy(const RunRequest& request, const LockBusy& busy, const Log& log)
 {
-  if (report.last.replaced) {
-    log.notice(replaced_text(report.lock, *report.last.replaced),
-               {.event = "replaced", .holder = newer_run(*report.last.replaced), .exit_code = report.exit_code});
-    return ExitWith{report.exit_code};
+  if (const auto& replaced = busy.last.replaced) {
+    const int code = request.replaced_code.value_or(request.busy_code);
+    log.notice(replaced_text(busy.display_name, *replaced),
+               {.event = "replaced", .holder = newer_run(*replaced), .exit_code = code});
+    return ExitWith{code};
   }
-  const std::optional<Holder>& holder = report.last.holder;
-  const Millis waited = report.waits_for_itself ? Millis{0} : report.wait.value_or(Millis{0});
-  log.notice(busy_text(report.lock, waited, holder, report.last.ttl, report.last.permits) +
-                 (report.waits_for_itself ? std::string(waits_for_itself_text) : ""),
+  const std::optional<Holder>& holder = busy.last.holder;
+  const Millis waited = busy.waits_for_itself ? Millis{0} : request.wait.value_or(Millis{0});
+  log.notice(busy_text(busy.display_name, waited, holder, busy.last.ttl, busy.last.permits) +
+                 (busy.waits_for_itself ? std::string(waits_for_itself_text) : ""),
              {.event = "busy",
               .holder = holder ? describe(*holder) : "",
-              .place = place_of(report.last),
-              .exit_code = report.exit_code});
-  return ExitWith{report.exit_code};
+              .place = place_of(busy.last),
+              .exit_code = request.busy_code});
+  return ExitWith{request.busy_code};
 }
 
 namespace {

@@ -21,6 +21,7 @@ struct AllAcquired {
 struct LockBusy {
   std::string display_name;
   Busy last;
+  bool waits_for_itself;
 };
 // Some locks were held, and then one of them was lost or the server went away. All locks are released; another attempt may
 // succeed.
@@ -29,11 +30,12 @@ struct RetryNeeded {
 };
 using AcquireAllResult = std::variant<AllAcquired, AlreadyDone, LockBusy, RetryNeeded, Interrupted>;
 
-// Acquires the locks in their order. While it waits for a lock, it renews the locks that it holds. Prepares the job when only the
-// grant of the last lock is missing. After any outcome but AllAcquired the job has not run and all locks are released.
+// Acquires the locks in their order. While it waits for a lock, it renews the locks that it holds. Prepares the job, if there is
+// one, when only the grant of the last lock is missing. After any outcome but AllAcquired the job has not run and all locks are
+// released. Interrupted: `stop` was requested.
 // Threads: call this while the process has one thread; the process has one thread again afterwards.
 Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
-                                     LockSet& lock_set);
+                                     StopToken stop, LockSet& lock_set);
 
 // The lines on stderr while rlock retries a server that cannot be reached: a line at the first failure, and a line when the
 // server answers again. Not thread-safe.
@@ -111,14 +113,7 @@ std::string newer_run(const Replaced& replaced);
 // "stock: a newer run has taken the place of this one: alice@web2 (pid 9)".
 std::string replaced_text(const std::string& lock, const Replaced& replaced);
 
-struct BusyReport {
-  std::string lock;  // the name of the lock for messages
-  std::optional<Millis> wait;
-  Busy last;
-  bool waits_for_itself;
-  int exit_code;
-};
 // Logs that the lock is busy, and returns how the process must end.
-RunEnd report_busy(const BusyReport& report, const Log& log);
+RunEnd report_busy(const RunRequest& request, const LockBusy& busy, const Log& log);
 
 }  // namespace rlock

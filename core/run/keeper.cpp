@@ -60,7 +60,6 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
     }
     pipe = *std::move(opened);
   }
-  task.session.stop_threads();
   const pid_t keeper = ::fork();
   if (keeper < 0) {
     return refused("fork");

@@ -21,7 +21,6 @@
 #include "lock/waiting.h"
 #include "process/script_tree.h"
 #include "process/signals.h"
-#include "run/acquire.h"
 #include "run/lock_set.h"
 #include "run/run.h"
 
@@ -29,16 +28,11 @@ namespace rlock {
 
 // All that the task refers to must outlive the keeper.
 struct KeeperTask {
-  LockSession& session;
-  const PidFd& watched;  // the watched process
-  const WatchedProcess& how;
-  bool has_pipe;  // the script may open a pipe of the keeper
-  Millis server_timeout;
-  const std::string& notify;                        // a command for /bin/sh; empty: none
-  std::vector<std::string> environment_for_notify;  // without RunNews
-  const Clock& clock;
-  const Log& log;
-  Signals& signals;
+  const RunRequest& request;
+  const RunContext& context;
+  LockSet& lock_set;     // one lock, which is held
+  const PidFd& watched;  // RunRequest::watched
+  bool has_pipe;         // the script may open a pipe of the keeper
 };
 
 // Detaches a process that was just forked from its caller, and names it.

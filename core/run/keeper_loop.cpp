@@ -26,7 +26,6 @@ namespace rlock {
 namespace {
 
 constexpr Millis longest_release_pause{10'000};
-constexpr Millis time_to_note_loss{1000};
 constexpr Millis look_pause{100};  // between two searches for processes of the script, at least
 constexpr int look_share = 20;     // the searches use one part of so many of the keeper's time
 
@@ -56,19 +55,19 @@ class KeeperLoop {
               .lock_names = "",
               .environment = {},
               .late_variable = "",
-              .stop_signal = task.how.lost_signal,
-              .kill_after = task.how.kill_after,
-              .leftovers = task.how.leftovers,
+              .stop_signal = task.request.stop_signal,
+              .kill_after = task.request.kill_after,
+              .leftovers = task.request.leftovers,
               .max_runtime = std::nullopt,
               .release_for_runner = {},
               .keep_for_runner = {}},
-        m_session(task.session),
-        m_lease(task.session.lease()),
+        m_session(task.lock_set.sessions.front()),
+        m_lease(m_session.lease()),
         m_began(m_lease.budget().term().from),
-        m_deadline(stop_times(m_lease.budget(), task.how.kill_after))
+        m_deadline(stop_times(m_lease.budget(), task.request.kill_after))
   {
     if (m_pipe) {
-      m_script.emplace(task.how.pid, task.watched, *m_pipe);
+      m_script.emplace(task.request.watched->pid, task.watched, *m_pipe);
     }
     if (m_alarm.fd() < 0) {
       throw std::system_error(errno, std::generic_category(), "timerfd");
@@ -79,15 +78,10 @@ class KeeperLoop {
   void run()
   {
     end_for(end_script(await_reason()));
-    if (!m_task.notify.empty() && !m_news.outcome.empty()) {
-      m_leases.stop_watchdog();
-      m_session.stop_threads();
-      m_news.command = m_session.spec().who.command;
-      m_news.label = m_session.spec().who.label;
-      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_began);
-      notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
-             write_to_syslog);
-    }
+    m_leases.stop_watchdog();
+    m_task.lock_set.store->stop_threads();
+    m_news.duration = std::chrono::ceil<Millis>(m_task.context.clock.now() - m_began);
+    notify(m_task.request, m_task.context, &m_task.lock_set, m_news, &m_task.context.signals, write_to_syslog);
   }
 
  private:
@@ -123,12 +117,12 @@ class KeeperLoop {
                                  pollfd{.fd = awaited.caller, .events = POLLIN, .revents = 0},
                                  pollfd{.fd = awaited.joined_pipe, .events = POLLIN, .revents = 0},
                                  pollfd{.fd = awaited.held_pipe, .events = 0, .revents = 0},
-                                 pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
+                                 pollfd{.fd = m_task.context.signals.fd(), .events = POLLIN, .revents = 0},
                                  pollfd{.fd = m_leases.fd(), .events = POLLIN, .revents = 0},
                                  pollfd{.fd = m_leases.message_fd(), .events = POLLIN, .revents = 0},
                                  pollfd{.fd = m_deadline.moved_fd(), .events = POLLIN, .revents = 0},
                                  pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
-    ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_leases.due()));
+    ::poll(waits.data(), waits.size(), poll_timeout(m_task.context.clock.now(), m_leases.due()));
     m_deadline.note_move();
     m_leases.watch();
     m_leases.take_news();
@@ -165,7 +159,7 @@ class KeeperLoop {
              : std::holds_alternative<ReleaseRequested>(*event) ? Reason::release_requested
                                                                 : Reason::unconfirmed;
     }
-    return m_task.clock.now() >= m_deadline.times().signal ? std::optional{Reason::unconfirmed} : std::nullopt;
+    return m_task.context.clock.now() >= m_deadline.times().signal ? std::optional{Reason::unconfirmed} : std::nullopt;
   }
 
   bool caller_has_token()
@@ -181,10 +175,10 @@ class KeeperLoop {
   bool is_told_to_end()
   {
     bool is_told = false;
-    while (const auto signal = m_task.signals.take()) {
+    while (const auto signal = m_task.context.signals.take()) {
       is_told = is_told || signal->number == SIGTERM || signal->number == SIGINT;
     }
-    if (is_told && m_task.how.on_lost == OnLost::stop) {
+    if (is_told && m_task.request.on_lost == OnLost::stop) {
       m_was_cancelled = true;
       m_is_told = true;
       if (is_protected()) {
@@ -240,17 +234,17 @@ class KeeperLoop {
   [[nodiscard]] bool stops_script(Reason reason) const
   {
     const bool is_loss = reason == Reason::lost || reason == Reason::unconfirmed;
-    return reason == Reason::release_requested || (is_loss && m_task.how.on_lost == OnLost::stop);
+    return reason == Reason::release_requested || (is_loss && m_task.request.on_lost == OnLost::stop);
   }
 
   [[nodiscard]] Millis kill_after(Reason reason) const
   {
-    return reason == Reason::lost ? std::min(m_task.how.kill_after, kill_after_loss) : m_task.how.kill_after;
+    return reason == Reason::lost ? std::min(m_task.request.kill_after, kill_after_loss) : m_task.request.kill_after;
   }
 
   [[nodiscard]] StopTimes times_to_stop() const
   {
-    return m_task.how.on_lost == OnLost::stop || m_stop.why == Stopped::order ? m_deadline.times() : never_stopped;
+    return m_task.request.on_lost == OnLost::stop || m_stop.why == Stopped::order ? m_deadline.times() : never_stopped;
   }
 
   // A release that the script announces frees the lock at once, whatever still runs, unless the lock may have another holder already.
@@ -282,7 +276,7 @@ class KeeperLoop {
       return Reason::told_to_end;
     }
     if (std::exchange(m_is_told, false) && reason == Reason::process_ended) {
-      advance(StopOrder{m_task.how.kill_after});
+      advance(StopOrder{m_task.request.kill_after});
     }
     return reason;
   }
@@ -304,23 +298,23 @@ class KeeperLoop {
   // Searches /proc, which takes long on a host with many processes.
   void look()
   {
-    const Instant began = m_task.clock.now();
+    const Instant began = m_task.context.clock.now();
     if (m_stop.phase == Phase::over || began < m_look_at) {
       return;
     }
     if (m_script->is_empty()) {
       advance(TreeEmpty{});
     }
-    const Instant now = m_task.clock.now();
+    const Instant now = m_task.context.clock.now();
     m_look_at = now + std::max<Instant::duration>(look_pause, (now - began) * look_share);
   }
 
   void advance(const StopEvent& event)
   {
-    const StopStep step = next_step(m_job, m_stop, event, m_task.clock.now(), times_to_stop());
+    const StopStep step = next_step(m_job, m_stop, event, m_task.context.clock.now(), times_to_stop());
     m_stop = step.state;
     if (step.action == StopAction::signal || step.action == StopAction::stop_leftovers) {
-      m_script->stop(m_task.how.lost_signal);
+      m_script->stop(m_task.request.stop_signal);
       m_look_at = Instant{};
     } else if (step.action == StopAction::kill) {
       kill();
@@ -329,7 +323,7 @@ class KeeperLoop {
 
   void kill_again()
   {
-    if (m_stop.phase == Phase::killing && m_task.clock.now() >= m_kill_again_at) {
+    if (m_stop.phase == Phase::killing && m_task.context.clock.now() >= m_kill_again_at) {
       kill();
     }
   }
@@ -337,39 +331,34 @@ class KeeperLoop {
   void kill()
   {
     const std::vector<LeftProcess> left = m_script->kill_all(kill_attempt_time);
-    m_kill_again_at = m_task.clock.now() + kill_attempt_time;
+    m_kill_again_at = m_task.context.clock.now() + kill_attempt_time;
     if (left.empty()) {
       return advance(TreeEmpty{});
     }
-    for (const LeftProcess& process : m_not_killed.due(left, m_task.clock.now())) {
+    for (const LeftProcess& process : m_not_killed.due(left, m_task.context.clock.now())) {
       write_to_syslog(not_killed_text(process));
     }
   }
 
   void end_for(Reason reason)
   {
-    m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Outcome::succeeded);
+    m_leases.stop_watchdog();
     switch (reason) {
-      case Reason::process_ended: return release_with(m_result);
-      case Reason::told_to_end: return release();
-      case Reason::caller_gone: return release({.outcome = Outcome::unused});
-      case Reason::released: return;
+      case Reason::process_ended: return release_and_tell(m_result);
+      case Reason::told_to_end: return release_and_tell({});
+      case Reason::caller_gone: release({.outcome = Outcome::unused}); return;
+      case Reason::released: m_news.outcome = name_of(Outcome::succeeded); return;
       case Reason::release_announced:
         await_end_of(m_releaser.get(), far_future);
-        return release_with(announced_result());  // in case `rlock release` was killed before it could
-      case Reason::release_requested:
-        signal_watched();
-        release_if_ended_in_time();
-        return report_loss(Outcome::forced);
+        return release_and_tell(announced_result());  // in case `rlock release` was killed before it could
+      case Reason::release_requested: signal_watched(); break;
       case Reason::lost:
-        signal_watched_if_asked();
-        note_loss();
-        return report_loss(is_forced() ? Outcome::forced : Outcome::lost);
-      case Reason::unconfirmed:
-        signal_watched_if_asked();
-        release_if_ended_in_time();
-        return report_loss(Outcome::lost);
+      case Reason::unconfirmed: signal_watched_if_asked(); break;
     }
+    // Unless it is lost, the lock may still be held. Once the watched process has ended no process works under it.
+    const Instant end = m_lease.budget().valid_until();
+    const bool may_release = reason == Reason::lost || await_end_of(m_task.watched.fd(), end);
+    tell_loss(may_release ? release({.outcome = Outcome::lost}) : ReleaseFindings(1));
   }
 
   [[nodiscard]] RunResult result_of_watched() const
@@ -387,42 +376,47 @@ class KeeperLoop {
     return ::recv(m_releaser.get(), &code, 1, MSG_DONTWAIT) == 1 ? RunResult{.exit_code = code} : RunResult{};
   }
 
-  // A release without a code counts as a success for --notify.
-  void release_with(const RunResult& result)
+  // A release without a code counts as a success.
+  static Outcome counted(const RunResult& result) { return outcome_of(result).value_or(Outcome::succeeded); }
+
+  void release_and_tell(const RunResult& result)
   {
     m_news.exit_code = result.exit_code;
-    m_news.outcome = name_of(result.outcome.value_or(outcome_by(result.exit_code).value_or(Outcome::succeeded)));
-    release(result);
+    m_news.outcome = name_of(counted(result));
+    const ReleaseFindings findings = release(result);
+    if (findings.front() && !m_releaser) {
+      tell_loss(findings);
+    }
   }
 
   // No effect on a process that has ended.
-  void signal_watched() { m_task.watched.signal(m_task.how.lost_signal); }
+  void signal_watched() { m_task.watched.signal(m_task.request.stop_signal); }
 
   void signal_watched_if_asked()
   {
-    if (m_task.how.on_lost == OnLost::stop) {
+    if (m_task.request.on_lost == OnLost::stop) {
       signal_watched();
     }
   }
 
-  // Reports the loss. If the watchdog has no event, the deadline was first.
-  void report_loss(Outcome outcome)
+  // If the watchdog has no event, the deadline was first.
+  void tell_loss(const ReleaseFindings& findings)
   {
-    m_leases.stop_watchdog();
-    const LeaseEvent event = m_lease.event().value_or(Unconfirmed{m_lease.trouble()});
-    m_news.outcome = name_of(outcome);
-    m_news.message = loss_text(event, printable(m_session.name().text())) + "; it was held for process " +
-                     std::to_string(m_session.spec().who.pid);
+    const RunOutcome loss = run_outcome({.job = JobEnd{.wait_status = 0, .why = Stopped::lease_end, .killed = false},
+                                         .locks = lock_outcomes(m_task.lock_set.sessions, findings),
+                                         .still_runs = true});  // so the text says nothing of a job
+    m_news.outcome = name_of(loss.ending);
+    m_news.message = loss.line + "; it was held for process " + std::to_string(m_session.spec().who.pid);
     write_to_syslog(m_news.message);
   }
 
   // Whether the descriptor became readable, or the watched process ended, by then.
   bool await_end_of(int fd, Instant until)
   {
-    while (!is_readable(fd) && m_task.clock.now() < until) {
+    while (!is_readable(fd) && m_task.context.clock.now() < until) {
       std::array<pollfd, 2> waits{pollfd{.fd = fd, .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0}};
-      ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), until));
+      ::poll(waits.data(), waits.size(), poll_timeout(m_task.context.clock.now(), until));
       if (m_task.watched.has_ended()) {
         return true;
       }
@@ -430,64 +424,28 @@ class KeeperLoop {
     return is_readable(fd);
   }
 
-  // The lock may still be held. Once the watched process has ended no process works under it.
-  void release_if_ended_in_time()
-  {
-    m_leases.stop_watchdog();
-    if (await_end_of(m_task.watched.fd(), m_lease.budget().valid_until())) {
-      release();
-    }
-  }
-
   // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
   // is proven to be lost, because otherwise this request would release the lock.
   bool was_released()
   {
     m_leases.stop_watchdog();
-    return m_session.was_released(within(time_to_check_release));
+    return m_session.was_released(
+        {.deadline = m_task.context.clock.now() + time_to_check_release, .stop = StopToken::never()});
   }
 
-  [[nodiscard]] bool is_forced()
+  // Tries until the lease ends, because the lock ends by itself then. A loss is recorded in the history, because the server may have
+  // lost the event log together with the lock.
+  ReleaseFindings release(const RunResult& result)
   {
-    const auto& event = m_lease.event();
-    const auto* lost = event ? std::get_if<Lost>(&*event) : nullptr;
-    return lost != nullptr && lost->found.forced;
-  }
-
-  // Records the loss in the history, because the server may have lost the event log together with the lock.
-  void note_loss()
-  {
-    [[maybe_unused]] const auto lost = m_session.release(
-        {.result = {.outcome = Outcome::lost, .fence = m_session.fence()}}, within(time_to_note_loss));
-  }
-
-  [[nodiscard]] CallLimits within(Millis time) const
-  {
-    return {.deadline = m_task.clock.now() + time, .stop = StopToken::never()};
-  }
-
-  // The lease was over after the watched process, so the history must not call the run lost.
-  void note_late(const RunResult& result)
-  {
-    [[maybe_unused]] const auto noted = m_session.release({.result = result, .late = true}, within(time_to_note_loss));
-  }
-
-  // Tries until the lease ends, because the lock ends by itself then.
-  void release(const RunResult& result = {})
-  {
-    m_leases.stop_watchdog();
-    const LeaseBudget& budget = m_lease.budget();
-    const Instant began = m_task.clock.now();
-    const Instant give_up = std::max(budget.valid_until(), began + m_task.server_timeout);
-    const auto released = retry_release(
-        m_task.clock,
-        {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
-        [&](const CallLimits& limit) { return m_session.release({.result = result}, limit); },
-        [&] { m_session.drop_connection(); });
-    const bool is_gone = released && std::holds_alternative<NotHeld>(*released);
-    if (is_gone && budget.explains_late_release(began, m_task.clock.now())) {
-      note_late(result);
-    }
+    const Instant now = m_task.context.clock.now();
+    return release_all(m_task.request, m_task.context, m_task.lock_set.sessions,
+                       {.give_up = std::max(m_lease.budget().valid_until(), now + m_task.request.server.timeout),
+                        .began = m_began,
+                        .succeeded = counted(result) == Outcome::succeeded,
+                        .ended = now,
+                        .result = result,
+                        .longest_pause = longest_release_pause,
+                        .is_announced = static_cast<bool>(m_releaser)});
   }
 
   const KeeperTask& m_task;
@@ -506,10 +464,11 @@ class KeeperLoop {
   const Instant m_began;
   SharedDeadline m_deadline;  // moved by the watchdog
   LeaseGroup m_leases{
-      {.on_moved = [this](const LeaseBudget& lease) { m_deadline.move_to(stop_times(lease, m_task.how.kill_after)); },
-       .interrupt = m_task.signals.stop()},
-      m_task.clock,
-      m_task.log};
+      {.on_moved =
+           [this](const LeaseBudget& lease) { m_deadline.move_to(stop_times(lease, m_task.request.kill_after)); },
+       .interrupt = m_task.context.signals.stop()},
+      m_task.context.clock,
+      m_task.context.log};
   Alarm m_alarm;
   RunResult m_result;            // of the watched process
   bool m_was_cancelled = false;  // the keeper has passed on a signal
@@ -529,7 +488,7 @@ void send_byte(int socket)
 bool run_keeper(const KeeperTask& task, Fd caller, std::optional<ScriptPipe> pipe)
 {
   try {
-    auto release_socket = ReleaseSocket::open(task.session.hold());
+    auto release_socket = ReleaseSocket::open(task.lock_set.sessions.front().hold());
     if (!release_socket) {
       return false;
     }

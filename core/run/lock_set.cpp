@@ -26,19 +26,40 @@
 namespace rlock {
 namespace {
 
+constexpr Millis time_to_note_skip{500};  // a failure does not change how rlock ends
 constexpr Millis time_to_keep_runs{1000};
 // One of so many runs that succeed copies the runs of the event log, which has the last 64 runs or more. So one of 100 000 runs is
 // forgotten before it is copied.
 constexpr std::uint64_t runs_for_a_copy = 6;
 
+// The process that operators see as the holder. The caller of rlock acquire stands for that, which is about to end.
+pid_t holder_of(const RunRequest& request)
+{
+  if (request.watched) {
+    return request.watched->pid;
+  }
+  return request.held_for == HeldFor::job ? ::getpid() : ::getppid();
+}
+
+// A freeze runs no command.
+std::string command_of_holder(const RunRequest& request)
+{
+  switch (request.held_for) {
+    case HeldFor::job: return shown_command(request.argv);
+    case HeldFor::script: return shown_command(command_of(holder_of(request)));
+    case HeldFor::nobody: break;
+  }
+  return "";
+}
+
 HolderInfo holder_info(const RunRequest& request)
 {
   const std::string user = user_name();
   return {.host = host_name(),
-          .pid = ::getpid(),
+          .pid = holder_of(request),
           .user = user,
           .sudo_user = sudo_user(request.environment, user),
-          .command = shown_command(request.argv),
+          .command = command_of_holder(request),
           .label = request.label,
           .since_ms = wall_clock_ms(),
           .lease = request.ttl,
@@ -46,7 +67,38 @@ HolderInfo holder_info(const RunRequest& request)
           .kill_after = request.kill_after,
           .latest = request.latest,
           .history = request.history,
-          .every = request.every};
+          .every = request.every,
+          .freeze = request.freeze};
+}
+
+// The job must start with most of its lease left, and WAIT must answer before the connection times out.
+Sync sync_of(const RunRequest& request)
+{
+  return {.replicas = request.sync, .within = std::min(request.server.timeout / 2, request.ttl / 4)};
+}
+
+// A spec for each shard, or for each lock.
+std::vector<LockRequest> specs_of(const RunRequest& request)
+{
+  const auto period = request.per ? std::optional(period_at(*request.per, wall_clock_ms())) : std::nullopt;
+  const LockRequest common{.name = request.name(),
+                           .kind = request.kind,
+                           .ttl = request.ttl,
+                           .who = holder_info(request),
+                           .once = request.once,
+                           .sync = sync_of(request),
+                           .again = request.again,
+                           .beside = request.beside,
+                           .period = period,
+                           .ends_at = request.ends_at};
+  std::vector<LockRequest> specs;
+  const auto add = [&](const LockName& name) { specs.emplace_back(common).name = name; };
+  if (request.shards.empty()) {
+    std::ranges::for_each(request.names, add);
+  } else {
+    std::ranges::for_each(request.shards, add);
+  }
+  return specs;
 }
 
 std::string shown_names(const RunRequest& request)
@@ -152,8 +204,8 @@ void tell_for_runner(const RunRequest& request, const RunContext& context, const
   const RunReport report{.end = DieOf{SIGKILL},
                          .outcome = std::string(name_of(Outcome::lost)),
                          .message = runner_killed_text(false, released)};
-  notify_of(request, context, &held, report, std::chrono::ceil<Millis>(context.clock.now() - started), nullptr,
-            [&](const std::string& line) { context.log.error(line, {.event = "notify_failed"}); });
+  notify(request, context, &held, news_of(report, std::chrono::ceil<Millis>(context.clock.now() - started)), nullptr,
+         [&](const std::string& line) { context.log.error(line, {.event = "notify_failed"}); });
 }
 
 // 0: unknown.
@@ -183,43 +235,30 @@ bool end_for_runner(const RunRequest& request, const RunContext& context, LockSe
 
 }  // namespace
 
-LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::string& path)
-    : prepared_job(
-          request, context, path,
-          [this, &request, &context](const std::optional<OrphanedJob>& job) {
-            return end_for_runner(request, context, *this, job);
-          },
-          [this, &request, &context, lease = LeaseTerm{.from = Instant{}, .length = request.ttl}]() mutable {
-            lease.from =
-                lease.from == Instant{} ? context.clock.now() : lease.from;  // the runner's renewals are not known
-            return keep_for_runner(request, context, sessions, lease);
-          })
+LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::optional<std::string>& path)
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());
-  const HolderInfo holder = holder_info(request);
-  const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
-  const auto period = request.per ? std::optional(period_at(*request.per, wall_clock_ms())) : std::nullopt;
-  const auto spec_of = [&](const LockName& name) {
-    return LockRequest{.name = name,
-                       .kind = request.kind,
-                       .ttl = request.ttl,
-                       .who = holder,
-                       .once = request.once,
-                       .sync = sync,
-                       .again = request.again,
-                       .beside = request.beside,
-                       .period = period};
-  };
+  std::vector<LockRequest> specs = specs_of(request);
   if (!request.shards.empty()) {
-    std::vector<LockRequest> any_of;
-    std::transform(request.shards.begin(), request.shards.end(), std::back_inserter(any_of), spec_of);
-    sessions.emplace_back(request, context, store, std::move(any_of), owner);
+    sessions.emplace_back(request, context, store, std::move(specs), owner);
+  } else {
+    sessions.reserve(specs.size());
+    for (LockRequest& spec : specs) {
+      sessions.emplace_back(request, context, store, std::vector{std::move(spec)}, owner);
+    }
+  }
+  if (!path) {
     return;
   }
-  sessions.reserve(request.names.size());
-  for (const LockName& name : request.names) {
-    sessions.emplace_back(request, context, store, std::vector{spec_of(name)}, owner);
-  }
+  prepared_job.emplace(
+      request, context, *path,
+      [this, &request, &context](const std::optional<OrphanedJob>& job) {
+        return end_for_runner(request, context, *this, job);
+      },
+      [this, &request, &context, lease = LeaseTerm{.from = Instant{}, .length = request.ttl}]() mutable {
+        lease.from = lease.from == Instant{} ? context.clock.now() : lease.from;  // the runner's renewals are not known
+        return keep_for_runner(request, context, sessions, lease);
+      });
 }
 
 std::vector<HeldLock> LockSet::held_locks() const
@@ -249,7 +288,16 @@ LockSession::LockSession(const RunRequest& request, const RunContext& context, s
 
 std::string LockSession::display_name() const
 {
-  return rlock::display_name(m_request.shards.empty() ? name() : *m_request.names.begin(), m_request.shards.size());
+  const std::size_t shards = m_request.shards.size();
+  return shards == 0 ? printable(name().text())
+                     : printable(m_request.name().text()) + " (" + std::to_string(shards) + " shards)";
+}
+
+// Another shard may come free.
+bool LockSession::waits_for_itself(const Busy& busy) const
+{
+  return m_request.compatibility == Compatibility::own && m_any_of.size() == 1 &&
+         rlock::waits_for_itself(m_request.kind, busy);
 }
 
 std::optional<std::size_t> LockSession::shard() const
@@ -429,7 +477,9 @@ void LockSession::note_skipped(const SkippedRun& run)
     }
     m_store = *std::move(opened);
   }
-  rlock::note_skipped(*m_store, spec(), m_hold.owner, run, limit);
+  if (RunHistory* const history = m_store->run_history()) {
+    [[maybe_unused]] const auto noted = history->note_skipped(spec(), m_hold.owner, run, limit);
+  }
 }
 
 Result<std::optional<Millis>> LockSession::leave_keeper()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All locks of one job, and the job that runs under them.
+// All locks of one request, and the job that runs under them.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,13 @@
 
 namespace rlock {
 
-// One lock of a job, or any one of several shards, from the request to the release: its owner and its lease.
+// One lock of a request, or any one of several shards, from the request to the release: its owner and its lease.
 
 // The destructor releases no lock; release_all does. Threads: used from the main thread, and not while a watchdog uses the store
 // (LeaseGroup).
 class LockSession {
  public:
-  // `request`, `context` and `store` must outlive the session. `store`: of all locks of the job; the first session that needs it
+  // `request`, `context` and `store` must outlive the session. `store`: of all locks of the request; the first session that needs it
   // opens it. The first attempt uses `owner`; each attempt after a release uses a fresh
   // owner. A lock that an ancestor of this process holds is entered again under the ancestor's owner.
   LockSession(const RunRequest& request, const RunContext& context, std::unique_ptr<LockStore>& store,
@@ -43,6 +43,9 @@ class LockSession {
 
   [[nodiscard]] HeldLock held() const;  // before the grant: the lock that is asked for first
 
+  // Whether the wait for the only lock would never end, because this process is below its holder.
+  [[nodiscard]] bool waits_for_itself(const Busy& busy) const;
+
   // Call the following functions when the lock is held.
   [[nodiscard]] const LockName& name() const { return spec().name; }
   [[nodiscard]] std::optional<std::size_t> shard() const;  // the number of the shard; nullopt: the lock is no shard
@@ -54,9 +57,6 @@ class LockSession {
   [[nodiscard]] std::int64_t depth() const { return m_depth; }  // 1: not nested
   [[nodiscard]] Lease& lease() { return *m_lease; }
   [[nodiscard]] const Lease& lease() const { return *m_lease; }
-
-  // Ends the threads of the store, so that the process can fork.
-  void stop_threads() { m_store->stop_threads(); }
 
   // For a fixed lease that no process renews: leaves a process that keeps the lease, where the store does not keep it
   // (lock/lease_keeping.h). Returns how long the lock would last without it; nullopt: no such process is needed. ErrorCode::os: it could not be started.
@@ -154,8 +154,8 @@ class PreparedJob {
 // Ownership: `request` and `context` must outlive the set.
 // Threads: used from the main thread.
 struct LockSet {
-  // `path`: the path of the job's program.
-  LockSet(const RunRequest& request, const RunContext& context, const std::string& path);
+  // `path`: of the job's program; nullopt: no job runs under the locks.
+  LockSet(const RunRequest& request, const RunContext& context, const std::optional<std::string>& path);
   LockSet(const LockSet&) = delete;  // the prepared job points to the sessions
   LockSet& operator=(const LockSet&) = delete;
 
@@ -167,7 +167,7 @@ struct LockSet {
   std::unique_ptr<LockStore> store;   // nullptr until a session has opened it
   std::vector<LockSession> sessions;  // in the order of acquisition; use the store
   int attempt = 1;                    // the number of this run of the job, of RunRequest::attempts
-  PreparedJob prepared_job;
+  std::optional<PreparedJob> prepared_job;
 };
 
 }  // namespace rlock

@@ -124,7 +124,8 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
   const Instant give_up = std::max({options.give_up, context.clock.now() + first_release_pause,
                                     records_success ? session.lease().budget().valid_until() : Instant{}});
   auto released = retry_release(
-      context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
+      context.clock,
+      {.server_timeout = request.server.timeout, .give_up = give_up, .longest_pause = options.longest_pause},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.drop_connection(); });
   const auto* const not_held = released ? std::get_if<NotHeld>(&*released) : nullptr;
@@ -132,7 +133,8 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
     note_over_after_job(context, session, options);
     return std::nullopt;
   }
-  if (released && !was_held(*released) && options.result.outcome != Outcome::unused) {
+  const bool may_be_gone = options.result.outcome == Outcome::unused || options.is_announced;
+  if (released && !was_held(*released) && !may_be_gone) {
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Outcome::lost};
     auto answer = release_lost(context, session, lost).value_or(*std::move(released));
@@ -197,6 +199,15 @@ std::vector<LockOutcome> lock_outcomes(std::span<LockSession> held, const Releas
                         .trouble = lease.trouble()});
   }
   return outcomes;
+}
+
+void take_back(const RunRequest& request, const RunContext& context, std::span<LockSession> held,
+               std::optional<Millis> within)
+{
+  release_all(
+      request, context, held,
+      {.give_up = context.clock.now() + std::min(within.value_or(request.server.timeout), request.server.timeout),
+       .result = {.outcome = Outcome::unused}});
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Releases the locks of a job.
+// Releases the locks of a job or a script.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,8 @@
 
 namespace rlock {
 
+constexpr Millis first_release_pause{50};  // the pause between the first two attempts
+
 struct ReleaseAllOptions {
   Instant give_up;             // when attempts to release end; there is at least one for each lock
   Instant keep_until{};        // the ttl of the locks ends at this time (--min-hold)
@@ -23,6 +25,8 @@ struct ReleaseAllOptions {
   Instant ended = far_future;  // when the job was over
   bool lease_over = false;     // the job was stopped because a lease ended
   RunResult result = {};       // for the event log
+  Millis longest_pause = first_release_pause;  // RetryReleaseOptions::longest_pause
+  bool is_announced = false;  // another process releases the lock by its token, so a lock that is gone is not lost
 };
 
 // For each lock the answer to its release; nullopt: the lock was still held when the job was over.
@@ -37,9 +41,11 @@ ReleaseFindings release_all(const RunRequest& request, const RunContext& context
 // The locks as run_outcome() needs them. `findings`: what release_all returned for `held`.
 std::vector<LockOutcome> lock_outcomes(std::span<LockSession> held, const ReleaseFindings& findings);
 
-// Releases a lock on a server that may not answer at once.
+// Releases locks under which nothing has run. What the server does not answer is left to the ttl.
+void take_back(const RunRequest& request, const RunContext& context, std::span<LockSession> held,
+               std::optional<Millis> within = std::nullopt);
 
-constexpr Millis first_release_pause{50};  // the pause between the first two attempts
+// Releases a lock on a server that may not answer at once.
 
 struct RetryReleaseOptions {
   Millis server_timeout;                       // long enough for several attempts

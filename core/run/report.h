@@ -109,38 +109,23 @@ RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms);
 RunReport report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
                          std::int64_t lost_at_ms);
 
-// --notify: runs a command of the user that gets the result of a run.
-
-// The environment of the command, without the variables of RunNews: the variables of the job, but RLOCK_HELD as this process
-// inherited it, because the command runs after the release. `fence`: 0: unknown.
-std::vector<std::string> notify_environment(const std::vector<std::string>& inherited, const JobLocks& locks,
-                                            std::uint64_t fence);
-// The same for a run that got no lock.
-std::vector<std::string> notify_environment(const std::vector<std::string>& inherited, const LockName& wanted,
-                                            const JobServer& server);
+// --notify: a command of the user gets the result of a run.
 
 struct RunNews {
-  std::string outcome;           // succeeded failed cancelled lost forced timed_out busy replaced unreachable
-  std::optional<int> exit_code;  // nullopt: unknown; the variable is empty then
-  Millis duration{0};            // until now; so the run began before that time
-  std::string message;           // empty: made of the other members
-  std::string holder = {};       // RunReport::holder
-  std::string command = {};      // without secrets
-  std::string label = {};
-  int attempt = 1;
+  std::string outcome =
+      {};  // succeeded failed cancelled lost forced timed_out busy replaced unreachable; empty: nothing to tell
+  std::optional<int> exit_code = std::nullopt;  // nullopt: unknown; the variable is empty then
+  Millis duration{0};                           // until now: how long the job ran, or how long the run waited
+  std::string message = {};                     // empty: made of the other members
+  std::string holder = {};                      // RunReport::holder
 };
+RunNews news_of(const RunReport& report, Millis duration);
 
-// Runs `command` by /bin/sh, for `time_limit` in report.cpp at most. Calls `failed` with a line when the command fails.
-// `heeded`: see run_in_shell. Threads: call this while the process has one thread, after the release.
-void notify(const std::string& command, std::vector<std::string> environment, const RunNews& news, const Clock& clock,
-            const Signals& inherited, Signals* heeded, const std::function<void(const std::string&)>& failed);
-
-// Runs the command of RunRequest::notify.
-
-// Runs the command, if there is a command and a run to tell about. `held`: the locks that the run had; nullptr: none. `duration`:
-// how long the job ran, or how long the run waited. `heeded`: see run_in_shell. Calls `failed` with a line when the command
-// fails. Threads: call this when the locks are released, while the process has one thread.
-void notify_of(const RunRequest& request, const RunContext& context, const LockSet* held, const RunReport& report,
-               Millis duration, Signals* heeded, const std::function<void(const std::string&)>& failed);
+// Runs RunRequest::notify by /bin/sh, for `time_limit` in report.cpp at most, if there is a command and something to tell. Its
+// environment is that of the job, but RLOCK_HELD is as this process inherited it, because the locks are released. `held`: the locks
+// that the run had; nullptr: none. `heeded`: see run_in_shell. Calls `failed` with a line when the command fails. Threads: call this
+// while the process has one thread.
+void notify(const RunRequest& request, const RunContext& context, const LockSet* held, const RunNews& news,
+            Signals* heeded, const std::function<void(const std::string&)>& failed);
 
 }  // namespace rlock

@@ -53,15 +53,7 @@ RunReport end_by_signal(const RunContext& context)
 
 RunReport busy(const RunRequest& request, const RunContext& context, const LockBusy& lock)
 {
-  const bool is_own = request.compatibility == Compatibility::own && request.shards.empty() &&
-                      waits_for_itself(request.kind, lock.last);
-  const int code = lock.last.replaced ? request.replaced_code.value_or(request.busy_code) : request.busy_code;
-  const RunEnd end = report_busy({.lock = lock.display_name,
-                                  .wait = request.wait,
-                                  .last = lock.last,
-                                  .waits_for_itself = is_own,
-                                  .exit_code = code},
-                                 context.log);
+  const RunEnd end = report_busy(request, lock, context.log);
   if (lock.last.replaced) {
     return {.end = end,
             .outcome = "replaced",
@@ -104,7 +96,7 @@ class Run {
   std::optional<RunReport> try_once()
   {
     auto owned = std::make_unique<LockSet>(m_request, m_context, m_path);
-    const auto result = acquire_all(m_request, m_context, m_policy, *owned);
+    const auto result = acquire_all(m_request, m_context, m_policy, m_context.signals.stop(), *owned);
     if (!result) {
       return failed(result.error());
     }
@@ -141,7 +133,7 @@ class Run {
       return;
     }
     const auto runs = past_runs(session);
-    const std::string& name = m_request.names.begin()->text();
+    const std::string& name = m_request.name().text();
     m_context.log.detail(done_text(printable(name), done.ago, runs ? *runs : std::vector<PastRun>{}, wall_clock_ms()) +
                              until_next(session.spec().period, wall_clock_ms()),
                          {.event = "already_done", .key = name});
@@ -166,8 +158,7 @@ class Run {
       owned.attempt = attempt->number;
       return std::nullopt;
     }
-    release_all(m_request, m_context, owned.sessions,
-                {.give_up = m_context.clock.now() + m_request.server.timeout, .result = {.outcome = Outcome::unused}});
+    take_back(m_request, m_context, owned.sessions);
     return share(std::get<ShareFailure>(turn).run);
   }
 
@@ -183,7 +174,7 @@ class Run {
   [[nodiscard]] RunReport share(const PastRun& run) const
   {
     const int code = *run.exit_code;
-    const std::string& name = m_request.names.begin()->text();
+    const std::string& name = m_request.name().text();
     m_context.log.notice(shared_text(printable(name), run), {.event = "shared", .key = name, .exit_code = code});
     return {.end = ExitWith{code}};
   }
@@ -224,9 +215,9 @@ class Run {
 
   void tell(const RunReport& report) const
   {
-    notify_of(m_request, m_context, m_connected_to_the_end, report,
-              std::chrono::ceil<Millis>(m_context.clock.now() - m_began), &m_context.signals,
-              [&](const std::string& line) { m_context.log.error(line, {.event = "notify_failed"}); });
+    notify(m_request, m_context, m_connected_to_the_end,
+           news_of(report, std::chrono::ceil<Millis>(m_context.clock.now() - m_began)), &m_context.signals,
+           [&](const std::string& line) { m_context.log.error(line, {.event = "notify_failed"}); });
   }
 
   void log_acquired(const LockSet& lock_set) const
@@ -299,10 +290,10 @@ RunEnd run(const RunRequest& request, RunContext context)
   context.log.detail("server " + request.server.shown() + " (" + request.server.named_by + ")", {.event = "server"});
   if (!path) {
     const RunReport report = fail(request, context, not_found(request, path.error()));
-    LockSet not_locked(request, context, "");
+    LockSet not_locked(request, context, std::nullopt);
     not_locked.sessions.front().note_skipped({.exit_code = exit_code_of(report.end)});
-    notify_of(request, context, nullptr, report, Millis{0}, &context.signals,
-              [&](const std::string& line) { context.log.error(line); });
+    notify(request, context, nullptr, news_of(report, Millis{0}), &context.signals,
+           [&](const std::string& line) { context.log.error(line); });
     return report.end;
   }
   return Run(request, context, *path).run();

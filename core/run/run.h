@@ -2,8 +2,8 @@
 // `rlock run`: acquires the locks, runs the job, watches the leases, stops the job, releases the locks.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
+#include <sys/types.h>
+#include <csignal>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,8 +13,6 @@
 #include "base/defaults.h"
 #include "base/exit_code.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "lock/abilities.h"
 #include "lock/lease_budget.h"
 #include "lock/store.h"
 #include "lock/waiting.h"
@@ -49,12 +47,24 @@ enum class OnLost { stop, warn };
 // rlock does not enter a lock that an ancestor holds.
 enum class Compatibility { own, flock };
 
-// What `run` and `acquire` share: the server, the kind of lock, how long a busy one is waited for, and what is written about the
-// holder.
-struct TakeRequest {
+// What works under the locks.
+//   job     the command of rlock run
+//   script  the caller of rlock acquire: a keeper renews the lock, or no process does and the lock lasts for one lease
+//   nobody  the caller of rlock freeze: no process works under it, and a freeze joins no hold of an ancestor
+enum class HeldFor { job, script, nobody };
+
+// The keeper of rlock acquire releases the lock when this process ends.
+struct WatchedProcess {
+  pid_t pid;
+  bool has_pipe = false;  // it opens a pipe of the keeper; then what it starts is stopped as a job is
+};
+
+// Locks, and what works under them: how they are taken, and how the job or the script is stopped.
+struct RunRequest {
+  HeldFor held_for = HeldFor::job;
   ServerSpec server = {};
-  std::vector<LockName> shards =
-      {};  // if not empty: acquires any free one of these; the name of the lock is their base
+  std::set<LockName> names;           // acquired in this order by all callers, so that no cycle of waiters arises
+  std::vector<LockName> shards = {};  // if not empty: acquires any free one of these; the only name is their base
   LockKind kind = Plain{};
   NativeFormat beside = NativeFormat::none;
   Millis ttl = default_ttl;
@@ -68,18 +78,7 @@ struct TakeRequest {
   std::optional<Millis> every = std::nullopt;  // a run is expected to succeed that often
   std::string notify = {};                     // for /bin/sh, when the lock is no longer held; empty: nothing
   std::vector<std::string> environment = {};   // NAME=value, of this process; a job's has RLOCK_* as well
-};
-
-// What works under the lock.
-//   job     the command of rlock run
-//   script  the caller of rlock acquire: a keeper renews the lock, or no process does and the lock lasts for one lease
-//   nobody  the caller of rlock freeze: no process works under it, and a freeze joins no hold of an ancestor
-enum class HeldFor { job, script, nobody };
-
-struct RunRequest : TakeRequest {
-  HeldFor held_for = HeldFor::job;
-  std::set<LockName> names;          // acquired in this order by all callers, so that no cycle of waiters arises
-  bool automatic = true;             // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
+  bool automatic = true;             // renewed; false: a job is stopped when the ttl ends, ExitCode::time_over
   std::optional<Millis> once;        // rlock once: skip the job if it succeeded within that time
   std::optional<Millis> per;         // rlock once: skip the job if it succeeded in this period (lock/period.h)
   bool again = false;                // rlock once: run the job anyway
@@ -92,12 +91,20 @@ struct RunRequest : TakeRequest {
   OnLost on_lost = OnLost::stop;
   Compatibility compatibility = Compatibility::own;
 
-  std::vector<std::string> argv;  // the job
+  std::vector<std::string> argv;          // the job
+  std::optional<WatchedProcess> watched;  // the script; nullopt: one lease, which is not renewed
+  // Why the lease is a freeze, which waits before all others; for nobody.
+  std::string freeze = {};
+  std::optional<Instant> ends_at = std::nullopt;  // when the freeze ends, whenever it begins; nullopt: after `ttl`
+
+  // How the job is stopped, or the script when its lock is lost. A script without the pipe gets the signal alone.
   int stop_signal = SIGTERM;
   Millis kill_after = default_kill_after;
   bool kills_after_signal = false;  // kill_after also counts from a signal that rlock passes on
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
+
+  [[nodiscard]] const LockName& name() const { return *names.begin(); }  // the first, or the only one
 };
 
 // What a run uses. All must outlive the call.
@@ -112,14 +119,6 @@ struct RunContext {
 // (process/job.h) and the processes that `leftovers` allows; what is left on the server ends with its ttl.
 // Threads: call this from main, while the process has one thread.
 RunEnd run(const RunRequest& request, RunContext context);
-
-// What `rlock run` and `rlock acquire` derive from their options in the same way.
-
-// The name for messages: "stock", "stock (5 shards)". `shards`: 0: the lock has none.
-inline std::string display_name(const LockName& name, std::size_t shards)
-{
-  return printable(name.text()) + (shards == 0 ? "" : " (" + std::to_string(shards) + " shards)");
-}
 
 // `wait`: nullopt: without end; zero: one attempt. `wait_server`: how long to retry a server that cannot be reached. Both times
 // begin now.
@@ -147,24 +146,5 @@ inline constexpr Millis kill_after_loss{750};
 
 // How long a server may take to say that a lost lock was released on purpose, before its job is stopped.
 inline constexpr Millis time_to_check_release{250};
-
-// How long --sync waits for the replicas. The job must start with most of its lease left, and WAIT must answer before
-// the connection times out.
-inline Sync sync_of(unsigned replicas, Millis ttl, Millis server_timeout)
-{
-  return {.replicas = replicas, .within = std::min(server_timeout / 2, ttl / 4)};
-}
-
-// The time limit of note_skipped(), whose failure does not change how rlock ends.
-inline constexpr Millis time_to_note_skip{500};
-
-// Records in the history of the lock that a run did not begin, if the engine has a history.
-inline void note_skipped(LockStore& store, const LockRequest& spec, const Owner& owner, const SkippedRun& run,
-                         const CallLimits& limit)
-{
-  if (RunHistory* const history = store.run_history()) {
-    [[maybe_unused]] const auto noted = history->note_skipped(spec, owner, run, limit);
-  }
-}
 
 }  // namespace rlock

@@ -34,7 +34,7 @@ class Supervision {
         m_began(context.clock.now()),
         m_leases({.renews = request.automatic,
                   .consequence = request.on_lost == OnLost::stop ? "the job will be stopped" : "its lease ends",
-                  .on_moved = [this](const LeaseBudget& lease) { m_lock_set.prepared_job.move_deadline(lease); },
+                  .on_moved = [this](const LeaseBudget& lease) { m_lock_set.prepared_job->move_deadline(lease); },
                   .interrupt = context.signals.stop()},
                  context.clock, context.log)
   {
@@ -77,8 +77,9 @@ class Supervision {
   {
     write_to_syslog(outcome_line(outcome, m_lost_at_ms));
     stop_threads();
-    notify_of(m_request, m_context, &m_lock_set, report_of(outcome, m_lost_at_ms),
-              std::chrono::ceil<Millis>(m_context.clock.now() - m_began), &m_context.signals, write_to_syslog);
+    notify(m_request, m_context, &m_lock_set,
+           news_of(report_of(outcome, m_lost_at_ms), std::chrono::ceil<Millis>(m_context.clock.now() - m_began)),
+           &m_context.signals, write_to_syslog);
     ::_exit(0);
   }
 
@@ -92,10 +93,10 @@ class Supervision {
   // job could not be forked.
   std::optional<RunReport> run_job()
   {
-    m_lock_set.prepared_job.move_deadline(m_lock_set.first_to_expire().lease().budget());
+    m_lock_set.prepared_job->move_deadline(m_lock_set.first_to_expire().lease().budget());
     do {
       m_job.reset();
-      auto job = m_lock_set.prepared_job.start(m_lock_set.held_locks(), m_lock_set.sessions.front().fence());
+      auto job = m_lock_set.prepared_job->start(m_lock_set.held_locks(), m_lock_set.sessions.front().fence());
       if (!job) {
         release({.exit_code = failure(job.error().code, m_request.compatibility).code});
         m_context.log.error(job.error().text, {.event = "failed"});
@@ -231,7 +232,7 @@ class Supervision {
     if (m_is_still_killing) {
       return m_guardian_is_gone ? m_kill_again_at : far_future;
     }
-    return std::min(m_lock_set.prepared_job.stop_times().last_resort, m_stopped_by);
+    return std::min(m_lock_set.prepared_job->stop_times().last_resort, m_stopped_by);
   }
 
   // A fixed lease cannot be renewed for processes that KILL has not ended.
@@ -402,7 +403,7 @@ class Supervision {
   void go_on_without_lock(Job& job)
   {
     m_was_released = true;
-    m_lock_set.prepared_job.remove_deadline();
+    m_lock_set.prepared_job->remove_deadline();
     if (m_pipe_is_open) {
       handle_pipe_closed(job);
     }

@@ -70,7 +70,7 @@ class Client {
   {
     m_locks = std::make_unique<LockSet>(m_request, m_context, "/bin/true");
     const WaitPolicy policy = wait_policy(m_request.wait, m_request.server.timeout, m_clock);
-    auto result = acquire_all(m_request, m_context, policy, *m_locks);
+    auto result = acquire_all(m_request, m_context, policy, m_context.signals.stop(), *m_locks);
     if (result && std::holds_alternative<AllAcquired>(*result)) {
       begin();
     }

@@ -9,6 +9,7 @@
 #include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"
+#include "support/script.h"
 
 using namespace rlock;
 using namespace rlock::test;
@@ -247,6 +248,15 @@ TEST_CASE("history: --history keeps more runs than the event log has, the failur
   CHECK(failed.err == "");
   CHECK(rlock_on(server, {"forget", "k"}).code == 0);
   CHECK(history_of(server).empty());
+}
+
+TEST_CASE("history: --history of a lock for a process keeps more runs than the event log has")
+{
+  const RedisServer server;
+  // Nobody asks for the end of the script until the keeper has seen it.
+  const Process parent = script(
+      server, R"(sh -c 'rlock acquire -S "$URL" -k k --pid $$ --history 30d >/dev/null; exit 3' & exec sleep 60)");
+  wait_until([&] { return as_int(server.command({"EXISTS", "rlock:runs:{k}"})) == 1; }, "the keeper has kept it", 10s);
 }
 
 TEST_SUITE_END();

@@ -104,7 +104,7 @@ std::string run_rlock(const Client& as, const std::vector<std::string>& environm
     wait_as_freeze(lock_set, request, context);
   }
   const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, as.host);
-  const auto acquired = acquire_all(request, context, policy, lock_set);
+  const auto acquired = acquire_all(request, context, policy, signals.stop(), lock_set);
   const bool has_lock = acquired && std::holds_alternative<AllAcquired>(*acquired);
   return has_lock ? text_of(supervise(request, context, lock_set).end) : text_of(acquired);
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Args = std::vector<std::string>;
 
-Result<AcquireRequest> request_of(const Args& args)
+Result<RunRequest> request_of(const Args& args)
 {
   RawAcquire typed;
   OptionTable known("acquire");
@@ -57,37 +57,36 @@ ErrorCode fault_of(const OptionText& key, const OptionText& token, const Args& e
 
 TEST_CASE("acquire: the defaults, and every option has its meaning")
 {
-  const AcquireRequest kept = *request_of({"stock", "--pid", "42"});
-  CHECK(kept.name.text() == "stock");
+  const RunRequest kept = *request_of({"stock", "--pid", "42"});
+  CHECK(kept.names.begin()->text() == "stock");
   CHECK(kept.ttl == Millis{30'000});
   CHECK_FALSE(kept.wait.has_value());
   CHECK(kept.busy_code == 75);
   CHECK(kept.sync == 0);
   REQUIRE(kept.watched);
   CHECK(kept.watched->pid == 42);
-  CHECK(kept.watched->lost_signal == SIGTERM);
-  CHECK(kept.watched->on_lost == OnLost::stop);
+  CHECK(kept.stop_signal == SIGTERM);
+  CHECK(kept.on_lost == OnLost::stop);
   CHECK_FALSE(kept.watched->has_pipe);
-  CHECK(kept.watched->kill_after == default_kill_after);
-  CHECK(kept.watched->leftovers == Leftovers::stop);
+  CHECK(kept.kill_after == default_kill_after);
+  CHECK(kept.leftovers == Leftovers::stop);
 
-  const AcquireRequest exported =
-      *request_of({"k", "--pid", "7", "--export", "--kill-after", "2s", "--leftovers", "wait"});
+  const RunRequest exported = *request_of({"k", "--pid", "7", "--export", "--kill-after", "2s", "--leftovers", "wait"});
   CHECK(exported.watched->has_pipe);
-  CHECK(exported.watched->kill_after == Millis{2000});
-  CHECK(exported.watched->leftovers == Leftovers::wait);
+  CHECK(exported.kill_after == Millis{2000});
+  CHECK(exported.leftovers == Leftovers::wait);
 
-  const AcquireRequest other = *request_of({"--pid=7", "-k", "k", "--ttl", "1m", "--signal", "USR1", "--on-lost",
-                                            "warn", "-w", "5", "-E", "9", "--label", "me", "--sync", "2"});
+  const RunRequest other = *request_of({"--pid=7", "-k", "k", "--ttl", "1m", "--signal", "USR1", "--on-lost", "warn",
+                                        "-w", "5", "-E", "9", "--label", "me", "--sync", "2"});
   CHECK(other.ttl == Millis{60'000});
-  CHECK(other.watched->lost_signal == SIGUSR1);
-  CHECK(other.watched->on_lost == OnLost::warn);
+  CHECK(other.stop_signal == SIGUSR1);
+  CHECK(other.on_lost == OnLost::warn);
   CHECK(other.wait == Millis{5000});
   CHECK(other.busy_code == 9);
   CHECK(other.label == "me");
   CHECK(other.sync == 2);
 
-  const AcquireRequest leased = *request_of({"k", "-n", "--lease", "5m"});
+  const RunRequest leased = *request_of({"k", "-n", "--lease", "5m"});
   CHECK(leased.ttl == Millis{300'000});
   CHECK(leased.wait == Millis{0});
   CHECK_FALSE(leased.watched);

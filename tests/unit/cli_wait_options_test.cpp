@@ -10,14 +10,14 @@ using namespace rlock::cli;
 
 namespace {
 
-Result<TakeRequest> meant(const std::vector<std::string>& words)
+Result<RunRequest> meant(const std::vector<std::string>& words)
 {
-  TakeRequest request;
+  RunRequest request;
   OptionTable known("run");
   add_wait_options(known, request);
   const Result<ParsedWords> parsed = parse_words(known, words, Operands::command);
   const Result<Done> applied = apply_options(known, parsed->options, Operands::command);
-  return applied ? Result(request) : Result<TakeRequest>(applied.error());
+  return applied ? Result(request) : Result<RunRequest>(applied.error());
 }
 
 }  // namespace

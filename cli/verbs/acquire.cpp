@@ -12,7 +12,6 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "lock/wait_until_free.h"
 #include "stores/open.h"
 
 #include <array>

@@ -94,14 +94,15 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
   const BootClock clock;
   SystemRng rng;
   ASSIGN_OR_RETURN(auto name, random_lock_name(raw.keys.prefix, "doctor", rng));
-  const auto transport = open_transport(server, endpoint, clock, StopToken::never());
+  const auto transport = open_transport(endpoint, local_options(server, endpoint), clock, StopToken::never());
   if (!transport) {
     Facts facts;
     facts.server = endpoint.shown();
     facts.failure = transport.error();
     return facts;
   }
-  ASSIGN_OR_RETURN(const auto anonymous, open_transport(server, without_password(endpoint), clock, StopToken::never()));
+  ASSIGN_OR_RETURN(const auto anonymous, open_transport(without_password(endpoint), local_options(server, endpoint),
+                                                        clock, StopToken::never()));
   return collect_facts(**transport, *anonymous, endpoint,
                        {.name = std::move(name), .ttl = raw.ttl, .timeout = server.timeout}, clock, rng);
 }

@@ -12,7 +12,7 @@
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/known_locks.h"
-#include "lock/wait_until_free.h"
+#include "lock/reach_server.h"
 #include "run/acquire_all.h"
 #include "run/environment.h"
 #include "run/report.h"

@@ -12,7 +12,6 @@
 #include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
 #include "lock/lease_keeping.h"
-#include "lock/wait_until_free.h"
 #include "run/environment.h"
 #include "run/keeper.h"
 #include "run/report.h"

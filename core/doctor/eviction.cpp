@@ -16,7 +16,7 @@ constexpr Millis answer_time{1000};
 
 std::optional<Finding> eviction_of(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock)
 {
-  const auto transport = open_transport(server, endpoint, clock, StopToken::never());
+  const auto transport = open_transport(endpoint, local_options(server, endpoint), clock, StopToken::never());
   if (!transport) {
     return std::nullopt;
   }

@@ -2,8 +2,8 @@
 #include "lock/reentry.h"
 
 #include "lock/lease_budget.h"
+#include "lock/reach_server.h"
 #include "lock/store.h"
-#include "lock/wait_until_free.h"
 
 #include <algorithm>
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include "base/defaults.h"
+#include "lock/reach_server.h"
 #include "lock/store.h"
 
 namespace rlock {
@@ -127,21 +128,6 @@ Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, const
     const Instant end = clock.now() + std::min(is_listening ? look_again_after : after_failure, undisturbed);
     watch.rest(until ? std::min(end, *until) : end);
   }
-}
-
-std::vector<HeldLockLine> parse_held_locks(std::string_view value)
-{
-  std::vector<HeldLockLine> lines;
-  while (!value.empty()) {
-    const std::string_view line = value.substr(0, value.find('\n'));
-    value.remove_prefix(std::min(value.size(), line.size() + 1));
-    const auto space = line.find(' ');
-    const bool is_valid = space != std::string_view::npos && space > 0;
-    lines.push_back({.whole = line,
-                     .token = is_valid ? line.substr(0, space) : std::string_view{},
-                     .key = is_valid ? line.substr(space + 1) : std::string_view{}});
-  }
-  return lines;
 }
 
 }  // namespace rlock

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 #include <vector>
-#include "lock/wait_until_free.h"
+#include "lock/reach_server.h"
 
 namespace rlock {
 

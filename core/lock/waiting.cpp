@@ -12,8 +12,8 @@
 #include <vector>
 #include "lock/lease_budget.h"
 #include "lock/lock_candidates.h"
+#include "lock/reach_server.h"
 #include "lock/store.h"
-#include "lock/wait_until_free.h"
 #include "lock/waiter_requests.h"
 
 namespace rlock {

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "lease/lease.h"
 #include "lock/lease_budget.h"
-#include "lock/wait_until_free.h"
 #include "run/environment.h"
 #include "run/release.h"
 #include "run/report.h"

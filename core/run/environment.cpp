@@ -16,7 +16,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "lock/holder.h"
-#include "lock/wait_until_free.h"
 #include "process/launch.h"
 #include "process/process_tree.h"
 
@@ -89,6 +88,21 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
     set_variable(inherited, shard_variable, std::to_string(*shard));
   }
   return inherited;
+}
+
+std::vector<HeldLockLine> parse_held_locks(std::string_view value)
+{
+  std::vector<HeldLockLine> lines;
+  while (!value.empty()) {
+    const std::string_view line = value.substr(0, value.find('\n'));
+    value.remove_prefix(std::min(value.size(), line.size() + 1));
+    const auto space = line.find(' ');
+    const bool is_valid = space != std::string_view::npos && space > 0;
+    lines.push_back({.whole = line,
+                     .token = is_valid ? line.substr(0, space) : std::string_view{},
+                     .key = is_valid ? line.substr(space + 1) : std::string_view{}});
+  }
+  return lines;
 }
 
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name)

@@ -52,6 +52,19 @@ void set_server(std::vector<std::string>& environment, const JobServer& server);
 // shard, and without RLOCK_FENCE. RLOCK_HELD has one "TOKEN KEY" per line: the locks of all ancestors, then `locks`.
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);
 
+// RLOCK_HELD: the locks of all ancestor processes, the outermost first, one line "TOKEN KEY" for each. A token contains no
+// space; a key may.
+
+inline constexpr std::string_view held_locks_variable = "RLOCK_HELD";
+
+// A line of the value, as views into the value that was parsed.
+struct HeldLockLine {
+  std::string_view whole;
+  std::string_view token;
+  std::string_view key;  // empty: the line is invalid, and so is its token
+};
+std::vector<HeldLockLine> parse_held_locks(std::string_view value);
+
 // The owners under which ancestors of this process hold, or held, this lock, by RLOCK_HELD: the innermost first, each
 // once. RLOCK_HELD does not name the server; another server does not know these owners.
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name);

@@ -13,7 +13,7 @@
 #include "lock/abilities.h"
 #include "lock/kept_runs.h"
 #include "lock/lease_keeping.h"
-#include "lock/wait_until_free.h"
+#include "lock/reach_server.h"
 #include "process/guardian.h"
 #include "process/terminal.h"
 #include "run/environment.h"

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "lock/event_log.h"
 #include "lock/lease_budget.h"
-#include "lock/wait_until_free.h"
 #include "process/process_tree.h"
 #include "process/shell.h"
 #include "process/signals.h"

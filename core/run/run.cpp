@@ -7,7 +7,7 @@
 #include <variant>
 #include "base/duration.h"
 #include "base/text.h"
-#include "lock/wait_until_free.h"
+#include "lock/reach_server.h"
 #include "process/launch.h"
 #include "run/acquire_all.h"
 #include "run/attempts.h"

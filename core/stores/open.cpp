@@ -33,7 +33,7 @@ Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const En
 {
   Endpoint master = endpoint;
   master.refuses_replica = !endpoint.has_group();
-  ASSIGN_OR_RETURN(auto transport, open_transport(server, master, clock, stop));
+  ASSIGN_OR_RETURN(auto transport, open_transport(master, local_options(server, master), clock, stop));
   const auto check = endpoint.is_authenticated() ? RightsCheck::before_grant : RightsCheck::none;
   return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(std::move(transport), clock, check));
 }
@@ -203,17 +203,14 @@ Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Cl
                                      : open_one(server, server.endpoints.front(), clock, stop);
 }
 
-Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, const Endpoint& endpoint,
-                                                  const Clock& clock, StopToken stop)
+LocalServerOptions local_options(const ServerSpec& server, const Endpoint& endpoint)
 {
-  return open_transport(endpoint,
-                        {.timeout = server.timeout,
-                         .runtime_directory = server.runtime_directory,
-                         .name = server.local_name,
-                         .idle = server.local_idle,
-                         .any_lock = endpoint.is_private() ? any_lock_script() : "",
-                         .starts = server.starts_local},
-                        clock, stop);
+  return {.timeout = server.timeout,
+          .runtime_directory = server.runtime_directory,
+          .name = server.local_name,
+          .idle = server.local_idle,
+          .any_lock = endpoint.is_private() ? any_lock_script() : "",
+          .starts = server.starts_local};
 }
 
 }  // namespace rlock

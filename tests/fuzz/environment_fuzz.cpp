@@ -5,7 +5,6 @@
 #include "cli/verbs/acquire.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
-#include "lock/wait_until_free.h"
 #include "run/environment.h"
 
 namespace rlock::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lock/wait_until_free.h"
+#include "run/environment.h"
 
 #include <doctest/doctest.h>
 

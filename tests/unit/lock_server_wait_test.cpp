@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // WaitPolicy::server_until: how often a server that fails is asked, and when the waiter gives up.
-#include "lock/wait_until_free.h"
+#include "lock/reach_server.h"
 #include "support/seeded_rng.h"
 #include "support/test.h"
 #include "support/wait_fixture.h"

@@ -4,7 +4,7 @@
 
 #include "cli/options/option_table.h"
 #include "lock/names.h"
-#include "run/run.h"
+#include "run/request.h"
 
 #include <span>
 #include <string>

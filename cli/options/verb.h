@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "cli/options/environment.h"
 #include "cli/options/option_table.h"
-#include "run/run.h"
+#include "run/request.h"
 
 #include <array>
 #include <functional>

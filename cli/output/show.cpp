@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/output/output.h"
 #include "lock/kept_runs.h"
-#include "run/report.h"
+#include "run/outcome.h"
 
 #include <algorithm>
 #include <array>

@@ -11,6 +11,7 @@
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/token_lock.h"
 #include "run/environment.h"
+#include "run/run.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include "cli/verbs/ask.h"
 #include "run/environment.h"
 #include "run/force.h"
-#include "run/run.h"
+#include "run/request.h"
 
 namespace rlock::cli {
 

@@ -13,9 +13,9 @@
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/known_locks.h"
 #include "lock/reach_server.h"
-#include "run/acquire_all.h"
 #include "run/environment.h"
-#include "run/report.h"
+#include "run/outcome.h"
+#include "run/wait_message.h"
 
 #include <algorithm>
 #include <array>

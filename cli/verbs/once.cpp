@@ -12,7 +12,7 @@
 #include "cli/verbs/run.h"
 #include "lock/abilities.h"
 #include "lock/period.h"
-#include "run/run.h"
+#include "run/request.h"
 
 #include <array>
 

@@ -5,6 +5,7 @@
 #include "cli/options/output.h"
 #include "cli/verbs/dispatch.h"
 #include "doctor/eviction.h"
+#include "run/run.h"
 
 #include <array>
 

@@ -17,8 +17,8 @@
 #include "lock/abilities.h"
 #include "lock/kept_runs.h"
 #include "lock/wait_until_free.h"
-#include "run/acquire_all.h"
-#include "run/run.h"
+#include "run/request.h"
+#include "run/wait_message.h"
 
 #include <algorithm>
 #include <array>

@@ -14,7 +14,8 @@
 #include "lock/lease_keeping.h"
 #include "run/environment.h"
 #include "run/keeper.h"
-#include "run/report.h"
+#include "run/outcome.h"
+#include "run/release_socket.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include "base/fd.h"
-#include "process/process_tree.h"
+#include "process/proc.h"
 
 namespace rlock {
 namespace {

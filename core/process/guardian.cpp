@@ -20,6 +20,7 @@
 #include "base/system.h"
 #include "process/descriptors.h"
 #include "process/last_resort.h"
+#include "process/not_killed.h"
 #include "process/process_tree.h"
 #include "process/stopping.h"
 

@@ -6,61 +6,14 @@
 #pragma once
 
 #include <sys/types.h>
-#include <array>
-#include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <vector>
 #include "base/clock.h"
 #include "process/launch.h"
+#include "process/proc.h"
 
 namespace rlock {
-
-// Processes as /proc shows them. The results are no snapshot: between two reads processes may fork or end. A caller that must be
-// sure reads again. Threads: any thread may call the functions.
-
-struct ProcessInfo {
-  pid_t pid;
-  pid_t parent;
-  pid_t group;
-  pid_t session;
-  char state;  // as in /proc/PID/stat; unknown_state: /proc does not show the process
-
-  [[nodiscard]] bool is_zombie() const { return state == 'Z' || state == 'X'; }
-};
-constexpr char unknown_state = '?';
-
-// Parses the beginning of /proc/PID/stat. The command's name may contain any character, also ") " and newlines.
-std::optional<ProcessInfo> parse_stat(std::string_view line);
-
-// Reads /proc/PID/stat; nullopt: the process does not exist, or /proc does not show the process (hidepid in proc(5)).
-std::optional<ProcessInfo> read_process(pid_t pid);
-
-// How a process ended, as waitpid(2) tells its parent, while the parent has not asked; nullopt: unknown.
-std::optional<int> zombie_wait_status(pid_t pid);
-
-// The arguments of a process; empty: they cannot be read.
-std::vector<std::string> command_of(pid_t pid);
-
-// The name of the program that a process runs, 15 bytes at most; empty: it cannot be read.
-std::string command_name(pid_t pid);
-
-// The names of the processes of rlock.
-constexpr const char* guardian_name = "rlock-guardian";
-constexpr const char* keeper_name = "rlock-keeper";
-constexpr std::array<std::string_view, 4> own_names{"rlock", "rflock", guardian_name, keeper_name};
-
-// The process that traces process `pid` (ptrace(2)); 0: none, or it cannot be read.
-pid_t tracer_of(pid_t pid);
-
-// What /proc/PID/fd shows of a descriptor of this process: "pipe:[4711]"; empty: it cannot be read.
-std::string link_of(int fd);
-
-// Whether the process has a descriptor that /proc shows by `link`; false also when its descriptors cannot be read. Asks no file
-// system, because one that hangs would hold the caller.
-bool has_open(pid_t pid, const std::string& link);
 
 // Sends a signal, and CONT, because a stopped process would not react. False: the process may not be signalled (EPERM).
 bool send_and_wake(pid_t target, int signal);
@@ -72,26 +25,6 @@ bool adopts_orphans(pid_t pid);
 
 // Waits until one of the processes has died, as far as the kernel tells, but not for long, because processes may fork meanwhile.
 void wait_for_a_death(const std::vector<LeftProcess>& dying, Instant deadline);
-
-// The names in a directory that are numbers: processes, threads, descriptors. Empty: the directory cannot be read.
-std::vector<int> numbers_in(const char* directory);
-
-// Whether this process has a child, dead or alive, in that process group.
-bool has_child_in(pid_t group);
-
-// The children of all threads of this process. If there are none, the function needs one system call. Where /proc is missing or
-// shows another pid namespace, the function asks waitid(2) about each pid that a child can have, about `longest_probe` pids at
-// most.
-std::vector<pid_t> own_children();
-constexpr pid_t longest_probe = 65'536;
-
-// Whether this process has children, and own_children() finds none of them.
-bool has_unseen_children();
-
-// A child of this process and all its descendants, the child first. Descendants of a process that /proc does not show are
-// missing. If this process is a child subreaper, they become its children when the hidden process ends.
-using ProcessFamily = std::vector<ProcessInfo>;
-std::vector<ProcessFamily> own_families(const std::vector<pid_t>& spared);  // except those of the children in `spared`
 
 class ProcessTree {
  public:
@@ -137,24 +70,5 @@ class ProcessTree {
   std::optional<int> m_status;
   std::optional<int> m_pause;
 };
-
-// Decides which of the processes that KILL has not ended messages must name: at once those that may not be signalled, after
-// slow_death the others, and each process again every not_killed_period.
-class NotKilledReports {
- public:
-  std::vector<LeftProcess> due(const std::vector<LeftProcess>& left, Instant now);
-
- private:
-  std::map<pid_t, Instant> m_next;  // when a message must name each process
-  Instant m_minute_over{};
-  int m_named =
-      0;  // the number of messages in this minute; a process that KILL does not end may start others without end
-};
-
-// The message that rlock may not signal a process, and what to do.
-std::string not_signalled_text(pid_t pid);
-
-// The message that KILL has not ended a process: why, and what to do.
-std::string not_killed_text(const LeftProcess& process);
 
 }  // namespace rlock

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <system_error>
 #include <utility>
+#include "process/process_tree.h"
 
 namespace rlock {
 namespace {

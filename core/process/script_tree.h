@@ -18,7 +18,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "process/process_tree.h"
+#include "process/job.h"
+#include "process/proc.h"
 #include "process/signals.h"
 
 namespace rlock {

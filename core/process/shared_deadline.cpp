@@ -15,7 +15,7 @@
 #include <string>
 #include <system_error>
 #include "process/job.h"
-#include "process/process_tree.h"
+#include "process/proc.h"
 #include "process/signals.h"
 
 namespace rlock {

@@ -15,7 +15,7 @@
 #include <string>
 #include <system_error>
 #include "base/stop.h"
-#include "process/process_tree.h"
+#include "process/proc.h"
 
 namespace rlock {
 namespace {

@@ -4,8 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 #include <system_error>
-#include "base/text.h"
-#include "process/process_tree.h"
+#include "process/script_tree.h"
 #include "run/acquire_all.h"
 #include "run/keeper.h"
 #include "run/lock_set.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include "process/script_tree.h"
 #include "run/environment.h"
-#include "run/run.h"
+#include "run/request.h"
 
 namespace rlock {
 

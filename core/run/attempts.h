@@ -9,7 +9,7 @@
 #include <variant>
 #include "lock/past_run.h"
 #include "lock/period.h"
-#include "run/run.h"
+#include "run/request.h"
 
 namespace rlock {
 

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "lock/holder.h"
 #include "process/launch.h"
-#include "process/process_tree.h"
+#include "process/proc.h"
 
 namespace rlock {
 namespace {

@@ -15,12 +15,14 @@
 #include "base/text.h"
 #include "lease/lease.h"
 #include "lock/lease_budget.h"
-#include "process/process_tree.h"
+#include "process/not_killed.h"
 #include "process/shared_deadline.h"
 #include "process/stopping.h"
+#include "run/notify.h"
+#include "run/outcome.h"
 #include "run/release.h"
-#include "run/report.h"
-#include "run/run.h"
+#include "run/release_socket.h"
+#include "run/stop_times.h"
 
 namespace rlock {
 namespace {
@@ -429,8 +431,7 @@ class KeeperLoop {
   bool was_released()
   {
     m_leases.stop_watchdog();
-    return m_session.was_released(
-        {.deadline = m_task.context.clock.now() + time_to_check_release, .stop = StopToken::never()});
+    return m_session.was_released();
   }
 
   // Tries until the lease ends, because the lock ends by itself then. A loss is recorded in the history, because the server may have

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "lock/store.h"
 #include "run/lock_set.h"
-#include "run/report.h"
+#include "run/outcome.h"
 
 namespace rlock {
 

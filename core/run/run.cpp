@@ -12,10 +12,12 @@
 #include "run/acquire_all.h"
 #include "run/attempts.h"
 #include "run/environment.h"
+#include "run/notify.h"
+#include "run/outcome.h"
 #include "run/refusal.h"
 #include "run/release.h"
-#include "run/report.h"
 #include "run/supervision.h"
+#include "run/wait_message.h"
 
 namespace rlock {
 namespace {

@@ -4,11 +4,13 @@
 
 #include "base/text.h"
 #include "lease/lease.h"
-#include "process/process_tree.h"
+#include "process/not_killed.h"
 #include "run/attempts.h"
 #include "run/keeper.h"
+#include "run/notify.h"
 #include "run/release.h"
 #include "run/report.h"
+#include "run/stop_times.h"
 
 #include <algorithm>
 #include <array>
@@ -396,8 +398,7 @@ class Supervision {
       return false;
     }
     m_leases.stop_watchdog();
-    return session.was_released(
-        {.deadline = m_context.clock.now() + time_to_check_release, .stop = StopToken::never()});
+    return session.was_released();
   }
 
   void go_on_without_lock(Job& job)

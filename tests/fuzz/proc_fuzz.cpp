@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line of /proc/PID/stat. The name of the command is chosen by the process.
 #include "fuzz/fuzzer.h"
-#include "process/process_tree.h"
+#include "process/proc.h"
 
 namespace rlock::test {
 namespace {

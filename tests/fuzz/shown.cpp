@@ -9,7 +9,7 @@
 #include "cli/output/watch.h"
 #include "cli/verbs/force_unlock.h"
 #include "fuzz/fuzzer.h"
-#include "run/acquire_all.h"
+#include "run/wait_message.h"
 #include "support/clean_text.h"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes are named that KILL has not ended.
-#include "process/process_tree.h"
+#include "process/not_killed.h"
 #include "support/test.h"
 
 #include <cstddef>

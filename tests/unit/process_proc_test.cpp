@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/process_tree.h"
+#include "process/proc.h"
 #include "support/test.h"
 
 using namespace rlock::test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/report.h"
+#include "run/outcome.h"
 #include "support/test.h"
 
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/acquire_all.h"
+#include "run/wait_message.h"
 
 #include "base/shown_time.h"
 

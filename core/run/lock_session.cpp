@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/lock_session.h"
+
+#include <algorithm>
+#include <utility>
+#include "base/duration.h"
+#include "base/text.h"
+#include "lock/abilities.h"
+#include "lock/kept_runs.h"
+#include "lock/lease_keeping.h"
+#include "lock/reach_server.h"
+#include "run/force.h"
+#include "run/keeper.h"
+
+namespace rlock {
+namespace {
+
+constexpr Millis time_to_check_release{250};  // the job is stopped only then
+constexpr Millis time_to_note_skip{500};      // a failure does not change how rlock ends
+constexpr Millis time_to_keep_runs{1000};
+// One of so many runs that succeed copies the runs of the event log, which has the last 64 runs or more. So one of 100 000 runs is
+// forgotten before it is copied.
+constexpr std::uint64_t runs_for_a_copy = 6;
+
+// A job must not depend on a keeper, which may be killed.
+Error lease_refused(const RunRequest& request, Millis longest)
+{
+  const std::string asked = show(request.ttl);
+  return {ErrorCode::config, "--lease " + asked + ": the longest lease that " + request.server.shown() +
+                                 " gives a job is " + show(longest) + " (try --max-runtime " + asked + " instead)"};
+}
+
+}  // namespace
+
+LockSession::LockSession(const RunRequest& request, const RunContext& context, std::unique_ptr<LockStore>& store,
+                         std::vector<LockRequest> any_of, Owner owner)
+    : m_request(request),
+      m_context(context),
+      m_any_of(std::move(any_of)),
+      m_hold(std::move(owner)),
+      m_lease_length(request.ttl),
+      m_store(store)
+{
+}
+
+std::string LockSession::display_name() const
+{
+  const std::size_t shards = m_request.shards.size();
+  return shards == 0 ? printable(name().text())
+                     : printable(m_request.name().text()) + " (" + std::to_string(shards) + " shards)";
+}
+
+// Another shard may come free.
+bool LockSession::waits_for_itself(const Busy& busy) const
+{
+  return m_request.compatibility == Compatibility::own && m_any_of.size() == 1 &&
+         rlock::waits_for_itself(m_request.kind, busy);
+}
+
+std::optional<std::size_t> LockSession::shard() const
+{
+  return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
+}
+
+HeldLock LockSession::held() const
+{
+  return {.name = name(), .hold = m_hold, .lease = m_lease_length, .shard = shard()};
+}
+
+Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
+{
+  if (!m_store) {
+    auto opened = reach_server(policy, m_context.clock, m_context.rng, stop, observer,
+                               [&] { return open_store(m_request.server, m_context.clock, stop); });
+    if (!opened) {
+      return opened.error().code == ErrorCode::interrupted ? Result<Acquired>(Interrupted{}) : opened.error();
+    }
+    m_store = *std::move(opened);
+  }
+  if (m_request.once && m_store->once_memory() == nullptr) {
+    return not_offered("once", m_request.server.shown());
+  }
+  if (m_request.min_hold > Millis{0} && !m_store->traits().keeps_after_release) {
+    return not_offered("run --min-hold", m_request.server.shown(), nothing_kept_after_release);
+  }
+  const bool is_for_job = m_request.held_for == HeldFor::job;
+  if (!is_for_job && !m_request.automatic && !m_store->traits().has_token_leases) {
+    return not_offered(m_request.held_for == HeldFor::script ? "acquire without --pid" : "freeze",
+                       m_request.server.shown(), no_token_leases);
+  }
+  WaitPolicy own_policy = policy;
+  own_policy.takes_message = may_begin_on_message();
+  std::optional<CancelHolder> cancel;
+  if (m_request.cancel_in_progress) {
+    if (m_store->force_unlock() == nullptr) {
+      return not_offered("run --cancel-in-progress", m_request.server.shown());
+    }
+    own_policy.stopper = &cancel.emplace(*m_store, spec(), own_policy.server_timeout, m_context.clock, m_context.log);
+  }
+  auto entry =
+      enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock, m_context.rng, stop, observer);
+  if (!entry) {
+    return entry.error();
+  }
+  if (auto* entered = std::get_if<Entered>(&*entry)) {
+    if (const auto lasts = m_request.automatic || !is_for_job ? std::nullopt : lasts_without_keeper(*m_store)) {
+      const CallLimits limit{.deadline = m_context.clock.now() + give_back_timeout, .stop = StopToken::never()};
+      [[maybe_unused]] const auto released = m_store->release(m_any_of[entered->taken.which], entered->hold,
+                                                              {.result = {.outcome = Outcome::unused}}, limit);
+      return lease_refused(m_request, *lasts);
+    }
+    begin(std::move(*entered));
+    return Acquired{Done{}};
+  }
+  if (const auto* done = std::get_if<AlreadyDone>(&*entry)) {
+    return Acquired{*done};
+  }
+  const auto* timed_out = std::get_if<TimedOut>(&*entry);
+  return timed_out != nullptr ? Acquired{*timed_out} : Acquired{Interrupted{}};
+}
+
+// Whether the message of a hand-over may start the job. False if the server's answer says more than the message: whether another
+// job has succeeded (once), or how many replicas have the lock (sync). False for a fixed lease, which counts from the answer, and
+// for several locks, because the short lease of the message would hide which lease ends first. False for a script, which nothing
+// stops as surely as a job.
+bool LockSession::may_begin_on_message() const
+{
+  return m_request.held_for == HeldFor::job && m_request.automatic && !m_request.once && m_request.sync == 0 &&
+         m_request.names.size() == 1;
+}
+
+void LockSession::begin(Entered entered)
+{
+  m_hold = std::move(entered.hold);
+  m_which = entered.taken.which;
+  m_fence = entered.taken.grant.fence;
+  m_depth = std::max<std::int64_t>(entered.taken.grant.count, 1);
+  if (!entered.taken.is_claim) {
+    m_lease_length = entered.taken.grant.lease.length;
+  }
+  m_lease = std::make_unique<Lease>(*m_store,
+                                    GrantedLock{.spec = spec(),
+                                                .owner = m_hold.owner,
+                                                .lease = entered.taken.grant.lease,
+                                                .is_claim = entered.taken.is_claim,
+                                                .listener = std::move(entered.taken.listener)},
+                                    m_request.kill_after, m_context.clock);
+  const Millis lease = entered.taken.grant.lease.length;
+  if (m_request.automatic && !m_hold.is_nested() && m_store->traits().ends_holds_with_clients &&
+      lease != m_request.ttl) {
+    m_context.log.detail("the server gives a lease of " + show(lease) + " where --ttl is " + show(m_request.ttl),
+                         {.event = "lease", .key = name().text()});
+  }
+  if (m_hold.is_nested()) {
+    m_context.log.detail(
+        "re-entered " + printable(name().text()) + ", which is now held " + std::to_string(m_depth) + " times",
+        {.event = "reentered", .key = name().text()});
+  }
+}
+
+// A process below the job of one of the shards holds what it asks for. flock(1) does not re-enter locks, and a freeze waits for them.
+std::vector<Ancestor> LockSession::ancestors() const
+{
+  const bool reenters = m_request.compatibility == Compatibility::own && m_request.held_for != HeldFor::nobody;
+  return reenters ? ancestors_with(m_request.environment, m_any_of) : std::vector<Ancestor>{};
+}
+
+bool LockSession::was_released()
+{
+  const auto answer =
+      release({}, {.deadline = m_context.clock.now() + time_to_check_release, .stop = StopToken::never()});
+  const bool released = answer && was_released_before(*answer);
+  if (released) {
+    m_lease->discard_event();
+  }
+  return released;
+}
+
+// Beside many other holders, of permits or readers, a full log has forgotten the grant.
+bool LockSession::is_grant_missing(const CallLimits& limit)
+{
+  EventLog* const log = m_store->event_log();
+  if (log == nullptr) {
+    return false;
+  }
+  const EventLogQuery query{.name = name(), .after = {}};
+  const auto logs = log->read_logs({&query, 1}, limit);
+  return logs && logs->front().size() < static_cast<std::size_t>(event_count) &&
+         std::ranges::none_of(logs->front(),
+                              [&](const EventLogEntry& each) { return each.taker == m_hold.owner.text(); });
+}
+
+Result<std::vector<PastRun>> LockSession::past_runs(const PerAnswer& limits)
+{
+  RunHistory* const history = m_store->run_history();
+  if (history == nullptr) {
+    return std::vector<PastRun>{};
+  }
+  auto known = history->past_runs({&name(), 1}, LogPart::all, limits);
+  return known ? Result(std::move(known->front().runs)) : known.error();
+}
+
+void LockSession::keep_runs(bool succeeded)
+{
+  const std::optional<Millis> memory = spec().who.history;
+  RunHistory* const history = m_store->run_history();
+  const bool is_nested = m_depth > 1;
+  if (history == nullptr || is_nested || !must_keep_runs(memory) ||
+      (succeeded && below(m_context.rng, runs_for_a_copy) != 0)) {
+    return;
+  }
+  const Millis timeout = std::min(time_to_keep_runs, m_request.server.timeout);
+  const CallLimits whole{.deadline = m_context.clock.now() + timeout, .stop = StopToken::never()};
+  if (const auto kept =
+          history->keep_runs(name(), *memory, {.clock = m_context.clock, .timeout = timeout, .whole = whole});
+      !kept) {
+    m_context.log.detail("cannot keep the history of " + printable(name().text()) + ": " + kept.error().text);
+  }
+}
+
+void LockSession::note_skipped(const SkippedRun& run)
+{
+  const Millis timeout = std::min(time_to_note_skip, m_request.server.timeout);
+  const CallLimits limit{.deadline = m_context.clock.now() + timeout, .stop = m_context.signals.stop()};
+  if (!m_store) {  // the command was not found, so no server was asked
+    if (!ancestors().empty()) {
+      return;  // a nested run is none
+    }
+    ServerSpec server = m_request.server;
+    server.timeout = timeout;
+    server.starts_local = false;  // it would have to run for this note only
+    auto opened = open_store(server, m_context.clock, m_context.signals.stop());
+    if (!opened) {
+      return;
+    }
+    m_store = *std::move(opened);
+  }
+  if (RunHistory* const history = m_store->run_history()) {
+    [[maybe_unused]] const auto noted = history->note_skipped(spec(), m_hold.owner, run, limit);
+  }
+}
+
+Result<std::optional<Millis>> LockSession::leave_keeper()
+{
+  const auto lasts = lasts_without_keeper(*m_store);
+  const auto left = leave_keeper_of_leases(*m_store, name());
+  return left ? Result(lasts) : left.error();
+}
+
+void LockSession::leave_keeper_of_released()
+{
+  if (const auto lasts = leave_keeper(); !lasts || *lasts) {
+    m_context.log.detail(lasts ? kept_by_keeper(name(), **lasts) : lasts.error().text,
+                         {.event = "keeper", .key = name().text()});
+  }
+}
+
+Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)
+{
+  return m_store->release(spec(), m_hold, options, limit);
+}
+
+}  // namespace rlock

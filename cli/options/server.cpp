@@ -7,7 +7,6 @@
 #include "base/password_file.h"
 #include "base/text.h"
 #include "run/environment.h"
-#include "run/refusal.h"
 
 #include <sys/stat.h>
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/output/output.h"
 #include "lock/kept_runs.h"
-#include "run/outcome.h"
+#include "run/verdict.h"
 
 #include <algorithm>
 #include <array>

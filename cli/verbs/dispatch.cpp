@@ -10,7 +10,7 @@
 #include "cli/options/server.h"
 #include "cli/output/output.h"
 #include "redis/acl.h"
-#include "run/outcome.h"
+#include "run/verdict.h"
 
 #include <algorithm>
 #include <array>

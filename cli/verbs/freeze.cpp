@@ -14,7 +14,7 @@
 #include "cli/verbs/known_locks.h"
 #include "lock/reach_server.h"
 #include "run/environment.h"
-#include "run/outcome.h"
+#include "run/verdict.h"
 #include "run/wait_message.h"
 
 #include <algorithm>

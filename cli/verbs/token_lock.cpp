@@ -13,9 +13,9 @@
 #include "lock/abilities.h"
 #include "lock/lease_keeping.h"
 #include "run/environment.h"
-#include "run/keeper.h"
-#include "run/outcome.h"
+#include "run/left_keeper.h"
 #include "run/release_socket.h"
+#include "run/verdict.h"
 
 #include <algorithm>
 #include <array>

@@ -7,6 +7,7 @@
 #include "process/script_tree.h"
 #include "run/acquire_all.h"
 #include "run/keeper.h"
+#include "run/left_keeper.h"
 #include "run/lock_set.h"
 #include "run/release.h"
 

@@ -7,8 +7,8 @@
 #include <span>
 #include "base/text.h"
 #include "lease/lease.h"
-#include "run/outcome.h"
 #include "run/release.h"
+#include "run/verdict.h"
 #include "run/wait_message.h"
 
 namespace rlock {

@@ -90,6 +90,12 @@ constexpr std::string_view waits_for_itself_text =
     "; this process runs under that job and would wait for itself: keep RLOCK_HELD in the environment to enter the "
     "lock again";
 
+// Follows the error of a server that refuses a job, or a script with a lock, for want of the outer rlock's password.
+inline constexpr std::string_view no_password_in_job =
+    "; a job does not get the password that rlock had from a URL or RLOCK_PASSWORD: with --password-file FILE on the "
+    "outer rlock the "
+    "job gets that file";
+
 // The names of this process in holder records and messages.
 
 std::string host_name();

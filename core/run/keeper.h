@@ -17,7 +17,6 @@
 #include <string>
 #include "base/fd.h"
 #include "base/result.h"
-#include "lock/store.h"
 #include "process/script_tree.h"
 #include "process/signals.h"
 #include "run/lock_set.h"
@@ -32,9 +31,6 @@ struct KeeperTask {
   const PidFd& watched;  // RunRequest::watched
   bool has_pipe;         // the script may open a pipe of the keeper
 };
-
-// Detaches a process that was just forked from its caller, and names it.
-void detach_as_keeper();
 
 // A running keeper. Only the keeper uses the store from then on.
 class Keeper {
@@ -53,16 +49,5 @@ class Keeper {
   Fd m_socket;
   std::string m_pipe_path;
 };
-
-// Leaves a process that keeps the leases which the store does not keep by itself until they are over
-// (lock/lease_keeping.h), if there are any. It ends when they are over or released. ErrorCode::os: it could not be started.
-// Threads: call this while the process has one thread.
-Result<Done> leave_keeper_of_leases(LockStore& store, const LockName& lock);
-// What people are told of it. `lasts`: LeaseKeeping::lasts_without_keeper.
-std::string kept_by_keeper(const LockName& lock, Millis lasts);
-
-// Logs an error of a keeper, which has no stderr, by syslog(3). Ignores an empty line. May wait for the syslog daemon, so call
-// this when the locks are released.
-void write_to_syslog(const std::string& line);
 
 }  // namespace rlock

@@ -10,7 +10,7 @@
 #include "lock/lease_keeping.h"
 #include "lock/reach_server.h"
 #include "run/force.h"
-#include "run/keeper.h"
+#include "run/left_keeper.h"
 
 namespace rlock {
 namespace {

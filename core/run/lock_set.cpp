@@ -11,7 +11,7 @@
 #include "lock/period.h"
 #include "process/guardian.h"
 #include "process/proc.h"
-#include "run/keeper.h"
+#include "run/left_keeper.h"
 #include "run/notify.h"
 #include "run/release.h"
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "process/shell.h"
 #include "run/environment.h"
-#include "run/outcome.h"
+#include "run/verdict.h"
 
 namespace rlock {
 namespace {

@@ -187,9 +187,9 @@ ReleaseFindings release_all(const RunRequest& request, const RunContext& context
   return findings;
 }
 
-std::vector<LockOutcome> lock_outcomes(std::span<LockSession> held, const ReleaseFindings& findings)
+std::vector<LockFacts> lock_facts(std::span<LockSession> held, const ReleaseFindings& findings)
 {
-  std::vector<LockOutcome> outcomes;
+  std::vector<LockFacts> outcomes;
   for (std::size_t i = 0; i < findings.size(); ++i) {
     Lease& lease = held[i].lease();
     outcomes.push_back({.lock = held[i].name().text(),

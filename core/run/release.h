@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "lock/store.h"
 #include "run/lock_set.h"
-#include "run/outcome.h"
+#include "run/verdict.h"
 
 namespace rlock {
 
@@ -38,8 +38,8 @@ using ReleaseFindings = std::vector<std::optional<NotHeld>>;
 ReleaseFindings release_all(const RunRequest& request, const RunContext& context, std::span<LockSession> held,
                             const ReleaseAllOptions& options);
 
-// The locks as run_outcome() needs them. `findings`: what release_all returned for `held`.
-std::vector<LockOutcome> lock_outcomes(std::span<LockSession> held, const ReleaseFindings& findings);
+// The locks as verdict_of() needs them. `findings`: what release_all returned for `held`.
+std::vector<LockFacts> lock_facts(std::span<LockSession> held, const ReleaseFindings& findings);
 
 // Releases locks under which nothing has run. What the server does not answer is left to the ttl.
 void take_back(const RunRequest& request, const RunContext& context, std::span<LockSession> held,

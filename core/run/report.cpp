@@ -160,31 +160,31 @@ void report_lost_while_killing(const RunContext& context, const LeaseEvent& even
       {.event = "lost", .key = lock.text()});
 }
 
-std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
+std::string line_of(const Verdict& verdict, std::int64_t lost_at_ms)
 {
-  const bool is_loss = outcome.ending == Outcome::lost || outcome.ending == Outcome::forced;
-  const std::size_t stopped = outcome.line.ends_with(job_was_stopped) ? job_was_stopped.size() : 0;
-  std::string line = outcome.line;
+  const bool is_loss = verdict.outcome == Outcome::lost || verdict.outcome == Outcome::forced;
+  const std::size_t stopped = verdict.line.ends_with(job_was_stopped) ? job_was_stopped.size() : 0;
+  std::string line = verdict.line;
   return is_loss ? line.insert(line.size() - stopped, noticed_at(lost_at_ms)) : line;
 }
 
-RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms)
+RunReport report_of(const Verdict& verdict, std::int64_t lost_at_ms)
 {
-  return {.end = outcome.end,
-          .outcome = std::string(name_of(outcome.ending)),
-          .message = outcome.line.empty() ? "" : outcome_line(outcome, lost_at_ms)};
+  return {.end = verdict.end,
+          .outcome = std::string(name_of(verdict.outcome)),
+          .message = verdict.line.empty() ? "" : line_of(verdict, lost_at_ms)};
 }
 
-RunReport report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
+RunReport report_verdict(const RunContext& context, const LockSet& lock_set, const Verdict& verdict,
                          std::int64_t lost_at_ms)
 {
-  RunReport report = report_of(outcome, lost_at_ms);
+  RunReport report = report_of(verdict, lost_at_ms);
   return report.message.empty() ? report
                                 : logged(context, std::move(report),
-                                         {.event = outcome.event,
-                                          .key = outcome.lock,
-                                          .fence = fence_of(lock_set, outcome.lock),
-                                          .exit_code = code_of(outcome.end)});
+                                         {.event = verdict.event,
+                                          .key = verdict.lock,
+                                          .fence = fence_of(lock_set, verdict.lock),
+                                          .exit_code = code_of(verdict.end)});
 }
 
 }  // namespace rlock

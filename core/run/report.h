@@ -6,7 +6,7 @@
 #include <string>
 #include "process/job.h"
 #include "run/lock_set.h"
-#include "run/outcome.h"
+#include "run/verdict.h"
 
 namespace rlock {
 
@@ -31,13 +31,13 @@ void report_lost_while_killing(const RunContext& context, const LeaseEvent& even
 
 // The message of the outcome, with the time of the loss of a lock, which comes before the end of the job. `lost_at_ms`: by the wall
 // clock; 0: now.
-std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);
+std::string line_of(const Verdict& verdict, std::int64_t lost_at_ms);
 
 // What became of the run. Logs nothing.
-RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms);
+RunReport report_of(const Verdict& verdict, std::int64_t lost_at_ms);
 
 // Logs the outcome unless rlock ends as its job did.
-RunReport report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
+RunReport report_verdict(const RunContext& context, const LockSet& lock_set, const Verdict& verdict,
                          std::int64_t lost_at_ms);
 
 }  // namespace rlock

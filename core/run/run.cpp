@@ -13,10 +13,9 @@
 #include "run/attempts.h"
 #include "run/environment.h"
 #include "run/notify.h"
-#include "run/outcome.h"
-#include "run/refusal.h"
 #include "run/release.h"
 #include "run/supervision.h"
+#include "run/verdict.h"
 #include "run/wait_message.h"
 
 namespace rlock {

@@ -6,7 +6,7 @@
 #include "lease/lease.h"
 #include "process/not_killed.h"
 #include "run/attempts.h"
-#include "run/keeper.h"
+#include "run/left_keeper.h"
 #include "run/notify.h"
 #include "run/release.h"
 #include "run/report.h"
@@ -56,31 +56,31 @@ class Supervision {
     }
     const bool keeps_locks = m_was_released || m_still_runs || m_role == Role::replaced;
     const ReleaseFindings findings = keeps_locks ? ReleaseFindings(m_lock_set.sessions.size()) : release(result());
-    const RunOutcome outcome = outcome_after(findings);
-    if (m_role == Role::keeper) {
-      end_as_keeper(outcome);
+    const Verdict verdict = verdict_after(findings);
+    if (m_role == Role::successor) {
+      end_as_successor(verdict);
     }
-    RunReport report = m_never_ran ? *m_never_ran : report_outcome(m_context, m_lock_set, outcome, m_lost_at_ms);
+    RunReport report = m_never_ran ? *m_never_ran : report_verdict(m_context, m_lock_set, verdict, m_lost_at_ms);
     if (m_role == Role::replaced) {
-      report.outcome.clear();  // the keeper tells
+      report.outcome.clear();  // the successor tells
     }
-    report.retry_in = next_attempt(result_of(outcome));
+    report.retry_in = next_attempt(result_of(verdict));
     return report;
   }
 
  private:
   enum class Role {
     runner,
-    replaced,  // the command has ended, and a keeper holds the locks
-    keeper,
+    replaced,  // the command has ended, and a successor, a fork of this process, holds the locks
+    successor,
   };
 
-  [[noreturn]] void end_as_keeper(const RunOutcome& outcome)
+  [[noreturn]] void end_as_successor(const Verdict& verdict)
   {
-    write_to_syslog(outcome_line(outcome, m_lost_at_ms));
+    write_to_syslog(line_of(verdict, m_lost_at_ms));
     stop_threads();
     notify(m_request, m_context, &m_lock_set,
-           news_of(report_of(outcome, m_lost_at_ms), std::chrono::ceil<Millis>(m_context.clock.now() - m_began)),
+           news_of(report_of(verdict, m_lost_at_ms), std::chrono::ceil<Millis>(m_context.clock.now() - m_began)),
            &m_context.signals, write_to_syslog);
     ::_exit(0);
   }
@@ -115,15 +115,15 @@ class Supervision {
     return std::nullopt;
   }
 
-  [[nodiscard]] RunOutcome outcome_after(const ReleaseFindings& findings)
+  [[nodiscard]] Verdict verdict_after(const ReleaseFindings& findings)
   {
-    return run_outcome({.job = m_ended,
-                        .locks = lock_outcomes(m_lock_set.sessions, findings),
-                        .automatic = m_request.automatic,
-                        .compatibility = m_request.compatibility,
-                        .max_runtime = m_request.max_runtime,
-                        .still_runs = m_still_runs,
-                        .was_cancelled = m_was_cancelled});
+    return verdict_of({.job = m_ended,
+                       .locks = lock_facts(m_lock_set.sessions, findings),
+                       .automatic = m_request.automatic,
+                       .compatibility = m_request.compatibility,
+                       .max_runtime = m_request.max_runtime,
+                       .still_runs = m_still_runs,
+                       .was_cancelled = m_was_cancelled});
   }
 
   // The end of the run, as far as it is known before the release.
@@ -131,7 +131,7 @@ class Supervision {
   {
     m_leases.stop_watchdog();
     RunResult result = m_never_ran ? RunResult{.exit_code = exit_code_of(m_never_ran->end)}
-                                   : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
+                                   : result_of(verdict_after(ReleaseFindings(m_lock_set.sessions.size())));
     if (m_request.once && !m_never_ran) {
       result.attempt = m_lock_set.attempt;
       const Instant now = m_context.clock.now();
@@ -360,7 +360,7 @@ class Supervision {
   }
   void on(Job& job, const GuardianGone&) { kill_job(job); }
 
-  // The locks are held on by a keeper, a fork of this process; by this process when the fork fails.
+  // The locks are held on by the successor; by this process when the fork fails.
   void keep_until_pipe_closes(Job& job)
   {
     m_pipe_is_open = true;
@@ -370,13 +370,13 @@ class Supervision {
         return handle_lease_event(job, session);
       }
     }
-    const pid_t keeper = m_role == Role::keeper ? -1 : ::fork();
-    if (keeper > 0) {
+    const pid_t successor = m_role == Role::successor ? -1 : ::fork();
+    if (successor > 0) {
       job.give_to_child();
       m_role = Role::replaced;
       m_over = true;
-    } else if (keeper == 0) {
-      m_role = Role::keeper;
+    } else if (successor == 0) {
+      m_role = Role::successor;
       detach_as_keeper();
     }
   }

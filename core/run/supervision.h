@@ -8,7 +8,7 @@
 namespace rlock {
 
 // Releases no lock before the job is dead and reaped. Stops the watchdog before the release, so that no renewal follows it. The
-// loss of one lock counts as the loss of all. The keeper of Compatibility::flock runs RunRequest::notify itself, and never
+// loss of one lock counts as the loss of all. The successor that Compatibility::flock leaves runs RunRequest::notify itself, and never
 // returns.
 RunReport supervise(const RunRequest& request, const RunContext& context, LockSet& lock_set);
 

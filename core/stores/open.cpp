@@ -104,17 +104,11 @@ const Engine* engine_beside(NativeFormat format)
 
 namespace {
 
-Result<std::unique_ptr<LockStore>> open_one(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
-                                            StopToken stop)
-{
-  return engine_of(endpoint).open(server, endpoint, clock, stop);
-}
-
 Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const Clock& clock, StopToken stop)
 {
   std::vector<QuorumServer> servers;
   for (const Endpoint& endpoint : server.endpoints) {
-    ASSIGN_OR_RETURN(auto store, open_one(server, endpoint, clock, stop));
+    ASSIGN_OR_RETURN(auto store, engine_of(endpoint).open(server, endpoint, clock, stop));
     LockStore* const member = store.get();
     if (!member->traits().can_join_quorum) {
       return Error{ErrorCode::config, endpoint.shown() + " cannot be one of several servers (give it alone)"};
@@ -199,8 +193,11 @@ bool may_have_password(std::string_view url)
 
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
 {
-  return server.endpoints.size() > 1 ? open_quorum(server, clock, stop)
-                                     : open_one(server, server.endpoints.front(), clock, stop);
+  if (server.endpoints.size() > 1) {
+    return open_quorum(server, clock, stop);
+  }
+  const Endpoint& only = server.endpoints.front();
+  return engine_of(only).open(server, only, clock, stop);
 }
 
 LocalServerOptions local_options(const ServerSpec& server, const Endpoint& endpoint)

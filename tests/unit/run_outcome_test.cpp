@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/outcome.h"
+#include "run/verdict.h"
 #include "support/test.h"
 
 #include <csignal>
@@ -18,8 +18,8 @@ std::string shown(const RunEnd& end)
   return "signal " + std::to_string(std::get<DieOf>(end).signal);
 }
 
-JobOutcome after(std::optional<JobEnd> job, std::optional<LeaseEvent> event = {}, std::optional<NotHeld> release = {},
-                 bool automatic = true)
+RunFacts after(std::optional<JobEnd> job, std::optional<LeaseEvent> event = {}, std::optional<NotHeld> release = {},
+               bool automatic = true)
 {
   return {.job = job, .locks = {{.lock = "stock", .event = event, .release = release}}, .automatic = automatic};
 }
@@ -30,12 +30,12 @@ JobEnd job(int status, Stopped why = Stopped::none) { return {.wait_status = sta
 
 TEST_CASE("outcome: a job that the guardian stopped, because it could not hear the runner, did not die by itself")
 {
-  const RunOutcome outcome =
-      run_outcome({.job = JobEnd{.wait_status = SIGKILL, .why = Stopped::runner_gone, .killed = true},
-                   .locks = {{.lock = "k", .event = {}, .release = {}, .valid_until = {}, .trouble = {}}},
-                   .automatic = true,
-                   .compatibility = Compatibility::own,
-                   .still_runs = false});
+  const Verdict outcome =
+      verdict_of({.job = JobEnd{.wait_status = SIGKILL, .why = Stopped::runner_gone, .killed = true},
+                  .locks = {{.lock = "k", .event = {}, .release = {}, .valid_until = {}, .trouble = {}}},
+                  .automatic = true,
+                  .compatibility = Compatibility::own,
+                  .still_runs = false});
   REQUIRE(std::holds_alternative<ExitWith>(outcome.end));
   CHECK(std::get<ExitWith>(outcome.end).code == static_cast<int>(ExitCode::os));
 }
@@ -44,7 +44,7 @@ TEST_CASE("outcome: a process that may not be signalled is left")
 {
   struct Row {
     const char* why;
-    JobOutcome after;
+    RunFacts after;
     const char* expect;
   };
   const Row rows[] = {
@@ -57,7 +57,7 @@ TEST_CASE("outcome: a process that may not be signalled is left")
   for (Row row : rows) {
     CAPTURE(row.why);
     row.after.still_runs = true;
-    CHECK(shown(run_outcome(row.after).end) == row.expect);
+    CHECK(shown(verdict_of(row.after).end) == row.expect);
   }
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's 
   const NotHeld gone;
   struct Row {
     const char* why;
-    JobOutcome after;
+    RunFacts after;
     const char* expect;
     const char* says;
   };
@@ -101,7 +101,7 @@ TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's 
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
-    const RunOutcome end = run_outcome(row.after);
+    const Verdict end = verdict_of(row.after);
     CHECK(shown(end.end) == row.expect);
     CHECK((end.line.empty() ? std::string(row.says).empty() : has(end.line, row.says)));
     const bool was_stopped = row.after.job && row.after.job->why != Stopped::none && shown(end.end) == "121";
@@ -111,9 +111,9 @@ TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's 
 
 TEST_CASE("outcome: why it was not renewed is told even where the job was stopped before the watchdog said so")
 {
-  LockOutcome outcome{.lock = "stock", .event = {}, .release = {}};
+  LockFacts outcome{.lock = "stock", .event = {}, .release = {}};
   outcome.trouble = "no renewal for 5s: silence";
-  const RunOutcome end = run_outcome({.job = job(SIGKILL, Stopped::lease_end), .locks = {outcome}});
+  const Verdict end = verdict_of({.job = job(SIGKILL, Stopped::lease_end), .locks = {outcome}});
   CHECK(shown(end.end) == "121");
   CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence; the job was stopped");
 }
@@ -121,15 +121,15 @@ TEST_CASE("outcome: why it was not renewed is told even where the job was stoppe
 TEST_CASE("outcome: names the lost one of several locks, the surest first")
 {
   const NotHeld gone;
-  const LockOutcome fine{.lock = "fine", .event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
-  const LockOutcome proven{.lock = "proven", .event = Lost{}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockOutcome found{.lock = "found", .event = {}, .release = gone, .valid_until = Instant{Millis{9}}};
-  const LockOutcome unsure{
+  const LockFacts fine{.lock = "fine", .event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
+  const LockFacts proven{.lock = "proven", .event = Lost{}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockFacts found{.lock = "found", .event = {}, .release = gone, .valid_until = Instant{Millis{9}}};
+  const LockFacts unsure{
       .lock = "unsure", .event = Unconfirmed{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockOutcome later{.lock = "later", .event = {}, .release = {}, .valid_until = Instant{Millis{2}}};
+  const LockFacts later{.lock = "later", .event = {}, .release = {}, .valid_until = Instant{Millis{2}}};
 
   struct Row {
-    std::vector<LockOutcome> locks;
+    std::vector<LockFacts> locks;
     JobEnd job;
     bool automatic;
     const char* expect;
@@ -145,7 +145,7 @@ TEST_CASE("outcome: names the lost one of several locks, the surest first")
   };
   for (const Row& row : rows) {
     CAPTURE(row.says);
-    const RunOutcome end = run_outcome({.job = row.job, .locks = row.locks, .automatic = row.automatic});
+    const Verdict end = verdict_of({.job = row.job, .locks = row.locks, .automatic = row.automatic});
     CHECK(shown(end.end) == row.expect);
     CHECK(has(end.line, row.says));
   }
@@ -154,10 +154,10 @@ TEST_CASE("outcome: names the lost one of several locks, the surest first")
 TEST_CASE("outcome: a job that did not succeed after a signal from outside was cancelled")
 {
   const auto cancelled = [](int status) {
-    JobOutcome outcome = after(job(status));
+    RunFacts outcome = after(job(status));
     outcome.was_cancelled = true;
-    const RunOutcome run = run_outcome(outcome);
-    return std::string(name_of(run.ending)) + " " + shown(run.end);
+    const Verdict run = verdict_of(outcome);
+    return std::string(name_of(run.outcome)) + " " + shown(run.end);
   };
   CHECK(cancelled(SIGTERM) == "cancelled signal 15");
   CHECK(cancelled(exited(3)) == "cancelled 3");
@@ -170,9 +170,9 @@ TEST_CASE("outcome: a job that did not succeed after a signal from outside was c
 
 TEST_CASE("outcome: --max-runtime is named with its length and the lock")
 {
-  JobOutcome outcome = after(job(SIGTERM, Stopped::max_runtime));
+  RunFacts outcome = after(job(SIGTERM, Stopped::max_runtime));
   outcome.max_runtime = 90min;
-  CHECK(run_outcome(outcome).line == "the job of stock was stopped: its --max-runtime of 1h30m was over");
+  CHECK(verdict_of(outcome).line == "the job of stock was stopped: its --max-runtime of 1h30m was over");
 }
 
 TEST_CASE("outcome: only a caller that named no server is told so, and how to start a private one")

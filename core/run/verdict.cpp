@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/outcome.h"
+#include "run/verdict.h"
 
 #include <sys/wait.h>
 #include <algorithm>
@@ -13,25 +13,23 @@
 namespace rlock {
 namespace {
 
-constexpr std::string_view job_was_stopped = "; the job was stopped";  // the end of the line of a loss
-
-RunOutcome with_code(ExitCode code, Outcome ending, std::string_view event, std::string line)
+Verdict with_code(ExitCode code, Outcome outcome, std::string_view event, std::string line)
 {
-  return {.end = ExitWith{static_cast<int>(code)}, .ending = ending, .line = std::move(line), .event = event};
+  return {.end = ExitWith{static_cast<int>(code)}, .outcome = outcome, .line = std::move(line), .event = event};
 }
 
-RunOutcome lost_by(const LeaseEvent& event, const LockOutcome& lock, bool forced)
+Verdict lost_by(const LeaseEvent& event, const LockFacts& lock, bool forced)
 {
-  const Outcome ending = forced ? Outcome::forced : Outcome::lost;
-  RunOutcome outcome = with_code(ExitCode::lost, ending, name_of(ending), loss_text(event, printable(lock.lock)));
-  outcome.lock = lock.lock;
-  return outcome;
+  const Outcome outcome = forced ? Outcome::forced : Outcome::lost;
+  Verdict verdict = with_code(ExitCode::lost, outcome, name_of(outcome), loss_text(event, printable(lock.lock)));
+  verdict.lock = lock.lock;
+  return verdict;
 }
 
 bool is_proven(const std::optional<LeaseEvent>& event) { return event && !std::holds_alternative<Unconfirmed>(*event); }
 
 // 0: the loss is proven; greater: less certain.
-int uncertainty(const LockOutcome& lock)
+int uncertainty(const LockFacts& lock)
 {
   if (is_proven(lock.event)) {
     return 0;
@@ -39,31 +37,31 @@ int uncertainty(const LockOutcome& lock)
   return lock.release ? 1 : lock.event ? 2 : 3;
 }
 
-const LockOutcome& most_certain_loss(const std::vector<LockOutcome>& locks)
+const LockFacts& most_certain_loss(const std::vector<LockFacts>& locks)
 {
-  return *std::min_element(locks.begin(), locks.end(), [](const LockOutcome& a, const LockOutcome& b) {
+  return *std::min_element(locks.begin(), locks.end(), [](const LockFacts& a, const LockFacts& b) {
     return std::pair(uncertainty(a), a.valid_until) < std::pair(uncertainty(b), b.valid_until);
   });
 }
 
-std::string names_of(const std::vector<LockOutcome>& locks)
+std::string names_of(const std::vector<LockFacts>& locks)
 {
   std::string names;
-  for (const LockOutcome& lock : locks) {
+  for (const LockFacts& lock : locks) {
     names += (names.empty() ? "" : ", ") + printable(lock.lock);
   }
   return names;
 }
 
 // Why renewals failed; empty: they did not.
-const std::string& renewal_trouble(const LockOutcome& lock)
+const std::string& renewal_trouble(const LockFacts& lock)
 {
   const auto* unconfirmed = lock.event ? std::get_if<Unconfirmed>(&*lock.event) : nullptr;
   return unconfirmed != nullptr ? unconfirmed->why : lock.trouble;
 }
 
 // A lease that was not renewed is expired at the release: then the reason is the trouble, not the expiry.
-LeaseEvent loss_at_release(const LockOutcome& lock)
+LeaseEvent loss_at_release(const LockFacts& lock)
 {
   const std::string& trouble = renewal_trouble(lock);
   return trouble.empty() || lock.release->forced ? LeaseEvent(Lost{*lock.release}) : Unconfirmed{trouble};
@@ -75,9 +73,9 @@ bool is_explained(const NotHeld& at_release)
   return at_release.cause == LossCause::released_with_token || at_release.cause == LossCause::server_lost_data;
 }
 
-std::optional<RunOutcome> find_loss(const JobOutcome& job)
+std::optional<Verdict> find_loss(const RunFacts& job)
 {
-  const LockOutcome& lock = most_certain_loss(job.locks);
+  const LockFacts& lock = most_certain_loss(job.locks);
   if (is_proven(lock.event)) {
     const auto* const lost = std::get_if<Lost>(&*lock.event);
     const bool forced = lost == nullptr || lost->found.forced;
@@ -95,7 +93,7 @@ std::optional<RunOutcome> find_loss(const JobOutcome& job)
   return std::nullopt;
 }
 
-std::optional<RunOutcome> loss(const JobOutcome& job)
+std::optional<Verdict> loss(const RunFacts& job)
 {
   auto lost = find_loss(job);
   const bool was_stopped = job.job && (job.job->why == Stopped::order || job.job->why == Stopped::lease_end);
@@ -105,30 +103,30 @@ std::optional<RunOutcome> loss(const JobOutcome& job)
   return lost;
 }
 
-RunOutcome not_stopped(const JobOutcome& job)
+Verdict not_stopped(const RunFacts& job)
 {
   return with_code(ExitCode::time_over, Outcome::failed, "not_stopped",
                    "the job could not be stopped before its lease of " + names_of(job.locks) +
                        " was over: a process of the job still runs");
 }
 
-RunOutcome as_job_ended(int wait_status, const JobOutcome& job)
+Verdict as_job_ended(int wait_status, const RunFacts& job)
 {
   const Outcome unsuccessful = job.was_cancelled ? Outcome::cancelled : Outcome::failed;
-  const Outcome ending = wait_status == 0 ? Outcome::succeeded : unsuccessful;
+  const Outcome outcome = wait_status == 0 ? Outcome::succeeded : unsuccessful;
   if (!WIFSIGNALED(wait_status)) {
-    return {.end = ExitWith{WEXITSTATUS(wait_status)}, .ending = ending};
+    return {.end = ExitWith{WEXITSTATUS(wait_status)}, .outcome = outcome};
   }
   const int signal = WTERMSIG(wait_status);
   const bool as_flock = job.compatibility == Compatibility::flock;
-  return {.end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .ending = ending};
+  return {.end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .outcome = outcome};
 }
 
 }  // namespace
 
-RunResult result_of(const RunOutcome& outcome)
+RunResult result_of(const Verdict& verdict)
 {
-  return {.exit_code = exit_code_of(outcome.end), .outcome = outcome.ending};
+  return {.exit_code = exit_code_of(verdict.end), .outcome = verdict.outcome};
 }
 
 int exit_code_of(const RunEnd& end)
@@ -194,7 +192,7 @@ ExitWith failure(ErrorCode error, Compatibility compatibility)
   return {static_cast<int>(code)};
 }
 
-RunOutcome run_outcome(const JobOutcome& job)
+Verdict verdict_of(const RunFacts& job)
 {
   if (auto lost = loss(job)) {
     return *std::move(lost);

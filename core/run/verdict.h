@@ -15,7 +15,7 @@
 
 namespace rlock {
 
-struct LockOutcome {
+struct LockFacts {
   std::string lock;                 // the name of the lock
   std::optional<LeaseEvent> event;  // what happened while the job ran; nullopt: nothing
   std::optional<NotHeld> release;   // the answer to the release; nullopt: the lock was still held when the job was over
@@ -23,26 +23,29 @@ struct LockOutcome {
   std::string trouble = {};         // why renewals failed; empty: no renewal failed
 };
 
-struct JobOutcome {
-  std::optional<JobEnd> job;       // nullopt: the guardian was killed
-  std::vector<LockOutcome> locks;  // at least one
-  bool automatic = true;           // RunRequest::automatic
+struct RunFacts {
+  std::optional<JobEnd> job;     // nullopt: the guardian was killed
+  std::vector<LockFacts> locks;  // at least one
+  bool automatic = true;         // RunRequest::automatic
   Compatibility compatibility = Compatibility::own;
   std::optional<Millis> max_runtime = {};  // RunRequest::max_runtime
   bool still_runs = false;                 // at the end of a fixed lease, KILL has not ended some processes of the job
   bool was_cancelled = false;              // a signal from outside asked the job to end (is_cancelled_by)
 };
 
-struct RunOutcome {
+// The end of the line of a loss where rlock stopped the job.
+inline constexpr std::string_view job_was_stopped = "; the job was stopped";
+
+struct Verdict {
   RunEnd end;
-  Outcome ending;
+  Outcome outcome;
   std::string line = {};        // the message; empty: rlock ends as the job did
   std::string_view event = {};  // of the message, for the JSON log
   std::string lock = {};        // that the message is about; empty: none
 };
 
 // What the event log says about the run.
-RunResult result_of(const RunOutcome& outcome);
+RunResult result_of(const Verdict& verdict);
 
 // The exit code as a shell sees it: 128 + n when rlock dies of signal n.
 int exit_code_of(const RunEnd& end);
@@ -73,6 +76,6 @@ ExitWith failure(ErrorCode error, Compatibility compatibility);
 
 // The result of a run. A lost lock takes precedence over every other result, because a job under a lost lock did not succeed. If
 // several locks were lost, the message names the lock whose loss is proven, or whose lease ended first.
-RunOutcome run_outcome(const JobOutcome& job);
+Verdict verdict_of(const RunFacts& job);
 
 }  // namespace rlock

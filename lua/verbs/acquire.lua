@@ -186,9 +186,9 @@ local function must_poll(position, info, ttl)
   return NAME == 'lock' and position == 0 and not info and (ttl < 0 or ttl > POLL_INTERVAL)
 end
 
-local function busy_reply(ms)
+local function busy_reply(ms, is_holder)
   local position, ticket, is_new, missed = 0, '0', false, false
-  if QUEUES then
+  if QUEUES and not is_holder then
     position, ticket, is_new, missed = enqueue()
   else
     position = redis.call('ZCARD', QUEUE)
@@ -288,11 +288,8 @@ if held and is_revoked() then
   if WAIT_MODE == 'again' then
     return {'lost', '@loss.revoked@', false, false, redis.call('HGET', FORCE, OWNER)}
   end
-  remove_holder(OWNER)  -- no job has begun under the lock
-  forget_owner(OWNER)
-  pending_release = unused_release()
-  pass_on(0)
-  return busy_reply()
+  -- This request may be a late copy of the one that was granted, under which a job runs. So the hold ends with its ttl.
+  return busy_reply(nil, true)
 elseif held then
   return reenter(held)
 end

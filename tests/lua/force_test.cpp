@@ -43,6 +43,19 @@ TEST_EACH_KIND("revoke: renewals are refused, questions are not, and the owner m
   CHECK(word(lock.force("revoke", "a")) == "free");
 }
 
+TEST_EACH_KIND("revoke: a late copy of the request that was granted does not free the lock under which a job runs")
+{
+  REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
+  REQUIRE(word(lock.force("revoke", "a")) == "held");
+  for (const char* mode : {"wait", "try"}) {
+    CAPTURE(mode);
+    CHECK(word(lock.acquire("a", "a", 20'000, mode)) == "busy");
+    CHECK(revoked(lock) == Words{"a"});
+    CHECK(lock.exists("rlock:queue:{k}") == 0);
+  }
+  CHECK(word(lock.renew("a", 60'000)) == "lost");
+}
+
 TEST_EACH_KIND("revoke: a mark that is lost does no harm")
 {
   REQUIRE(word(lock.acquire("a")) == "granted");

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # check.sh: what can be checked without the whole suite. The format of all C++ files; clang-tidy and cppcheck on what has changed;
-# a build with clang, whose warnings are errors; and what it built, unit tests and simulation, under the address and
-# undefined-behaviour sanitizers. `cmake --build --preset lint` reads all files, `sh tests/run.sh all asan` runs all tests.
+# the model of the lock, of which Spin visits all states; a build with clang, whose warnings are errors; and what it built, unit tests and
+# simulation, under the address and undefined-behaviour sanitizers. `cmake --build --preset lint` reads all files, `sh tests/run.sh all asan` runs all tests.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/clang-asan
@@ -63,6 +63,7 @@ run_tests() {
 step install sh packaging/install-deps.sh tests lint
 step configure cmake --preset clang-asan
 step format cmake --build "$build" --target check-format
+step model sh tests/model/run.sh
 step build cmake --build --preset clang-asan
 step 'clang-tidy and cppcheck' lint_changes
 step 'tests under sanitizers' run_tests

@@ -59,7 +59,7 @@ for group in "$@"; do
       builds_ferretdb=yes packages="$packages postgresql mariadb-server etcd-server etcd-client zookeeper
         python3-kazoo" ;;
     lint)
-      packages="$packages clang clang-format clang-tidy cppcheck git"
+      packages="$packages clang clang-format clang-tidy cppcheck git spin"
       # The sanitizers of clang++; a machine may have them without the package that names no version.
       ls "$(clang++ -print-resource-dir 2>/dev/null)"/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || packages="$packages libclang-rt-dev" ;;
     release)

@@ -200,7 +200,8 @@ TEST_CASE("check: names the requester of a lock without a keeper, and after forc
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:force:{x}"})) == 1; }, "it is asked for");
   const Finished wanted = rlock_on(server, {"check", "x", "--token", token});
   CHECK(wanted.code == 0);
-  CHECK(has(wanted.err, ") wants the lock x (force-unlock): it is needed; release it soon\n"));
+  CHECK_MESSAGE(has(wanted.err, "force-unlock of the lock x by "), wanted.err);
+  CHECK_MESSAGE(has(wanted.err, "): it is needed; release it soon\n"), wanted.err);
   force.signal(SIGKILL);
   CHECK(rlock_on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
   const Finished forced = rlock_on(server, {"check", "x", "--token", token});

@@ -155,8 +155,9 @@ TEST_CASE("etcd client: a user must log in, and logs in again when the token is 
     CHECK(answer.error().code == ErrorCode::refused);
     return answer.error().text;
   };
-  CHECK(has(refusal("root:wrong"),
-            "authentication failed, invalid user ID or password (check the URL, RLOCK_PASSWORD or "));
+  CHECK(has(
+      refusal("root:wrong"),
+      "authentication failed, invalid user ID or password (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or "));
   CHECK(has(refusal("other:other"), "permission denied (rlock acl prints the role that rlock needs)"));
   etcd::Connection stranger(
       etcd::connection_spec(*etcd::parse_etcd_url("etcd://127.0.0.1:" + std::to_string(server.port(0)))), the_clock,

@@ -117,6 +117,6 @@ TEST_CASE("loss words: --utc, in another zone")
     words.insert(words.end(), in_utc ? 1 : 0, "--utc");
     Process run(rlock_argv(with_job(std::move(words), deleting(server))), ahead);
     CHECK(run.wait(30s) == exited(121));
-    CHECK_MESSAGE(has(run.err(), "+01:30\n") != in_utc, run.err());
+    CHECK_MESSAGE(has(run.err(), "+01:30; the job was stopped\n") != in_utc, run.err());
   }
 }

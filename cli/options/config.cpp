@@ -165,14 +165,11 @@ class RawFileReader {
 
   Result<Done> read_entry(const Table& table, const toml::key& key, const toml::node& node)
   {
-    Result<TomlValue> value = value_of(key, node);
-    if (!value) {
-      return value.error();
-    }
+    ASSIGN_OR_RETURN(auto value, value_of(key, node));
     const std::size_t line = node.source().begin.line;
     m_entries.push_back({.table = table.name,
                          .key = std::string(key.str()),
-                         .value = *std::move(value),
+                         .value = std::move(value),
                          .line = line,
                          .table_line = table.line != 0 ? table.line : line});
     return Done{};
@@ -280,14 +277,9 @@ class SettingsReader {
   Result<std::vector<Setting>> read(const std::vector<TomlEntry>& entries)
   {
     for (const TomlEntry& entry : entries) {
-      const Result<Done> taken = take(entry);
-      if (!taken) {
-        return taken.error();
-      }
+      RETURN_IF_ERROR(take(entry));
     }
-    if (const Result<Done> agree = check_agreement(); !agree) {
-      return agree.error();
-    }
+    RETURN_IF_ERROR(check_agreement());
     std::stable_sort(m_found.begin(), m_found.end(), [](const Found& a, const Found& b) { return a.rank < b.rank; });
     std::vector<Setting> settings;
     for (Found& found : m_found) {

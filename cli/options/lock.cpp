@@ -100,34 +100,26 @@ Result<std::vector<LockName>> resolve_keys(const RawKeys& raw, std::span<const s
       return usage(i < raw.keys.size() ? "--key: the key is empty (try -k stock)"
                                        : "the key is empty (name a lock, such as stock)");
     }
-    Result<LockName> name = LockName::parse(raw.prefix + keys[i]);
-    if (!name) {
-      return name.error();
-    }
-    names.push_back(*std::move(name));
+    ASSIGN_OR_RETURN(auto name, LockName::parse(raw.prefix + keys[i]));
+    names.push_back(std::move(name));
   }
   return names;
 }
 
 Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> operands)
 {
-  Result<std::vector<LockName>> names = resolve_keys(raw, operands);
-  if (!names) {
-    return names.error();
+  ASSIGN_OR_RETURN(auto names, resolve_keys(raw, operands));
+  if (names.size() > 1) {
+    return usage(std::to_string(names.size()) + " keys, but this verb takes one key (call it once for each key)");
   }
-  if (names->size() > 1) {
-    return usage(std::to_string(names->size()) + " keys, but this verb takes one key (call it once for each key)");
-  }
-  return names->front();
+  return names.front();
 }
 
 Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw)
 {
   Result<std::vector<LockName>> names = resolve_keys(raw, {});
   for (std::size_t i = 0; names && i < names->size(); ++i) {
-    if (const Result<Done> checked = check_can_be_taken((*names)[i]); !checked) {
-      return checked.error();
-    }
+    RETURN_IF_ERROR(check_can_be_taken((*names)[i]));
   }
   return names;
 }
@@ -150,10 +142,7 @@ Result<std::vector<LockName>> resolve_shards(int count, const LockName& key)
   std::vector<LockName> shards;
   for (int i = 0; i < count; ++i) {
     const Result<LockName> name = LockName::parse(key.text() + ":" + std::to_string(i));
-    const Result<Done> checked = name ? check_can_be_taken(*name) : Result<Done>(name.error());
-    if (!checked) {
-      return checked.error();
-    }
+    RETURN_IF_ERROR(name ? check_can_be_taken(*name) : Result<Done>(name.error()));
     shards.push_back(*name);
   }
   return shards;

@@ -614,20 +614,14 @@ RawServer server_given_by(std::span<const Given> options)
 
 Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment)
 {
-  Result<NamedEndpoints> named = resolve_endpoints(raw.urls, environment);
-  if (!named) {
-    return named.error();
-  }
+  ASSIGN_OR_RETURN(auto named, resolve_endpoints(raw.urls, environment));
   ServerSpec server;
-  server.login = login_of(*named, raw, environment);
-  server.endpoints = std::move(named->endpoints);
-  server.named_by = std::move(named->named_by);
+  server.login = login_of(named, raw, environment);
+  server.endpoints = std::move(named.endpoints);
+  server.named_by = std::move(named.named_by);
   server.timeout = raw.timeout.value_or(server.endpoints.size() > 1 ? default_quorum_timeout : server.timeout);
   for (const auto apply : {apply_quorum, apply_tls, apply_passwords, apply_sentinel_passwords}) {
-    const Result<Done> applied = apply(raw, environment, server);
-    if (!applied) {
-      return applied.error();
-    }
+    RETURN_IF_ERROR(apply(raw, environment, server));
   }
   server.runtime_directory = environment.value("XDG_RUNTIME_DIR");
   server.local_name = environment.value("RLOCK_LOCAL_NAME");

@@ -101,11 +101,8 @@ Result<RunEnd> print_rights(const RawAcl& raw, const Call& call, const Endpoint&
     return usage(std::string(raw.cluster ? "--cluster: " : "a key: ") +
                  "the rights of a database are for all its locks (leave it out)");
   }
-  const Result<std::string> lines = engine.rights(endpoint, raw.user, globs);
-  if (!lines) {
-    return lines.error();
-  }
-  print(raw.json ? rights_json(raw.user, *lines) : *lines);
+  ASSIGN_OR_RETURN(const auto lines, engine.rights(endpoint, raw.user, globs));
+  print(raw.json ? rights_json(raw.user, lines) : lines);
   return ended(ExitCode::ok);
 }
 
@@ -121,15 +118,12 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
   if (globs.empty()) {
     return usage("no key: say which locks the user may take (try -k 'app:*')");
   }
-  Result<AclRules> rights = acl_rules_for(globs);
-  if (!rights) {
-    return rights.error();
-  }
+  ASSIGN_OR_RETURN(auto rights, acl_rules_for(globs));
   if (raw.cluster) {
-    add_cluster(*rights);
+    add_cluster(rights);
   }
-  const std::string line = line_for(raw.user, *rights);
-  print(raw.json ? acl_json(raw.user, *rights, line) : line + "\n");
+  const std::string line = line_for(raw.user, rights);
+  print(raw.json ? acl_json(raw.user, rights, line) : line + "\n");
   return ended(ExitCode::ok);
 }
 

@@ -235,17 +235,14 @@ void print_failure(const Result<RunEnd>& end)
 
 Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
 {
-  const Result<RunRequest> request = resolve_acquire(raw, call.operands, call.environment);
-  if (!request) {
-    return request.error();
-  }
-  name_in_log(raw.take, request->name());
+  ASSIGN_OR_RETURN(const auto request, resolve_acquire(raw, call.operands, call.environment));
+  name_in_log(raw.take, request.name());
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbosity());
-  return acquire(*request, {clock, rng, call.signals, log},
+  return acquire(request, {clock, rng, call.signals, log},
                  [&](const HeldLock& lock, std::uint64_t fence, const std::optional<PipeForScript>& pipe) {
-                   print(shown_grant(raw, *request, lock, fence, pipe, call.environment));
+                   print(shown_grant(raw, request, lock, fence, pipe, call.environment));
                    return finish_output();
                  });
 }
@@ -282,22 +279,19 @@ void add_acquire_options(OptionTable& options, RawAcquire& raw)
 Result<RunRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
                                    const Environment& environment)
 {
-  const Result<LockName> name = resolve_key_to_take(raw.take.keys, operands);
-  if (!name) {
-    return name.error();
-  }
+  ASSIGN_OR_RETURN(const auto name, resolve_key_to_take(raw.take.keys, operands));
   if (!raw.pid && !raw.is_lease) {
     return usage("--pid or --lease is needed: they say how long the lock lasts (try --pid $$, or --lease 5m)");
   }
   RunRequest request = raw.request;
   request.held_for = HeldFor::script;
-  request.names = {*name};
+  request.names = {name};
   request.automatic = raw.pid.has_value();
   if (raw.pid) {
     request.watched = {.pid = *raw.pid, .has_pipe = raw.exports};
   }
   Result<Done> done = finish_request(raw.take, environment, request);
-  done = done ? assign(resolve_shards(raw.take.shards, *name), request.shards) : done;
+  done = done ? assign(resolve_shards(raw.take.shards, name), request.shards) : done;
   return done ? Result(std::move(request)) : Result<RunRequest>(done.error());
 }
 

@@ -43,29 +43,17 @@ std::string option_again(const RawServer& raw)
 
 Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment)
 {
-  const Result<ServerSpec> server = resolve_server(raw, environment);
-  if (!server) {
-    return server.error();
-  }
+  ASSIGN_OR_RETURN(const auto server, resolve_server(raw, environment));
   auto clock = std::make_unique<BootClock>();
-  Result<std::unique_ptr<LockStore>> store = open_store(*server, *clock, StopToken::never());
-  if (!store) {
-    return store.error();
-  }
-  return OpenedStore{std::move(clock), *std::move(store), server->timeout, server->shown(), option_again(raw)};
+  ASSIGN_OR_RETURN(auto store, open_store(server, *clock, StopToken::never()));
+  return OpenedStore{std::move(clock), std::move(store), server.timeout, server.shown(), option_again(raw)};
 }
 
 Result<OneLock> open_lock(const RawOneLock& raw, const Call& call)
 {
-  Result<LockName> name = resolve_key(raw.keys, call.operands);
-  if (!name) {
-    return name.error();
-  }
-  Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  return OneLock{.name = *std::move(name), .opened = *std::move(opened)};
+  ASSIGN_OR_RETURN(auto name, resolve_key(raw.keys, call.operands));
+  ASSIGN_OR_RETURN(auto opened, open_server(raw.server, call.environment));
+  return OneLock{.name = std::move(name), .opened = std::move(opened)};
 }
 
 Result<Done> add_runs(const OpenedStore& opened, LogPart part, std::vector<LockState>& states)

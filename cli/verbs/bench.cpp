@@ -84,12 +84,9 @@ void print_result(const BenchResult& result, const BenchPlan& plan, bool json)
 // After a signal, bench deletes its locks before it ends.
 Result<RunEnd> execute(const RawBench& raw, const Call& call)
 {
-  Result<ServerSpec> server = resolve_server(raw.server, call.environment);
-  if (!server) {
-    return server.error();
-  }
+  ASSIGN_OR_RETURN(auto server, resolve_server(raw.server, call.environment));
   const BenchPlan plan{
-      .server = *std::move(server), .prefix = raw.keys.prefix, .connections = raw.connections, .time = raw.time};
+      .server = std::move(server), .prefix = raw.keys.prefix, .connections = raw.connections, .time = raw.time};
   call.signals.block();
   const BootClock clock;
   const Result<BenchResult> result = bench(plan, clock, call.signals.stop());

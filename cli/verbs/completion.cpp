@@ -319,11 +319,8 @@ Result<RunEnd> execute(const RawCompletion& raw, const Call& call)
   if (call.operands.size() != 1) {
     return usage("say for which shell: rlock completion bash, zsh or fish");
   }
-  const Result<std::size_t> shell = index_of(call.operands.front(), shells, "completion");
-  if (!shell) {
-    return shell.error();
-  }
-  print(scripts.at(*shell));
+  ASSIGN_OR_RETURN(const auto shell, index_of(call.operands.front(), shells, "completion"));
+  print(scripts.at(shell));
   return ended(ExitCode::ok);
 }
 

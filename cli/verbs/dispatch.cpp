@@ -89,9 +89,7 @@ Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable
 {
   std::vector<Given> given = words.options;
   given.insert(given.end(), settings.begin(), settings.end());
-  if (const Result<Done> applied = apply_options(known, given, verb.operands); !applied) {
-    return applied.error();
-  }
+  RETURN_IF_ERROR(apply_options(known, given, verb.operands));
   if (verb.operands == Operands::none && !words.operands.empty()) {
     return usage("unexpected '" + shown_word(words.operands.front()) + "' (rlock help " + std::string(verb.name) +
                  " shows the usage)");
@@ -118,12 +116,9 @@ Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable
 Result<RunEnd> act_with(const ConfigFile& config, const Verb& verb, const VerbAction& action, const OptionTable& known,
                         const ParsedWords& words, Environment environment, Signals& signals)
 {
-  const Result<std::vector<Setting>> settings = read_settings(config, known, all_verbs());
-  if (!settings) {
-    return settings.error();
-  }
-  environment.configure(*settings);
-  const std::vector<Given> beside = settings_beside(words.options, *settings, known);
+  ASSIGN_OR_RETURN(const auto settings, read_settings(config, known, all_verbs()));
+  environment.configure(settings);
+  const std::vector<Given> beside = settings_beside(words.options, settings, known);
   Result<RunEnd> end = act(verb, action, known, words, beside, environment, signals);
   return end ? std::move(end) : with_source(end.error(), beside);
 }
@@ -223,11 +218,8 @@ Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& en
     return usage("the verb comes before its options: rlock run " + shown_word(name) +
                  " … (rlock help lists the verbs)");
   }
-  const Result<const Verb*> verb = find_verb(name);
-  if (!verb) {
-    return verb.error();
-  }
-  return call(**verb, args.subspan(1), environment, signals);
+  ASSIGN_OR_RETURN(const auto verb, find_verb(name));
+  return call(*verb, args.subspan(1), environment, signals);
 }
 
 }  // namespace rlock::cli

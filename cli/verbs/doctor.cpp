@@ -155,19 +155,13 @@ ExitCode worse(ExitCode one, ExitCode other)
 Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
 {
   const PrintOptions options{.json = raw.json, .colors = resolve_colors(raw.color, call.environment)};
-  const Result<ServerSpec> server = resolve_server(raw.server, call.environment);
-  if (!server) {
-    return server.error();
-  }
-  const bool several = server->endpoints.size() > 1;
+  ASSIGN_OR_RETURN(const auto server, resolve_server(raw.server, call.environment));
+  const bool several = server.endpoints.size() > 1;
   ExitCode end = ExitCode::ok;
   std::vector<Facts> all;
-  for (const Endpoint& endpoint : server->endpoints) {
-    const Result<Diagnosed> diagnosed = diagnose(*server, endpoint, raw);
-    if (!diagnosed) {
-      return diagnosed.error();
-    }
-    const auto& [facts, findings] = *diagnosed;
+  for (const Endpoint& endpoint : server.endpoints) {
+    ASSIGN_OR_RETURN(const auto diagnosed, diagnose(server, endpoint, raw));
+    const auto& [facts, findings] = diagnosed;
     print_findings(findings, facts.server, options, several);
     end = worse(end, facts.failure          ? exit_code_of(facts.failure->code)
                      : any_failed(findings) ? ExitCode::no
@@ -176,7 +170,7 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   }
   const auto together = check_quorum(all);
   if (!together.empty()) {
-    print_findings(together, server->shown(), options, several);
+    print_findings(together, server.shown(), options, several);
     end = worse(end, any_failed(together) ? ExitCode::no : ExitCode::ok);
   }
   print_findings(check_host(host_facts(call.signals.inherited_ignored(SIGCHLD))), "", options, several);

@@ -188,14 +188,11 @@ Result<FollowedLocks> open_event_logs(const RawEvents& raw, const Environment& e
   if (server->endpoints.size() > 1) {
     return usage("events: every server has events of its own (give one -S)");
   }
-  Result<OpenedStore> opened = open_server(raw.server, environment);
-  if (!opened) {
-    return opened.error();
+  ASSIGN_OR_RETURN(auto opened, open_server(raw.server, environment));
+  if (opened.store->event_log() == nullptr) {
+    return not_offered(events_verb.name, opened.server);
   }
-  if (opened->store->event_log() == nullptr) {
-    return not_offered(events_verb.name, opened->server);
-  }
-  return FollowedLocks(*std::move(opened));
+  return FollowedLocks(std::move(opened));
 }
 
 // For a user who may read some locks only, but asked for all.
@@ -227,24 +224,21 @@ Result<RunEnd> execute(const RawEvents& raw, const Call& call)
     ASSIGN_OR_RETURN(auto given, resolve_keys(raw.keys, call.operands));
     names = std::move(given);
   }
-  Result<FollowedLocks> logs = open_event_logs(raw, call.environment);
-  if (!logs) {
-    return logs.error();
-  }
+  ASSIGN_OR_RETURN(auto logs, open_event_logs(raw, call.environment));
   for (const LockName& name : names) {
-    logs->follow(name);
+    logs.follow(name);
   }
-  const auto found = pattern ? logs->search(*pattern) : Result(Done{});
-  const auto printed = found ? print_events(logs->new_events(), raw) : found;
-  const auto rest = printed ? print_events(logs->new_and_expired_events(), raw) : printed;
+  const auto found = pattern ? logs.search(*pattern) : Result(Done{});
+  const auto printed = found ? print_events(logs.new_events(), raw) : found;
+  const auto rest = printed ? print_events(logs.new_and_expired_events(), raw) : printed;
   if (!rest) {
-    return pattern ? with_advice(*logs, rest.error()) : rest.error();
+    return pattern ? with_advice(logs, rest.error()) : rest.error();
   }
   if (raw.follow) {
-    return follow(*logs, raw, pattern);
+    return follow(logs, raw, pattern);
   }
   if (!raw.json) {
-    tell_names_without_events(*logs);
+    tell_names_without_events(logs);
   }
   return ended(ExitCode::ok);
 }

@@ -183,15 +183,12 @@ Result<RunEnd> execute(const RawFlock& raw, const Call& call)
   if (raw.kind == FlockKind::none) {
     return unlock(raw, call);
   }
-  const Result<RunRequest> request = resolve_flock(raw, call.operands, call.environment);
-  if (!request) {
-    return request.error();
-  }
-  name_in_log(raw.take, request->name());
+  ASSIGN_OR_RETURN(const auto request, resolve_flock(raw, call.operands, call.environment));
+  name_in_log(raw.take, request.name());
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbose ? Verbosity::verbose : Verbosity::quiet);
-  return run(*request, {clock, rng, call.signals, log});
+  return run(request, {clock, rng, call.signals, log});
 }
 
 }  // namespace
@@ -221,12 +218,10 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   if (operands.size() == 1) {
     return no_command(operands.front());
   }
-  const Result<LockName> name = resolve_key_to_take({.prefix = raw.take.keys.prefix}, std::span(operands).first(1));
-  if (!name) {
-    return name.error();
-  }
+  ASSIGN_OR_RETURN(const auto name,
+                   resolve_key_to_take({.prefix = raw.take.keys.prefix}, std::span(operands).first(1)));
   RunRequest request = raw.request;
-  request.names = {*name};
+  request.names = {name};
   request.kind = raw.kind == FlockKind::shared ? LockKind{Reader{}} : LockKind{Writer{}};
   request.compatibility = Compatibility::flock;
   request.leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes;

@@ -222,16 +222,10 @@ Result<Taken> take_shown(const LockState& state, const ForceOptions& options, co
 
 Result<RunEnd> execute(const RawForce& raw, const Call& call)
 {
-  Result<ForceOptions> options = resolve_force(raw, call.operands);
-  if (!options) {
-    return options.error();
-  }
-  options->by = own_identity(call.environment.all());
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  return force_unlock(*options, *opened);
+  ASSIGN_OR_RETURN(auto options, resolve_force(raw, call.operands));
+  options.by = own_identity(call.environment.all());
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
+  return force_unlock(options, opened);
 }
 
 Result<Done> read_token(const Given& given, RawForce& raw)
@@ -287,12 +281,9 @@ void add_force_options(OptionTable& options, RawForce& raw)
 
 Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands)
 {
-  Result<LockName> name = resolve_key(raw.keys, operands);
-  if (!name) {
-    return name.error();
-  }
+  ASSIGN_OR_RETURN(auto name, resolve_key(raw.keys, operands));
   return ForceOptions{
-      .name = *std::move(name),
+      .name = std::move(name),
       .owner = raw.token ? std::optional(Owner::of(*raw.token)) : std::nullopt,
       .confirmed = raw.token || raw.yes,
       .grace = raw.grace,
@@ -308,15 +299,12 @@ Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& open
     return not_offered(force_unlock_verb.name, opened.server);
   }
   for (;;) {
-    const Result<LockState> state = opened.store->inspect(options.name, opened.limit());
-    if (!state) {
-      return state.error();
-    }
-    const Result<Taken> taken = take_shown(*state, options, opened);
+    ASSIGN_OR_RETURN(const auto state, opened.store->inspect(options.name, opened.limit()));
+    const Result<Taken> taken = take_shown(state, options, opened);
     if (!taken) {
       return taken.error();
     }
-    if (options.owner || state->count <= state->holders.size() || !taken->any) {
+    if (options.owner || state.count <= state.holders.size() || !taken->any) {
       return ended(taken->code);
     }
   }

@@ -37,9 +37,7 @@ Result<RunRequest> freeze_of_lock(const RunRequest& wanted, const std::string& r
     return usage(printable(about.name.text()) +
                  ": permits cannot be frozen: a freeze is one holder, and there may be more");
   }
-  if (const Result<Done> checked = check_can_be_taken(about.name); !checked) {
-    return checked.error();
-  }
+  RETURN_IF_ERROR(check_can_be_taken(about.name));
   RunRequest request = wanted;
   request.held_for = HeldFor::nobody;
   request.names = {about.name};
@@ -152,12 +150,9 @@ bool is_unknown(const LockState& state)
 // The locks to freeze: a name that was given, and what the server knows of a pattern.
 Result<std::vector<RunRequest>> requests_of(const RawFreeze& raw, const RunRequest& wanted, const Call& call)
 {
-  const Result<OpenedStore> opened = open_server(raw.take.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.take.server, call.environment));
   const auto subjects = resolve_subjects(raw.take.keys, call.operands);
-  const auto names = known_locks(*opened, raw.take.keys, call.operands, freeze_verb.name);
+  const auto names = known_locks(opened, raw.take.keys, call.operands, freeze_verb.name);
   if (!subjects || !names) {
     return subjects ? names.error() : subjects.error();
   }
@@ -168,19 +163,17 @@ Result<std::vector<RunRequest>> requests_of(const RawFreeze& raw, const RunReque
       const auto* const given = std::get_if<LockName>(&subject);
       return given != nullptr && *given == name;
     });
-    const Result<LockState> state = opened->store->inspect(name, opened->limit());
+    const Result<LockState> state = opened.store->inspect(name, opened.limit());
     if (!is_named && (state ? state->held() && !state->proven : state.error().code == ErrorCode::config)) {
       continue;  // no lock of rlock
     }
-    Result<RunRequest> request = state ? freeze_of_lock(wanted, raw.reason, *state) : Result<RunRequest>(state.error());
-    if (!request) {
-      return request.error();
-    }
+    ASSIGN_OR_RETURN(auto request,
+                     state ? freeze_of_lock(wanted, raw.reason, *state) : Result<RunRequest>(state.error()));
     if (is_unknown(*state)) {
       Log(raw.take.verbosity()).notice(printable(name.text()) + ": no lock of this name is known");
     }
-    request->ends_at = raw.ends_at;
-    requests.push_back(*std::move(request));
+    request.ends_at = raw.ends_at;
+    requests.push_back(std::move(request));
   }
   if (std::ranges::any_of(*subjects, [](const Subject& each) { return std::holds_alternative<Pattern>(each); })) {
     Log(raw.take.verbosity())
@@ -370,9 +363,7 @@ Result<RawFreeze> resolve_end(const RawFreeze& raw)
 {
   RawFreeze resolved = raw;
   if (!raw.until.empty()) {
-    if (const Result<Done> done = assign(time_until(raw.until), resolved.lasts); !done) {
-      return done.error();
-    }
+    RETURN_IF_ERROR(assign(time_until(raw.until), resolved.lasts));
     resolved.ends_at = BootClock().now() + *resolved.lasts;
     resolved.request.wait = std::min(raw.request.wait.value_or(*resolved.lasts), *resolved.lasts);
   }
@@ -381,11 +372,8 @@ Result<RawFreeze> resolve_end(const RawFreeze& raw)
 
 Result<RunEnd> execute(const RawFreeze& given, const Call& call)
 {
-  const Result<RawFreeze> resolved = resolve_end(given);
-  if (!resolved) {
-    return resolved.error();
-  }
-  const RawFreeze& raw = *resolved;
+  ASSIGN_OR_RETURN(const auto resolved, resolve_end(given));
+  const RawFreeze& raw = resolved;
   if (raw.take.keys.keys.empty() && call.operands.empty()) {
     return usage("no key: name the locks, or a pattern (try rlock freeze 'deploy:*')");
   }
@@ -396,9 +384,7 @@ Result<RunEnd> execute(const RawFreeze& given, const Call& call)
   }
   RunRequest wanted = raw.request;
   wanted.ttl = *raw.lasts;
-  if (const Result<Done> done = finish_request(raw.take, call.environment, wanted); !done) {
-    return done.error();
-  }
+  RETURN_IF_ERROR(finish_request(raw.take, call.environment, wanted));
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbosity());

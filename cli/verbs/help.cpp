@@ -48,11 +48,8 @@ Result<RunEnd> execute(const RawHelp& raw, const Call& call)
     print(help_of_manual_page(*page));
     return ended(ExitCode::ok);
   }
-  const Result<const Verb*> verb = find_verb(verb_name_of(call.operands.front()));
-  if (!verb) {
-    return verb.error();
-  }
-  print(raw.mdoc ? mdoc_of(**verb) : help_of(**verb));
+  ASSIGN_OR_RETURN(const auto verb, find_verb(verb_name_of(call.operands.front())));
+  print(raw.mdoc ? mdoc_of(*verb) : help_of(*verb));
   return ended(ExitCode::ok);
 }
 

@@ -119,17 +119,14 @@ void tell_freeze(const LockName& name, const OpenedStore& opened)
 
 Result<RunEnd> execute(const RawHistory& raw, const Call& call)
 {
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  RunHistory* const history = opened->store->run_history();
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
+  RunHistory* const history = opened.store->run_history();
   if (history == nullptr) {
-    return not_offered(history_verb.name, opened->server);
+    return not_offered(history_verb.name, opened.server);
   }
-  ASSIGN_OR_RETURN(const auto names, known_locks(*opened, raw.keys, call.operands, history_verb.name));
+  ASSIGN_OR_RETURN(const auto names, known_locks(opened, raw.keys, call.operands, history_verb.name));
   ASSIGN_OR_RETURN(const auto all, names.empty() ? Result(std::vector<LockHistory>())
-                                                 : history->past_runs(names, LogPart::all, opened->per_answer()));
+                                                 : history->past_runs(names, LogPart::all, opened.per_answer()));
   std::vector<ShownRun> wanted;
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const PastRun& run : all[i].runs) {
@@ -144,7 +141,7 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
   }
   const bool is_of_one = names_one_lock(raw, call);
   if (is_of_one && !raw.json) {
-    tell_freeze(names.front(), *opened);
+    tell_freeze(names.front(), opened);
   }
   print_runs(wanted, raw, call.environment, !is_of_one);
   return ended(wanted.empty() ? ExitCode::no : ExitCode::ok);

@@ -23,11 +23,8 @@ Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<cons
   if (raw.keys.empty() && keys.empty()) {
     return subjects;
   }
-  const Result<std::vector<LockName>> names = resolve_keys(raw, keys);
-  if (!names) {
-    return names.error();
-  }
-  subjects.insert(subjects.begin(), names->begin(), names->end());
+  ASSIGN_OR_RETURN(const auto names, resolve_keys(raw, keys));
+  subjects.insert(subjects.begin(), names.begin(), names.end());
   return subjects;
 }
 

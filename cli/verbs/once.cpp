@@ -180,36 +180,30 @@ void tell_kept(const OneLock& lock, bool success_forgotten)
 
 Result<RunEnd> execute(const RawForget& raw, const Call& call)
 {
-  const Result<OneLock> lock = open_lock(raw.lock, call);
-  if (!lock) {
-    return lock.error();
-  }
-  OnceMemory* const memory = lock->opened.store->once_memory();
+  ASSIGN_OR_RETURN(const auto lock, open_lock(raw.lock, call));
+  OnceMemory* const memory = lock.opened.store->once_memory();
   if (memory == nullptr) {
-    return not_offered(forget_verb.name, lock->opened.server);
+    return not_offered(forget_verb.name, lock.opened.server);
   }
-  const Result<bool> forgotten = memory->forget_success(lock->name, lock->opened.limit());
-  if (!forgotten) {
-    return forgotten.error();
-  }
-  RunHistory* const history = lock->opened.store->run_history();
+  ASSIGN_OR_RETURN(const auto forgotten, memory->forget_success(lock.name, lock.opened.limit()));
+  RunHistory* const history = lock.opened.store->run_history();
   const Result<Forgotten> rest =
-      history != nullptr ? history->forget_runs(lock->name, lock->opened.limit()) : Result(Forgotten{});
+      history != nullptr ? history->forget_runs(lock.name, lock.opened.limit()) : Result(Forgotten{});
   if (!rest) {
     return rest.error();
   }
   const bool has_rest = rest->runs || rest->permits;
   if (raw.json) {
-    print(forget_json(lock->name, *forgotten, *rest));
-    return ended(*forgotten || has_rest ? ExitCode::ok : ExitCode::no);
+    print(forget_json(lock.name, forgotten, *rest));
+    return ended(forgotten || has_rest ? ExitCode::ok : ExitCode::no);
   }
-  if (*forgotten || has_rest) {
-    print(forgotten_text(lock->name, *forgotten, *rest));
+  if (forgotten || has_rest) {
+    print(forgotten_text(lock.name, forgotten, *rest));
   }
   if (!has_rest) {
-    tell_kept(*lock, *forgotten);
+    tell_kept(lock, forgotten);
   }
-  return ended(*forgotten || has_rest ? ExitCode::ok : ExitCode::no);
+  return ended(forgotten || has_rest ? ExitCode::ok : ExitCode::no);
 }
 
 void add_forget_options(OptionTable& options, RawForget& raw)

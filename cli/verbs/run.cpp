@@ -196,15 +196,12 @@ void add_common_run_options(OptionTable& options, RawRun& raw)
 Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>& command,
                                const Environment& environment)
 {
-  const Result<std::vector<LockName>> names = resolve_keys_to_take(raw.take.keys);
-  if (!names) {
-    return names.error();
-  }
+  ASSIGN_OR_RETURN(const auto names, resolve_keys_to_take(raw.take.keys));
   if (command.empty()) {
-    return usage("no command to run (try rlock run -k " + printable(names->front().text()) + " -- ./job.sh)");
+    return usage("no command to run (try rlock run -k " + printable(names.front().text()) + " -- ./job.sh)");
   }
   RunRequest request = raw.request;
-  request.names = {names->begin(), names->end()};
+  request.names = {names.begin(), names.end()};
   request.argv = command;
   Result<Done> done = finish_request(raw.take, environment, request);
   done = done ? resolve_shards_of(raw.take, request) : done;

@@ -290,11 +290,8 @@ Result<std::vector<LockState>> states_of(const Subject& subject, const OpenedSto
   if (const auto* pattern = std::get_if<Pattern>(&subject)) {
     return held_locks(opened, pattern->glob, status_verb.name);
   }
-  const Result<LockState> state = opened.store->inspect(std::get<LockName>(subject), opened.limit());
-  if (!state) {
-    return state.error();
-  }
-  return std::vector{*state};
+  ASSIGN_OR_RETURN(const auto state, opened.store->inspect(std::get<LockName>(subject), opened.limit()));
+  return std::vector{state};
 }
 
 // The locks that `subjects` names, which come first there, with their runs: in a few requests for all. Empty: a name has no state, or
@@ -366,10 +363,7 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
 
 Result<RunEnd> execute(const RawStatus& raw, const Call& call)
 {
-  const Result<std::vector<Subject>> subjects = resolve_subjects(raw.keys, call.operands);
-  if (!subjects) {
-    return subjects.error();
-  }
+  ASSIGN_OR_RETURN(const auto subjects, resolve_subjects(raw.keys, call.operands));
   const ListOptions options{.pattern = resolve_pattern(raw.keys, every_lock),
                             .output_format = raw.output_format.format(),
                             .colors = resolve_colors(raw.color, call.environment)};
@@ -377,8 +371,8 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
   if (!opened) {
     return told_to_collector(opened.error(), options.output_format);
   }
-  return told_to_collector(subjects->empty() ? print_held_locks(*opened, options, status_verb.name)
-                                             : print_subjects(*subjects, *opened, options),
+  return told_to_collector(subjects.empty() ? print_held_locks(*opened, options, status_verb.name)
+                                            : print_subjects(subjects, *opened, options),
                            options.output_format);
 }
 
@@ -429,16 +423,10 @@ std::string ttl_text(const LockState& state)
 
 Result<RunEnd> execute(const RawTtl& raw, const Call& call)
 {
-  const Result<OneLock> lock = open_lock(raw.lock, call);
-  if (!lock) {
-    return lock.error();
-  }
-  const Result<LockState> state = lock->opened.store->inspect(lock->name, lock->opened.limit());
-  if (!state) {
-    return state.error();
-  }
-  print(raw.json ? ttl_json(*state) : ttl_text(*state));
-  return ended(state->held() ? ExitCode::ok : ExitCode::no);
+  ASSIGN_OR_RETURN(const auto lock, open_lock(raw.lock, call));
+  ASSIGN_OR_RETURN(const auto state, lock.opened.store->inspect(lock.name, lock.opened.limit()));
+  print(raw.json ? ttl_json(state) : ttl_text(state));
+  return ended(state.held() ? ExitCode::ok : ExitCode::no);
 }
 
 void add_ttl_options(OptionTable& options, RawTtl& raw)
@@ -494,25 +482,22 @@ RunEnd busy(const OneLock& lock, Millis waited, const Log& log)
 // Blocks no signals: this process has nothing on the server, so a signal may end it as it ends any program.
 Result<RunEnd> execute(const RawWait& raw, const Call& call)
 {
-  const Result<OneLock> lock = open_lock(raw.lock, call);
-  if (!lock) {
-    return lock.error();
-  }
-  const OpenedStore& opened = lock->opened;
+  ASSIGN_OR_RETURN(const auto lock, open_lock(raw.lock, call));
+  const OpenedStore& opened = lock.opened;
   const BootClock& clock = *opened.clock;
   SystemRng rng;
   const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
   ServerLine line(clock, log);
   const WaitPolicy policy = wait_policy(raw.request.wait, opened.timeout, clock, raw.request.wait_server);
   const Result<WaitResult> result =
-      wait_until_free(*opened.store, lock->name, policy, clock, rng, StopToken::never(), line);
+      wait_until_free(*opened.store, lock.name, policy, clock, rng, StopToken::never(), line);
   if (!result) {
     return result.error();
   }
   if (*result == WaitResult::free) {
     return ended(ExitCode::ok);
   }
-  return busy(*lock, raw.request.wait.value_or(Millis{0}), log);
+  return busy(lock, raw.request.wait.value_or(Millis{0}), log);
 }
 
 constexpr OptionRow<RawWait> wait_quiet_row{{.names = "-q,--quiet", .help = "do not print that the lock is busy"},

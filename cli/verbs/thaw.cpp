@@ -111,14 +111,11 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   if (raw.all) {
     subjects.emplace_back(Pattern{resolve_pattern(raw.keys, "*")});
   }
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
   bool all_thawed = true;
   std::vector<LockState> locks;  // each once, also where it is named twice, or by a name and a pattern
   for (const Subject& subject : subjects) {
-    ASSIGN_OR_RETURN(const auto states, frozen_states_of(subject, *opened));
+    ASSIGN_OR_RETURN(const auto states, frozen_states_of(subject, opened));
     if (states.empty() && !raw.json) {
       Log(Verbosity::normal).notice(nothing_frozen(raw, std::get<Pattern>(subject)));
     }
@@ -129,7 +126,7 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   }
   const std::string by = own_identity(call.environment.all());
   for (const LockState& lock : locks) {
-    const Result<bool> thawed = thaw_and_tell(lock, by, *opened, raw.json);
+    const Result<bool> thawed = thaw_and_tell(lock, by, opened, raw.json);
     if (!thawed) {
       return thawed.error();
     }

@@ -133,16 +133,13 @@ Result<LockRequest> lock_spec_of(const TokenLock& token_lock, Millis ttl, const 
 
 Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
 {
-  const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
-  if (!state) {
-    return state.error();
-  }
+  ASSIGN_OR_RETURN(const auto state, opened.store->inspect(token_lock.name, opened.limit()));
   const auto is_owner = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
-  if (std::none_of(state->holders.begin(), state->holders.end(), is_owner) && !kind_of(state->kind).is_shared) {
+  if (std::none_of(state.holders.begin(), state.holders.end(), is_owner) && !kind_of(state.kind).is_shared) {
     return report_not_held(token_lock, NotHeld{}, raw);  // since it was renewed
   }
-  const bool alone = !kind_of(state->kind).is_shared;  // else other holders share the fence and the ttl
-  print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt,
+  const bool alone = !kind_of(state.kind).is_shared;  // else other holders share the fence and the ttl
+  print(lease_json(token_lock.name, token_lock.hold, alone ? state.fence : 0, alone ? state.ttl : std::nullopt,
                    token_lock.shard));
   return ended(ExitCode::ok);
 }
@@ -169,31 +166,19 @@ void add_token_lock_options(OptionTable& options, RawTokenLock& raw)
 Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const std::string> operands,
                                      const Environment& environment)
 {
-  Result<LockName> name = name_of(raw, operands, environment);
-  if (!name) {
-    return name.error();
-  }
-  Result<Hold> hold = hold_of(raw, *name, environment);
-  if (!hold) {
-    return hold.error();
-  }
-  const auto shard = shard_of(*name, *hold, environment);
-  return TokenLock{.name = *std::move(name), .hold = *std::move(hold), .shard = shard};
+  ASSIGN_OR_RETURN(auto name, name_of(raw, operands, environment));
+  ASSIGN_OR_RETURN(auto hold, hold_of(raw, name, environment));
+  const auto shard = shard_of(name, hold, environment);
+  return TokenLock{.name = std::move(name), .hold = std::move(hold), .shard = shard};
 }
 
 Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call)
 {
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
   const Fd announced = announce_release(token_lock.hold);  // open until the release is over
-  const Result<LockRequest> spec = lock_spec_of(token_lock, Millis{0}, *opened);
-  if (!spec) {
-    return spec.error();
-  }
+  ASSIGN_OR_RETURN(const auto spec, lock_spec_of(token_lock, Millis{0}, opened));
   const Result<Release> released =
-      opened->store->release(*spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened->limit());
+      opened.store->release(spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened.limit());
   if (!released) {
     return released.error();
   }
@@ -219,12 +204,9 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
   if (ttl && !opened->store->traits().has_token_leases) {
     return not_offered("renew", opened->server, no_token_leases);
   }
-  const Result<LockRequest> spec = lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened);
-  if (!spec) {
-    return spec.error();
-  }
+  ASSIGN_OR_RETURN(const auto spec, lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened));
   const Result<Renewal> renewal =
-      opened->store->renew_hold(*spec, token_lock.hold, {.only_checks = !ttl}, opened->limit());
+      opened->store->renew_hold(spec, token_lock.hold, {.only_checks = !ttl}, opened->limit());
   if (!renewal) {
     return renewal.error();
   }
@@ -258,11 +240,8 @@ constexpr std::array check_exits{
 
 Result<RunEnd> execute_check(const RawTokenLock& raw, const Call& call)
 {
-  const Result<TokenLock> token_lock = resolve_token_lock(raw, call.operands, call.environment);
-  if (!token_lock) {
-    return token_lock.error();
-  }
-  return renew_token_lock(*token_lock, std::nullopt, raw, call);
+  ASSIGN_OR_RETURN(const auto token_lock, resolve_token_lock(raw, call.operands, call.environment));
+  return renew_token_lock(token_lock, std::nullopt, raw, call);
 }
 
 void add_check_options(OptionTable& options, RawTokenLock& raw)
@@ -318,15 +297,9 @@ Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment
 
 Result<RunEnd> execute_renew(const RawRenew& raw, const Call& call)
 {
-  const Result<TokenLock> token_lock = resolve_token_lock(raw.lock, call.operands, call.environment);
-  if (!token_lock) {
-    return token_lock.error();
-  }
-  const Result<Millis> lease = resolve_lease(raw, call.environment);
-  if (!lease) {
-    return lease.error();
-  }
-  return renew_token_lock(*token_lock, *lease, raw.lock, call);
+  ASSIGN_OR_RETURN(const auto token_lock, resolve_token_lock(raw.lock, call.operands, call.environment));
+  ASSIGN_OR_RETURN(const auto lease, resolve_lease(raw, call.environment));
+  return renew_token_lock(token_lock, lease, raw.lock, call);
 }
 
 constexpr OptionRow<RawRenew> lease_row{
@@ -371,11 +344,8 @@ constexpr std::array release_exits{
 
 Result<RunEnd> execute_release(const RawTokenLock& raw, const Call& call)
 {
-  const Result<TokenLock> token_lock = resolve_token_lock(raw, call.operands, call.environment);
-  if (!token_lock) {
-    return token_lock.error();
-  }
-  return release_token_lock(*token_lock, raw, call);
+  ASSIGN_OR_RETURN(const auto token_lock, resolve_token_lock(raw, call.operands, call.environment));
+  return release_token_lock(token_lock, raw, call);
 }
 
 constexpr OptionRow<RawTokenLock> exit_code_row{

@@ -30,10 +30,7 @@ constexpr const char* freeze_reason = "with z in rlock watch";
 
 Result<RunEnd> force(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
 {
-  const Result<OpenedStore> opened = open_server(server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
+  ASSIGN_OR_RETURN(const auto opened, open_server(server, call.environment));
   return force_unlock({.name = confirmed.about.name,
                        .owner = confirmed.about.holders[confirmed.holder].owner,
                        .confirmed = true,
@@ -41,39 +38,29 @@ Result<RunEnd> force(const Question& confirmed, const std::string& user, const R
                        .older_than = std::nullopt,
                        .json = false,
                        .by = user},
-                      *opened);
+                      opened);
 }
 
 Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Call& call)
 {
-  Result<ServerSpec> spec = resolve_server(server, call.environment);
-  if (!spec) {
-    return spec.error();
-  }
+  ASSIGN_OR_RETURN(auto spec, resolve_server(server, call.environment));
   RunRequest wanted;
-  wanted.server = *std::move(spec);
+  wanted.server = std::move(spec);
   wanted.environment = call.environment.all();
   wanted.ttl = freeze_time;
-  const Result<RunRequest> request = freeze_of_lock(wanted, freeze_reason, about);
-  if (!request) {
-    return request.error();
-  }
+  ASSIGN_OR_RETURN(const auto request, freeze_of_lock(wanted, freeze_reason, about));
   print("the freeze of " + printable(about.name.text()) + " waits for its turn, while this screen is open\n");
   RETURN_IF_ERROR(finish_output());
   const BootClock clock;
   SystemRng rng;
   const Log log(Verbosity::quiet);
-  return cli::freeze(*request, {clock, rng, call.signals, log},
-                     [&] { print(frozen_now(*request) + "; z thaws it\n"); });
+  return cli::freeze(request, {clock, rng, call.signals, log}, [&] { print(frozen_now(request) + "; z thaws it\n"); });
 }
 
 Result<RunEnd> thaw(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
 {
-  const Result<OpenedStore> opened = open_server(server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  const Result<bool> thawed = cli::thaw(about, user, *opened);
+  ASSIGN_OR_RETURN(const auto opened, open_server(server, call.environment));
+  const Result<bool> thawed = cli::thaw(about, user, opened);
   if (!thawed) {
     return thawed.error();
   }

@@ -13,6 +13,7 @@
 #include "lock/abilities.h"
 #include "lock/lease_keeping.h"
 #include "run/environment.h"
+#include "run/keep_runs.h"
 #include "run/left_keeper.h"
 #include "run/release_socket.h"
 #include "run/verdict.h"
@@ -124,11 +125,17 @@ Result<LockRequest> lock_spec_of(const TokenLock& token_lock, Millis ttl, const 
   if (!state && state.error().code != ErrorCode::config) {
     return state.error();
   }
-  return LockRequest{.name = token_lock.name,
-                     .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
-                     .ttl = ttl,
-                     .who = {},
-                     .once = {}};
+  LockRequest spec{.name = token_lock.name,
+                   .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
+                   .ttl = ttl,
+                   .who = {},
+                   .once = {}};
+  for (const Holder& holder : state ? state->holders : std::vector<Holder>{}) {
+    if (holder.owner == token_lock.hold.owner && holder.info) {
+      spec.who.history = holder.info->history;
+    }
+  }
+  return spec;
 }
 
 Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
@@ -190,6 +197,11 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
   }
   if (raw.exit_code) {
     announce_exit_code(announced, *raw.exit_code);
+  }
+  if (std::holds_alternative<Released>(*released) && !announced) {  // else the keeper does it
+    SystemRng rng;
+    keep_runs(*opened.store, spec.name, spec.who.history, raw.exit_code.value_or(0) == 0, opened.timeout, *opened.clock,
+              rng, log_of(raw));
   }
   return ended(ExitCode::ok);
 }

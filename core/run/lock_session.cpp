@@ -6,10 +6,10 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/abilities.h"
-#include "lock/kept_runs.h"
 #include "lock/lease_keeping.h"
 #include "lock/reach_server.h"
 #include "run/force.h"
+#include "run/keep_runs.h"
 #include "run/left_keeper.h"
 
 namespace rlock {
@@ -17,10 +17,6 @@ namespace {
 
 constexpr Millis time_to_check_release{250};  // the job is stopped only then
 constexpr Millis time_to_note_skip{500};      // a failure does not change how rlock ends
-constexpr Millis time_to_keep_runs{1000};
-// One of so many runs that succeed copies the runs of the event log, which has the last 64 runs or more. So one of 100 000 runs is
-// forgotten before it is copied.
-constexpr std::uint64_t runs_for_a_copy = 6;
 
 // A job must not depend on a keeper, which may be killed.
 Error lease_refused(const RunRequest& request, Millis longest)
@@ -202,19 +198,10 @@ Result<std::vector<PastRun>> LockSession::past_runs(const PerAnswer& limits)
 
 void LockSession::keep_runs(bool succeeded)
 {
-  const std::optional<Millis> memory = spec().who.history;
-  RunHistory* const history = m_store->run_history();
   const bool is_nested = m_depth > 1;
-  if (history == nullptr || is_nested || !must_keep_runs(memory) ||
-      (succeeded && below(m_context.rng, runs_for_a_copy) != 0)) {
-    return;
-  }
-  const Millis timeout = std::min(time_to_keep_runs, m_request.server.timeout);
-  const CallLimits whole{.deadline = m_context.clock.now() + timeout, .stop = StopToken::never()};
-  if (const auto kept =
-          history->keep_runs(name(), *memory, {.clock = m_context.clock, .timeout = timeout, .whole = whole});
-      !kept) {
-    m_context.log.detail("cannot keep the history of " + printable(name().text()) + ": " + kept.error().text);
+  if (!is_nested) {
+    rlock::keep_runs(*m_store, name(), spec().who.history, succeeded, m_request.server.timeout, m_context.clock,
+                     m_context.rng, m_context.log);
   }
 }
 

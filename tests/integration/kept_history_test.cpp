@@ -259,4 +259,14 @@ TEST_CASE("history: --history of a lock for a process keeps more runs than the e
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:runs:{k}"})) == 1; }, "the keeper has kept it", 10s);
 }
 
+TEST_CASE("history: --history of a lock that is released by its token keeps more runs than the event log has")
+{
+  const RedisServer server;
+  Finished taken = rlock_on(server, {"acquire", "-k", "k", "--lease", "1m", "--history", "30d"});
+  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  taken.out.pop_back();
+  CHECK(rlock_on(server, {"release", "-k", "k", "--token", taken.out, "--exit-code", "3"}).code == 0);
+  CHECK(as_int(server.command({"EXISTS", "rlock:runs:{k}"})) == 1);
+}
+
 TEST_SUITE_END();

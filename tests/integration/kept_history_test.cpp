@@ -250,6 +250,8 @@ TEST_CASE("history: --history keeps more runs than the event log has, the failur
   CHECK(history_of(server).empty());
 }
 
+TEST_SUITE_END();
+
 TEST_CASE("history: --history of a lock for a process keeps more runs than the event log has")
 {
   const RedisServer server;
@@ -268,5 +270,3 @@ TEST_CASE("history: --history of a lock that is released by its token keeps more
   CHECK(rlock_on(server, {"release", "-k", "k", "--token", taken.out, "--exit-code", "3"}).code == 0);
   CHECK(as_int(server.command({"EXISTS", "rlock:runs:{k}"})) == 1);
 }
-
-TEST_SUITE_END();

@@ -233,17 +233,6 @@ TEST_CASE("notify: a keeper tells that its process has ended, or that the lock w
   CHECK(rlock_on(fixture.server, {"acquire", "-k", "k", "--lease", "3s", "--notify", "true"}).code == 64);
 }
 
-TEST_CASE("notify: a keeper tells of a lock that was gone when its script ended, before it was asked for again")
-{
-  const NotifyFixture fixture;
-  Process loser = script(fixture.server, "trap '' TERM; rlock acquire -S \"$URL\" -k k --pid $$ --notify '" +
-                                             std::regex_replace(fixture.tell, std::regex("'"), R"('\'')") +
-                                             "' >/dev/null || exit; redis-cli -s " +
-                                             fixture.server.socket_path().string() + " FLUSHALL");
-  CHECK(loser.wait(30s) == Exit{0});
-  CHECK_MESSAGE(fixture.await().starts_with("k lost "), fixture.told());
-}
-
 namespace {
 
 // What `notify` prints of one variable.
@@ -302,4 +291,15 @@ TEST_CASE("notify: a job that ended after a signal from outside was cancelled, u
     std::filesystem::remove(runs);
   }
   CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, cancelled 3, cancelled 143");
+}
+
+TEST_CASE("notify: a keeper tells of a lock that was gone when its script ended, before it was asked for again")
+{
+  const NotifyFixture fixture;
+  Process loser = script(fixture.server, "trap '' TERM; rlock acquire -S \"$URL\" -k k --pid $$ --notify '" +
+                                             std::regex_replace(fixture.tell, std::regex("'"), R"('\'')") +
+                                             "' >/dev/null || exit; redis-cli -s " +
+                                             fixture.server.socket_path().string() + " FLUSHALL");
+  CHECK(loser.wait(30s) == Exit{0});
+  CHECK_MESSAGE(fixture.await().starts_with("k lost "), fixture.told());
 }

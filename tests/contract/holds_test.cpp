@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promises of lock/store.h about one lock and its holders, kept by every store of the table in stores.h.
 #include "contract/tested_store.h"
+#include "support/silent_observer.h"
 #include "support/wait_until.h"
 
 #include "lease/lease.h"
@@ -12,14 +13,6 @@ using namespace rlock;
 using namespace rlock::test;
 
 namespace {
-
-class NoObserver final : public WaitObserver {
- public:
-  void refused(const Busy&) override {}
-  [[nodiscard]] Instant due() const override { return far_future; }
-  void tick() override {}
-  void next_in_line() override {}
-};
 
 // A client that has waited for the lock, with its watchdog.
 class Holding {
@@ -58,7 +51,7 @@ class Holding {
   GrantedLock taken()
   {
     SystemRng rng;
-    NoObserver observer;
+    SilentObserver observer;
     const WaitPolicy policy{.until = std::nullopt, .waits = true, .server_timeout = 5s};
     auto outcome = wait_and_acquire(m_store.one(), m_spec, Tested::owner(), policy, Tested::clock(), rng,
                                     StopToken::never(), observer);

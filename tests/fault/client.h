@@ -11,6 +11,7 @@
 #include "run/acquire_all.h"
 #include "run/release.h"
 #include "run/run.h"
+#include "support/silent_observer.h"
 #include "support/slowness.h"
 
 #include <memory>
@@ -82,7 +83,7 @@ class Client {
   {
     m_locks = std::make_unique<LockSet>(m_request, m_context, "/bin/true");
     const WaitPolicy policy = wait_policy(m_request.wait, m_request.server.timeout, m_clock);
-    Waiting waiting;
+    SilentObserver waiting;
     auto result = m_locks->sessions.front().acquire(policy, StopToken::never(), waiting);
     if (result && std::holds_alternative<Done>(*result)) {
       begin();
@@ -122,14 +123,6 @@ class Client {
   [[nodiscard]] const RunRequest& request() const { return m_request; }
 
  private:
-  class Waiting final : public WaitObserver {
-   public:
-    void refused(const Busy&) override {}
-    [[nodiscard]] Instant due() const override { return far_future; }
-    void tick() override {}
-    void next_in_line() override {}
-  };
-
   void begin()
   {
     m_claims.claim(m_name, valid_until());

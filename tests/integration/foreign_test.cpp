@@ -3,6 +3,7 @@
 #include "support/foreign_client.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"
+#include "support/silent_observer.h"
 
 #include <array>
 #include <atomic>
@@ -14,14 +15,6 @@
 using namespace rlock::test;
 
 namespace {
-
-class Silent final : public WaitObserver {
- public:
-  void refused(const Busy&) override {}
-  [[nodiscard]] Instant due() const override { return far_future; }
-  void tick() override {}
-  void next_in_line() override {}
-};
 
 // Counts holders, and notices an overlap.
 struct Floor {
@@ -53,7 +46,7 @@ void rlock_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
 {
   const BootClock clock;
   SystemRng rng;
-  Silent silent;
+  SilentObserver silent;
   turns.last = clock.now();
   auto store = open_store({.endpoints = {*parse_url(url)}}, clock, StopToken::never());
   while (clock.now() < end) {

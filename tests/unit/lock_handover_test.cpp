@@ -2,6 +2,7 @@
 // A waiter that takes its lock by the message of a hand-over, without asking the server once more.
 #include "lock/waiting.h"
 
+#include "support/silent_observer.h"
 #include "support/test.h"
 #include "support/wait_fixture.h"
 
@@ -16,13 +17,11 @@ constexpr Millis claim{2000};
 // Of a hand-over at that time after the last answer, by the server's clock.
 Handover handed_over(ServerTime after_answer) { return {.fence = 7, .at = answered + after_answer, .lease = claim}; }
 
-class Observer final : public WaitObserver {
+class Observer final : public SilentObserver {
  public:
   explicit Observer(std::function<void()> event) : m_event(std::move(event)) {}
-  void refused(const Busy&) override {}
   [[nodiscard]] Instant due() const override { return m_event ? Instant{} : far_future; }
   void tick() override { std::exchange(m_event, nullptr)(); }
-  void next_in_line() override {}
 
  private:
   std::function<void()> m_event;  // runs when the waiter rests

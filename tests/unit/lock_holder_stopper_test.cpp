@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the wait loop asks a holder to stop, on a store that the test controls.
+#include "support/silent_observer.h"
 #include "support/test.h"
 #include "support/wait_fixture.h"
 
@@ -33,14 +34,12 @@ class CountingStopper final : public HolderStopper {
 };
 
 // Frees the lock when the waiter rests, unless the wait is hopeless.
-class Observer final : public WaitObserver {
+class Observer final : public SilentObserver {
  public:
   explicit Observer(WaitFixture* to_free) : m_to_free(to_free) {}
-  void refused(const Busy&) override {}
   [[nodiscard]] Instant due() const override { return m_to_free != nullptr ? Instant{} : far_future; }
   void tick() override { std::exchange(m_to_free, nullptr)->locks[0] = {.is_free = true}; }
   bool is_hopeless(const Busy&) override { return m_to_free == nullptr; }
-  void next_in_line() override {}
 
  private:
   WaitFixture* m_to_free;

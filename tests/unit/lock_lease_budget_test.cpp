@@ -4,6 +4,7 @@
 
 #include "lock/reentry.h"
 #include "support/fake_store.h"
+#include "support/silent_observer.h"
 #include "support/stepped_clock.h"
 #include "support/test.h"
 
@@ -20,14 +21,6 @@ constexpr Millis half_and_more{15'000};  // of the lease passes with each readin
 const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
 const Owner alice = Owner::of("alice:1");
 
-class NoObserver final : public WaitObserver {
- public:
-  void refused(const Busy&) override {}
-  [[nodiscard]] Instant due() const override { return far_future; }
-  void tick() override {}
-  void next_in_line() override {}
-};
-
 // A lock that alice asks for, on a clock that moves while she waits for an answer.
 struct Asked {
   explicit Asked(Millis per_reading) : clock(per_reading), store(store_on(server, clock)) {}
@@ -35,7 +28,7 @@ struct Asked {
   Result<WaitOutcome> acquire()
   {
     SystemRng rng;
-    NoObserver observer;
+    SilentObserver observer;
     const WaitPolicy once{.until = Instant{}, .waits = false, .server_timeout = 5min};
     return wait_and_acquire(*store, spec, alice, once, clock, rng, StopToken::never(), observer);
   }

@@ -2,6 +2,7 @@
 // WaitPolicy::server_until: how often a server that fails is asked, and when the waiter gives up.
 #include "lock/reach_server.h"
 #include "support/seeded_rng.h"
+#include "support/silent_observer.h"
 #include "support/test.h"
 #include "support/wait_fixture.h"
 
@@ -9,13 +10,9 @@ using namespace rlock::test;
 
 namespace {
 
-class FailureObserver final : public WaitObserver {
+class FailureObserver final : public SilentObserver {
  public:
   explicit FailureObserver(std::function<void(int)> when_failed = nullptr) : m_when_failed(std::move(when_failed)) {}
-  void refused(const Busy&) override {}
-  [[nodiscard]] Instant due() const override { return far_future; }
-  void tick() override {}
-  void next_in_line() override {}
   void server_failed(const Error&) override
   {
     ++failed;

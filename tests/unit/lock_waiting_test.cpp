@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One waiter for any of several locks, on a store that the test controls.
+#include "support/silent_observer.h"
 #include "support/test.h"
 #include "support/wait_fixture.h"
 
@@ -12,13 +13,12 @@ namespace {
 using Words = std::vector<std::string>;
 
 // Each rest calls the observer once, which then triggers the event.
-class TickingObserver final : public WaitObserver {
+class TickingObserver final : public SilentObserver {
  public:
   explicit TickingObserver(std::function<void()> event) : m_event(std::move(event)) {}
   void refused(const Busy& busy) override { m_places.push_back(busy.waiters_ahead); }
   [[nodiscard]] Instant due() const override { return m_event ? Instant{} : far_future; }
   void tick() override { std::exchange(m_event, nullptr)(); }
-  void next_in_line() override {}
   [[nodiscard]] const std::vector<std::uint64_t>& places() const { return m_places; }
 
  private:

@@ -57,7 +57,7 @@ end
 return {(string.gsub(text, '%z', ' ')), now, expires < math.huge and expires or -1})";
 
 template <typename T>
-T must(Result<T> result)
+T answer_of(Result<T> result)
 {
   if (!result) {
     throw std::runtime_error("the server does not answer the test: " + result.error().text);
@@ -73,7 +73,7 @@ std::unique_ptr<LockStore> open_direct(const std::vector<std::unique_ptr<RedisSe
   }
   spec.restart_guard = false;
   spec.timeout = plenty_of_time;
-  return must(open_store(spec, clock, StopToken::never()));
+  return answer_of(open_store(spec, clock, StopToken::never()));
 }
 
 // The keys of one run have a prefix in common.
@@ -89,7 +89,7 @@ Rival::Rival(const std::vector<std::unique_ptr<RedisServer>>& servers, std::vect
     : m_keys(std::move(keys)), m_mode(kind), m_ttl(ttl), m_claims(claims), m_store(open_direct(servers, m_clock))
 {
   for (const auto& server : servers) {
-    m_servers.push_back(must(Connection::open(*parse_server(server->direct_url()), m_clock, soon())));
+    m_servers.push_back(answer_of(Connection::open(*parse_server(server->direct_url()), m_clock, soon())));
   }
 }
 
@@ -189,7 +189,7 @@ KeysSeen Rival::keys_on(std::size_t server)
 
 Reply Rival::ask_server(std::size_t server, const std::vector<std::string_view>& words)
 {
-  return must(m_servers[server].call(words, soon()));
+  return answer_of(m_servers[server].call(words, soon()));
 }
 
 LockRequest Rival::spec_of(const std::string& key) const

@@ -2,6 +2,7 @@
 // A user who has exactly what `rlock acl` prints: every verb works, with every kind of lock.
 #include "support/acl_fixture.h"
 #include "support/integration.h"
+#include "support/job_lines.h"
 #include "support/scripted_server.h"
 
 using namespace rlock::test;
@@ -77,8 +78,6 @@ void hold_show_and_force(const AclFixture& fixture, const Kind& kind)
   CHECK_MESSAGE(looker.wait() == Exit{0}, looker.err());
   CHECK(waiter.complaints() == "");
 }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void by_hand(const AclFixture& fixture, const Kind& kind)
 {

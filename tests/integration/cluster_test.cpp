@@ -11,14 +11,8 @@ using namespace rlock::test;
 
 namespace {
 
-Words on(const RedisCluster& cluster, Words words)
-{
-  words.insert(words.begin() + 1, {"-S", cluster.url()});
-  return words;
-}
-
-Finished run_on(const RedisCluster& cluster, Words words) { return run_rlock(on(cluster, std::move(words))); }
-Process start_on(const RedisCluster& cluster, Words words) { return start_rlock(on(cluster, std::move(words))); }
+Finished run_on(const RedisCluster& cluster, Words words) { return run_at(cluster.url(), std::move(words)); }
+Process start_on(const RedisCluster& cluster, Words words) { return start_at(cluster.url(), std::move(words)); }
 
 // One name for each of the masters.
 Words one_key_each(const RedisCluster& cluster, const std::string& start)
@@ -56,7 +50,7 @@ TEST_CASE("cluster: run, wherever the lock belongs, and the job is told the serv
   for (const RedisServer& node : cluster.nodes()) {
     const std::string key = cluster.key_at(node, "k");
     const std::string job = "echo $RLOCK_KEY $RLOCK_SERVER; " + std::string(RLOCK_BINARY) + " check && echo ours";
-    const auto ran = run_rlock(on(cluster, {"run", "-k", key, "--", "sh", "-c", job}), with_password);
+    const auto ran = run_at(cluster.url(), {"run", "-k", key, "--", "sh", "-c", job}, with_password);
     CHECK(ran.code == 0);
     CHECK(ran.err == "");
     CHECK(ran.out.starts_with(key + " " + cluster.url() + "\n"));

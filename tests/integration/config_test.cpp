@@ -54,29 +54,6 @@ TEST_CASE("config: a server, and options for all verbs and for one")
   CHECK(has(config.rlock({"run", "-w", "10ms", "-k", "k", "--", "true"}).err, "after 10ms"));
 }
 
-TEST_CASE("config: the server is that of the arguments, RLOCK_SERVER, the file, REDIS_URL")
-{
-  const RedisServer in_file;
-  const RedisServer in_environment;
-  const RedisServer of_application;
-  const RedisServer typed;
-  Config config(server_line(in_file));
-  const auto where = [&](std::vector<std::string> options) {
-    options.insert(options.begin(), "run");
-    options.insert(options.end(), {"-k", "k", "--", "sh", "-c", "echo \"$RLOCK_SERVER\""});
-    return config.rlock(options).out;
-  };
-  CHECK(where({}) == in_file.url() + "\n");
-  config.options.env["REDIS_URL"] = of_application.url();
-  CHECK(where({}) == in_file.url() + "\n");
-  config.options.env["RLOCK_SERVER"] = in_environment.url();
-  CHECK(where({}) == in_environment.url() + "\n");
-  CHECK(where({"-S", typed.url()}) == typed.url() + "\n");
-  config.options.env["RLOCK_SERVER"] = std::nullopt;
-  config.options.env["RLOCK_CONFIG"] = "/dev/null";
-  CHECK(where({}) == of_application.url() + "\n");
-}
-
 TEST_CASE("config: two crontabs of which one has REDIS_URL of an application exclude each other")
 {
   const RedisServer locks;
@@ -141,28 +118,6 @@ TEST_CASE("config: [servers] names servers for -S @NAME, RLOCK_SERVER and the fi
 
   const Config in_file("server = \"@prod\"\n\n[servers]\nprod = \"" + prod.url() + "\"\n");
   CHECK(in_file.rlock({"run", "-k", "k", "--", "sh", "-c", "echo $RLOCK_SERVER"}).out == prod.url() + "\n");
-}
-
-TEST_CASE("config: an invalid name of a server is 78, with the line")
-{
-  struct Row {
-    const char* text;
-    const char* why;
-  };
-  for (const Row& row : {Row{"[servers]\n\"a b\" = \"redis://h\"\n", "the name of a server has letters"},
-                         Row{"[servers]\nprod = true\n", "prod takes a URL, or several in brackets"},
-                         Row{"[servers]\nprod = []\n", "prod takes a URL, or several in brackets"}}) {
-    CAPTURE(row.text);
-    const Config config(row.text);
-    const Finished list = config.rlock({"list", "-S", "redis://127.0.0.1:1"});
-    CHECK(list.code == 78);
-    CHECK(has(list.err, config.line(2) + row.why));
-  }
-  const Config open("[servers]\nprod = \"redis://:hush@h\"\n", fs::perms::owner_read | fs::perms::others_read);
-  const Finished list = open.rlock({"list", "-S", "redis://127.0.0.1:1"});
-  CHECK(list.code == 78);
-  CHECK(has(list.err, open.line(2) + "every user may read this password"));
-  CHECK_FALSE(has(list.err, "hush"));
 }
 
 TEST_CASE("config: rlock config says where each setting comes from, and no secret")
@@ -361,6 +316,9 @@ TEST_CASE("config: an invalid entry is 78, with the file and the line")
       {"server = \"local:\"\nleftovers = \"eat\"", 2, "--leftovers: 'eat' is none of stop, wait, leave"},
       {"server = \"local:\"\nconflict-exit-code = 300", 2, "--conflict-exit-code: '300' is not a number"},
       {"server = [\"redis://a\", \"redis://b\"]\nquorum = \"some\"", 2, "--quorum: 'some' is none of"},
+      {"[servers]\n\"a b\" = \"redis://h\"\n", 2, "the name of a server has letters"},
+      {"[servers]\nprod = true\n", 2, "prod takes a URL, or several in brackets"},
+      {"[servers]\nprod = []\n", 2, "prod takes a URL, or several in brackets"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
@@ -416,11 +374,13 @@ TEST_CASE("config: a password file that all users may read is refused, and a pri
   const RedisServer server({.args = {}, .tcp = true, .password = "secret"});
   const std::string url = "redis://:secret@" + server.tcp_url().substr(std::string("redis://").size());
   const std::string text = "\nserver = \"" + url + "\"\n";
-  const Config open(text, fs::perms::owner_read | fs::perms::others_read);
-  const Finished refused = open.rlock({"run", "-k", "k", "--", "true"});
-  CHECK(refused.code == 78);
-  CHECK(refused.err.starts_with("rlock: " + open.line(2) + "every user may read this password (try chmod o-r "));
-  CHECK_FALSE(has(refused.err, "secret"));
+  for (const std::string& each : {text, "[servers]\nprod = \"" + url + "\"\n"}) {
+    const Config open(each, fs::perms::owner_read | fs::perms::others_read);
+    const Finished refused = open.rlock({"run", "-S", "redis://127.0.0.1:1", "-k", "k", "--", "true"});
+    CHECK(refused.code == 78);
+    CHECK(refused.err.starts_with("rlock: " + open.line(2) + "every user may read this password (try chmod o-r "));
+    CHECK_FALSE(has(refused.err, "secret"));
+  }
 
   Config closed(text, fs::perms::owner_read | fs::perms::group_read);
   closed.options.env["RLOCK"] = RLOCK_BINARY;

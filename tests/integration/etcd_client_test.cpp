@@ -4,6 +4,7 @@
 #include "support/etcd_fixture.h"
 #include "support/hostile_server.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/sockets.h"
 
 using namespace rlock::test;
@@ -12,8 +13,6 @@ using etcd::Compare;
 namespace {
 
 const BootClock the_clock;
-
-CallLimits limit_in(Millis time) { return {.deadline = the_clock.now() + time, .stop = StopToken::never()}; }
 
 etcd::Connection connect(const EtcdServer& server, const std::string& url)
 {
@@ -25,16 +24,9 @@ etcd::Txn put(const std::string& key, const std::string& value, std::int64_t lea
   return {.compare = {}, .success = {etcd::Put{.key = key, .value = value, .lease = lease}}, .failure = {}};
 }
 
-template <typename T>
-T must(Result<T> result)
-{
-  REQUIRE_MESSAGE(result, result.error().text);
-  return *std::move(result);
-}
-
 std::string value_of(etcd::Connection& connection, const std::string& key)
 {
-  const auto answer = must(connection.range({.key = key}, limit_in(10s)));
+  const auto answer = must(connection.range({.key = key}, within(10s)));
   return answer.keys.empty() ? "(none)" : answer.keys.front().value;
 }
 
@@ -45,18 +37,18 @@ TEST_CASE("etcd client: a transaction compares, writes and reads, and values may
   const EtcdServer server;
   etcd::Connection connection = connect(server, server.url());
   const std::string text(1'000'000, 'x');
-  const auto first = must(connection.txn(put("k", text), limit_in(10s)));
+  const auto first = must(connection.txn(put("k", text), within(10s)));
   CHECK(first.succeeded);
   CHECK(value_of(connection, "k") == text);
   etcd::Txn second = put("k", "two");
   second.compare.push_back({Compare::Target::modification, Compare::Result::equal, "k", first.header.revision - 1});
   second.failure.emplace_back(etcd::Range{.key = "k"});
-  const auto refused = must(connection.txn(second, limit_in(10s)));
+  const auto refused = must(connection.txn(second, within(10s)));
   CHECK_FALSE(refused.succeeded);
   REQUIRE(refused.answers.size() == 1);
   CHECK(refused.answers.front().keys.front().mod_revision == first.header.revision);
   second.compare.front().revision = first.header.revision;
-  CHECK(must(connection.txn(second, limit_in(10s))).succeeded);
+  CHECK(must(connection.txn(second, within(10s))).succeeded);
   CHECK(value_of(connection, "k") == "two");
   CHECK(value_of(connection, "other") == "(none)");
   CHECK(connection.generation() == 1);
@@ -66,23 +58,23 @@ TEST_CASE("etcd client: a lease is granted, kept alive and revoked with its key,
 {
   const EtcdServer server;
   etcd::Connection connection = connect(server, server.url());
-  const auto granted = must(connection.grant(77, 30, limit_in(10s)));
+  const auto granted = must(connection.grant(77, 30, within(10s)));
   CHECK(granted.ttl == 30);
-  CHECK(must(connection.txn(put("k", "v", 77), limit_in(10s))).succeeded);
-  const auto kept = must(connection.keep_alive(77, limit_in(10s)));
+  CHECK(must(connection.txn(put("k", "v", 77), within(10s))).succeeded);
+  const auto kept = must(connection.keep_alive(77, within(10s)));
   CHECK(kept.ttl == 30);
   CHECK(kept.header.member == granted.header.member);
   CHECK(kept.header.raft_term == granted.header.raft_term);
-  CHECK(must(connection.time_to_live(77, limit_in(10s))).ttl > 0);
-  const auto again = connection.grant(77, 30, limit_in(10s));
+  CHECK(must(connection.time_to_live(77, within(10s))).ttl > 0);
+  const auto again = connection.grant(77, 30, within(10s));
   CHECK_FALSE(again);
   CHECK(connection.refusal().code == etcd::GrpcCode::failed_precondition);
-  must(connection.revoke(77, limit_in(10s)));
+  must(connection.revoke(77, within(10s)));
   CHECK(value_of(connection, "k") == "(none)");
-  CHECK(must(connection.keep_alive(77, limit_in(10s))).ttl <= 0);
-  CHECK(must(connection.time_to_live(77, limit_in(10s))).ttl <= 0);
-  must(connection.revoke(77, limit_in(10s)));
-  const auto late = connection.txn(put("k", "v", 77), limit_in(10s));
+  CHECK(must(connection.keep_alive(77, within(10s))).ttl <= 0);
+  CHECK(must(connection.time_to_live(77, within(10s))).ttl <= 0);
+  must(connection.revoke(77, within(10s)));
+  const auto late = connection.txn(put("k", "v", 77), within(10s));
   CHECK_FALSE(late);
   CHECK(has(connection.refusal().text, "requested lease not found"));
   CHECK(connection.is_lease_gone());
@@ -94,17 +86,17 @@ TEST_CASE("etcd client: a watch tells what is put after it, in order, beside req
   const EtcdServer server;
   etcd::Connection connection = connect(server, server.url());
   etcd::Connection other = connect(server, server.url());
-  must(connection.txn(put("w/0", "before"), limit_in(10s)));
-  must(connection.watch({.key = "w/", .range_end = "w0"}, 5, limit_in(10s)));
+  must(connection.txn(put("w/0", "before"), within(10s)));
+  must(connection.watch({.key = "w/", .range_end = "w0"}, 5, within(10s)));
   CHECK_FALSE(connection.has_events());
-  CHECK_FALSE(must(connection.next_events(limit_in(50ms))));
-  must(other.txn(put("w/1", "one"), limit_in(10s)));
-  must(other.txn({.success = {etcd::Delete{.key = "w/1"}}}, limit_in(10s)));
-  must(other.txn(put("w/2", "two"), limit_in(10s)));
+  CHECK_FALSE(must(connection.next_events(within(50ms))));
+  must(other.txn(put("w/1", "one"), within(10s)));
+  must(other.txn({.success = {etcd::Delete{.key = "w/1"}}}, within(10s)));
+  must(other.txn(put("w/2", "two"), within(10s)));
   std::string heard;
   while (heard != "one two ") {
     CHECK(value_of(connection, "w/2") == "two");
-    const auto answer = must(connection.next_events(limit_in(10s)));
+    const auto answer = must(connection.next_events(within(10s)));
     REQUIRE(answer);
     CHECK(answer->id == 5);
     for (const auto& event : answer->events) {
@@ -117,30 +109,29 @@ TEST_CASE("etcd client: a watch tells what is put after it, in order, beside req
 
 TEST_CASE("etcd client: a node that is stopped ends the request at its deadline, and the next one takes another node")
 {
-  const EtcdServer server({.nodes = 3});
+  EtcdServer server({.nodes = 3});
   etcd::Connection connection = connect(server, server.url());
-  must(connection.txn(put("k", "v"), limit_in(10s)));
+  must(connection.txn(put("k", "v"), within(10s)));
   std::size_t stopped = 0;
-  while (!has(connection.where(), std::to_string(server.port(stopped)))) {
+  while (!has(connection.where(), std::to_string(server.port_of(stopped)))) {
     ++stopped;
   }
-  server.signal_node(stopped, SIGSTOP);
-  const auto answer = connection.range({.key = "k"}, limit_in(300ms));
+  server.stop_member(stopped);
+  const auto answer = connection.range({.key = "k"}, within(300ms));
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ErrorCode::unreachable);
   CHECK(has(answer.error().text,
-            "no answer from etcd://127.0.0.1:" + std::to_string(server.port(stopped)) + " within 300ms"));
-  wait_until([&] { return static_cast<bool>(connection.range({.key = "k"}, limit_in(3s))); },
-             "another node has the key");
-  CHECK_FALSE(has(connection.where(), std::to_string(server.port(stopped))));
-  server.signal_node(stopped, SIGCONT);
+            "no answer from etcd://127.0.0.1:" + std::to_string(server.port_of(stopped)) + " within 300ms"));
+  wait_until([&] { return static_cast<bool>(connection.range({.key = "k"}, within(3s))); }, "another node has the key");
+  CHECK_FALSE(has(connection.where(), std::to_string(server.port_of(stopped))));
+  server.resume_member(stopped);
 }
 
 TEST_CASE("etcd client: a user must log in, and logs in again when the token is not valid any more")
 {
   EtcdServer server({.args = {"--auth-token-ttl=1"}});
   server.demand_login(test_password);
-  const std::string at = "@127.0.0.1:" + std::to_string(server.port(0));
+  const std::string at = "@127.0.0.1:" + std::to_string(server.port_of(0));
   etcd::Connection connection(etcd::connection_spec(*etcd::parse_etcd_url("etcd://root:hunter2" + at)), the_clock,
                               std::make_unique<SystemRng>());
   CHECK(value_of(connection, "k") == "(none)");
@@ -150,7 +141,7 @@ TEST_CASE("etcd client: a user must log in, and logs in again when the token is 
   const auto refusal = [&](const std::string& login) {
     etcd::Connection stranger(etcd::connection_spec(*etcd::parse_etcd_url("etcd://" + login + at)), the_clock,
                               std::make_unique<SystemRng>());
-    const auto answer = stranger.range({.key = "k"}, limit_in(10s));
+    const auto answer = stranger.range({.key = "k"}, within(10s));
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::refused);
     return answer.error().text;
@@ -160,9 +151,9 @@ TEST_CASE("etcd client: a user must log in, and logs in again when the token is 
       "authentication failed, invalid user ID or password (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or "));
   CHECK(has(refusal("other:other"), "permission denied (rlock acl prints the role that rlock needs)"));
   etcd::Connection stranger(
-      etcd::connection_spec(*etcd::parse_etcd_url("etcd://127.0.0.1:" + std::to_string(server.port(0)))), the_clock,
+      etcd::connection_spec(*etcd::parse_etcd_url("etcd://127.0.0.1:" + std::to_string(server.port_of(0)))), the_clock,
       std::make_unique<SystemRng>());
-  const auto answer = stranger.range({.key = "k"}, limit_in(10s));
+  const auto answer = stranger.range({.key = "k"}, within(10s));
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ErrorCode::refused);
   CHECK(has(answer.error().text, "user name is empty (give a user and a password)"));
@@ -177,12 +168,12 @@ TEST_CASE("etcd client: TLS with a client certificate, and without one")
   etcd::ConnectionSpec without = server.spec(server.url());
   without.members.front().tls->certificate.clear();
   etcd::Connection stranger(without, the_clock, std::make_unique<SystemRng>());
-  const auto answer = stranger.range({.key = "k"}, limit_in(10s));
+  const auto answer = stranger.range({.key = "k"}, within(10s));
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ErrorCode::refused);
   CHECK_MESSAGE(has(answer.error().text, "(give --cert and --tls-key)"), answer.error().text);
-  etcd::Connection plain = connect(server, "etcd://127.0.0.1:" + std::to_string(server.port(0)));
-  const auto plain_answer = plain.range({.key = "k"}, limit_in(10s));
+  etcd::Connection plain = connect(server, "etcd://127.0.0.1:" + std::to_string(server.port_of(0)));
+  const auto plain_answer = plain.range({.key = "k"}, within(10s));
   REQUIRE_FALSE(plain_answer);
   CHECK(plain_answer.error().code == ErrorCode::unreachable);
   CHECK(has(plain_answer.error().text, "etcds://)"));
@@ -197,7 +188,7 @@ TEST_CASE("etcd client: what cannot be reached, and what is no etcd, is said exa
   SUBCASE("nobody listens")
   {
     etcd::Connection connection = connect(server, "etcd://127.0.0.1:" + port);
-    const auto answer = connection.range({.key = "k"}, limit_in(10s));
+    const auto answer = connection.range({.key = "k"}, within(10s));
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::unreachable);
     CHECK(answer.error().text ==
@@ -207,14 +198,14 @@ TEST_CASE("etcd client: what cannot be reached, and what is no etcd, is said exa
   {
     for (int i = 0; i < 4; ++i) {
       etcd::Connection connection =
-          connect(server, "etcd://127.0.0.1:" + port + ",127.0.0.1:" + std::to_string(server.port(0)));
+          connect(server, "etcd://127.0.0.1:" + port + ",127.0.0.1:" + std::to_string(server.port_of(0)));
       CHECK(value_of(connection, "k") == "(none)");
     }
   }
   SUBCASE("it speaks no TLS")
   {
-    etcd::Connection connection = connect(server, "etcds://127.0.0.1:" + std::to_string(server.port(0)));
-    const auto answer = connection.range({.key = "k"}, limit_in(1s));
+    etcd::Connection connection = connect(server, "etcds://127.0.0.1:" + std::to_string(server.port_of(0)));
+    const auto answer = connection.range({.key = "k"}, within(1s));
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::unreachable);
     CHECK(has(answer.error().text, "(if it speaks no TLS: etcd://)"));
@@ -227,7 +218,7 @@ TEST_CASE("etcd client: what cannot be reached, and what is no etcd, is said exa
       return answers_with("-ERR unknown command 'PRI'\r\n");
     });
     etcd::Connection connection = connect(server, other);
-    const auto answer = connection.range({.key = "k"}, limit_in(10s));
+    const auto answer = connection.range({.key = "k"}, within(10s));
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == ErrorCode::unreachable);
     CHECK(answer.error().text ==

@@ -3,6 +3,7 @@
 #include "stores/etcd/etcd_backend.h"
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
+#include "support/limits.h"
 
 using namespace rlock::test;
 using record::LineChange;
@@ -11,15 +12,6 @@ using record::LineView;
 namespace {
 
 const BootClock the_clock;
-
-CallLimits soon() { return {.deadline = the_clock.now() + 10s, .stop = StopToken::never()}; }
-
-template <typename T>
-T must(Result<T> result)
-{
-  REQUIRE_MESSAGE(result, result.error().text);
-  return *std::move(result);
-}
 
 const LockName lock = *LockName::parse("k");
 

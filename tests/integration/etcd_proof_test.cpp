@@ -6,14 +6,13 @@
 #include "stores/etcd/etcd_layout.h"
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
+#include "support/limits.h"
 
 using namespace rlock::test;
 
 namespace {
 
 const BootClock the_clock;
-
-CallLimits limit_in(Millis time) { return {.deadline = the_clock.now() + time, .stop = StopToken::never()}; }
 
 constexpr Millis lease{6000};
 constexpr Millis asked_after{5000};   // since the leader was stopped, so that the new leader's lease ends first
@@ -26,16 +25,16 @@ std::unique_ptr<record::Backend> backend_of(const EtcdServer& server, std::size_
 
 record::PresenceId make_presence(record::Backend& backend)
 {
-  const auto presence = backend.presences()->make(lease, record::Keeping::kept, limit_in(10s));
+  const auto presence = backend.presences()->make(lease, record::Keeping::kept, within(10s));
   REQUIRE_MESSAGE(presence, presence.error().text);
-  const auto state = backend.read("k", limit_in(10s));
+  const auto state = backend.read("k", within(10s));
   REQUIRE(state);
   const std::vector<record::PresenceId> needed{presence->id};
   const auto commit = backend.write_if(
-      "k", state->version, {.bytes = "x", .face = {}, .log = {}, .messages = {}, .needed = needed}, limit_in(10s));
+      "k", state->version, {.bytes = "x", .face = {}, .log = {}, .messages = {}, .needed = needed}, within(10s));
   REQUIRE(commit);
   REQUIRE(std::holds_alternative<record::Committed>(*commit));
-  REQUIRE(std::holds_alternative<LeaseTerm>(*backend.presences()->prove(presence->id, limit_in(10s))));
+  REQUIRE(std::holds_alternative<LeaseTerm>(*backend.presences()->prove(presence->id, within(10s))));
   return presence->id;
 }
 
@@ -43,13 +42,13 @@ record::PresenceId make_presence(record::Backend& backend)
 template <typename Renew>
 Instant ask_deposed_leader(EtcdServer& server, std::size_t leader, Renew renew)
 {
-  server.cut_off(leader);
-  server.signal_node(leader, SIGSTOP);
+  server.cut_off_member(leader);
+  server.stop_member(leader);
   const Instant stopped_at = the_clock.now();
   the_clock.sleep_until(stopped_at + asked_after, StopToken::never());
   std::thread resume([&] {
     the_clock.sleep_until(stopped_at + asked_after + resumed_after, StopToken::never());
-    server.signal_node(leader, SIGCONT);
+    server.resume_member(leader);
   });
   const Instant asked_at = the_clock.now();
   renew();
@@ -62,7 +61,7 @@ Instant gone_at(record::Backend& other, const record::PresenceId& id)
   wait_until(
       [&] {
         const std::vector<record::PresenceId> ids{id};
-        const auto gone = other.presences()->gone(ids, limit_in(2s));
+        const auto gone = other.presences()->gone(ids, within(2s));
         return gone && !gone->empty();
       },
       "the other members have ended the lease");
@@ -80,7 +79,7 @@ TEST_CASE("etcd proof: a deposed leader's keep-alive proves nothing, although it
   const record::PresenceId id = make_presence(*mine);
   std::string proven;
   ask_deposed_leader(server, leader, [&] {
-    const auto proof = mine->presences()->prove(id, limit_in(3s));
+    const auto proof = mine->presences()->prove(id, within(3s));
     proven = !proof ? "unknown" : std::holds_alternative<LeaseTerm>(*proof) ? "renewed" : "gone";
   });
   CHECK(proven != "renewed");
@@ -97,12 +96,12 @@ TEST_CASE("etcd proof: by the usual rule, the answer to a keep-alive, two client
   const record::PresenceId id = make_presence(*mine);
   etcd::Connection connection(server.spec(server.url_of_node(leader)), the_clock, std::make_unique<SystemRng>());
   const std::int64_t number = std::stoll(id, nullptr, 16);
-  REQUIRE(connection.keep_alive(number, limit_in(10s)));
-  const auto version = connection.status(limit_in(10s));
+  REQUIRE(connection.keep_alive(number, within(10s)));
+  const auto version = connection.status(within(10s));
   REQUIRE(version);
   std::int64_t ttl = 0;
   const Instant asked_at = ask_deposed_leader(server, leader, [&] {
-    const auto kept = connection.keep_alive(number, limit_in(3s));
+    const auto kept = connection.keep_alive(number, within(3s));
     ttl = kept ? kept->ttl : 0;
   });
   if (etcd::judge_version(version->version) != etcd::VersionIs::loses_leases) {

@@ -2,99 +2,40 @@
 // Locks in etcd, by rlock as a process.
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
+#include "support/job_lines.h"
+#include "support/limits.h"
 
 using namespace rlock::test;
 
 namespace {
 
-Words with_server(const EtcdServer& server, Words args)
-{
-  args.insert(args.begin() + 1, {"-S", server.url()});
-  return args;
-}
-
-Finished run_on(const EtcdServer& server, Words args) { return run_rlock(with_server(server, std::move(args))); }
-Process start_on(const EtcdServer& server, Words args) { return start_rlock(with_server(server, std::move(args))); }
-
-bool holds(const EtcdServer& server, const std::string& key) { return !server.holder(key).empty(); }
-
-std::string until_exists(const std::filesystem::path& file)
-{
-  return "until [ -e " + file.string() + " ]; do sleep 0.02; done";
-}
-
 std::string keys_in(const EtcdServer& server) { return server.etcdctl({"get", "--prefix", "--keys-only", "app/"}); }
 
 }  // namespace
 
-TEST_CASE("etcd: the job runs under the lock, its exit code is returned, and no lease or presence is left")
-{
-  const EtcdServer server;
-  const Finished run = run_on(server, {"run", "-k", "k", "--", "sh", "-c", "echo job; exit 7"});
-  CHECK_MESSAGE(run.code == 7, run.err);
-  CHECK(run.out == "job\n");
-  CHECK(run.err.empty());
-  CHECK(server.lock_names() == std::vector<std::string>{"k"});
-  CHECK_FALSE(holds(server, "k"));
-  CHECK(has(run_on(server, {"history", "k"}).out, "failed"));
-  CHECK_FALSE(has(keys_in(server), "app/presence/"));
-  CHECK(has(server.etcdctl({"lease", "list"}), "found 0 leases"));
-}
-
-TEST_CASE("etcd: a second run is busy, and those in line get the lock in their order by a message")
+TEST_CASE("etcd: no lease, presence or listener is left behind by a holder and its waiter")
 {
   const EtcdServer server;
   const auto go = home_dir() / "go";
-  Process first = start_on(server, {"run", "-k", "k", "--", "sh", "-c", until_exists(go)});
-  wait_until([&] { return holds(server, "k"); }, "the lock is held");
-  CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 75);
-  std::vector<Process> waiters;
-  for (int i = 1; i <= 3; ++i) {
-    const std::string line = "echo " + std::to_string(i) + " >> " + (home_dir() / "order").string();
-    waiters.push_back(start_on(server, {"run", "-k", "k", "--", "sh", "-c", line}));
-    wait_until(
-        [&] {
-          return has(run_on(server, {"status", "--json", "k"}).out, "\"place\":" + std::to_string(i));
-        },
-        "the waiter is in the queue");
+  Process holder = start_on(server, with_job({"run", "-k", "k"}, shell(until_exists(go))));
+  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process waiter = start_on(server, {"run", "-k", "k", "--", "true"});
+  await_place(server.url(), 1);
+  create(go);
+  CHECK(holder.wait() == success);
+  CHECK(waiter.wait() == success);
+  for (const char* kind : {"app/presence/", "app/listener/", "app/message/"}) {
+    wait_until([&] { return !has(keys_in(server), kind); }, std::string("nothing is left at ") + kind);
   }
-  std::ofstream(go).flush();
-  CHECK(first.wait() == success);
-  expect_ends(waiters);
-  CHECK(text_of(home_dir() / "order") == "1\n2\n3\n");
-  wait_until([&] { return !has(keys_in(server), "app/presence/") && !has(keys_in(server), "app/listener/"); },
-             "nothing is left of the waiters");
-}
-
-TEST_CASE("etcd: after kill -9 of the runner the job is dead before the next one runs")
-{
-  const EtcdServer server;
-  const auto alive = home_dir() / "alive";
-  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "flock", alive.string(), "sleep", "60"});
-  wait_until([&] { return holds(server, "k"); }, "the lock is held");
-  holder.signal(SIGKILL);
-  const Finished next = run_on(server, {"run", "-k", "k", "--", "flock", "-n", alive.string(), "true"});
-  CHECK_MESSAGE(next.code == 0, next.err);
-}
-
-TEST_CASE("etcd: deleted keys end the job, and it says what happened")
-{
-  const EtcdServer server;
-  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
-  wait_until([&] { return holds(server, "k"); }, "the lock is held");
-  server.delete_locks();
-  CHECK(holder.wait() == exited(121));
-  CHECK(has(holder.err(), "was lost"));
+  CHECK(has(server.etcdctl({"lease", "list"}), "found 0 leases"));
 }
 
 TEST_CASE("etcd: a revoked lease ends the hold, and the next one gets the lock")
 {
   const EtcdServer server;
   Process holder = start_on(server, {"run", "-k", "k", "--ttl", "6s", "--", "sleep", "60"});
-  wait_until([&] { return holds(server, "k"); }, "the lock is held");
-  const std::string leases = server.etcdctl({"lease", "list"});
-  std::istringstream lines(leases);
-  for (std::string line; std::getline(lines, line);) {
+  wait_until([&] { return is_held(server); }, "the lock is held");
+  for (const std::string& line : lines_of(server.etcdctl({"lease", "list"}))) {
     if (line.size() == 16) {
       [[maybe_unused]] const std::string out = server.etcdctl({"lease", "revoke", line});
     }
@@ -105,26 +46,26 @@ TEST_CASE("etcd: a revoked lease ends the hold, and the next one gets the lock")
 
 TEST_CASE("etcd: a stopped node of three costs no lock")
 {
-  const EtcdServer server({.nodes = 3});
+  EtcdServer server({.nodes = 3});
   const auto go = home_dir() / "go";
   Process holder = start_on(
       server, {"run", "-k", "k", "--ttl", "12s", "--server-timeout", "2s", "--", "sh", "-c", until_exists(go)});
-  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  wait_until([&] { return is_held(server); }, "the lock is held");
   const std::size_t leader = server.leader();
-  server.signal_node(leader, SIGSTOP);
+  server.stop_member(leader);
   const Finished second = run_on(server, {"run", "-w", "15s", "--wait-server", "15s", "-k", "k", "--", "true"});
   CHECK_MESSAGE(second.code == 75, second.err);
   CHECK(holder.running());
-  std::ofstream(go).flush();
+  create(go);
   CHECK_MESSAGE(holder.wait(30s) == success, holder.err());
-  server.signal_node(leader, SIGCONT);
+  server.resume_member(leader);
 }
 
 TEST_CASE("etcd: a run that begins when the leader loses the other members is served by them")
 {
   EtcdServer server({.nodes = 3, .relays_peers = true});
   CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-  server.cut_off(server.leader());
+  server.cut_off_member(server.leader());
   std::vector<Process> runs;
   for (int i = 0; i < 8; ++i) {
     const std::string key = "k" + std::to_string(i);
@@ -138,9 +79,8 @@ TEST_CASE("etcd: a job goes on while the space of etcd is used up, and its relea
   const EtcdServer server({.args = {"--quota-backend-bytes=16777216"}});
   const auto go = home_dir() / "go";
   Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sh", "-c", until_exists(go)});
-  wait_until([&] { return holds(server, "k"); }, "the lock is held");
+  wait_until([&] { return is_held(server); }, "the lock is held");
   const BootClock clock;
-  const auto soon = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
   etcd::Connection connection(server.spec(server.url()), clock, std::make_unique<SystemRng>());
   etcd::Txn fill;
   fill.success.emplace_back(etcd::Put{.key = "fill", .value = std::string(1'000'000, 'x')});
@@ -148,7 +88,7 @@ TEST_CASE("etcd: a job goes on while the space of etcd is used up, and its relea
   CHECK(has(connection.refusal().text, "space exceeded"));
   clock.sleep_until(clock.now() + 4s, StopToken::never());  // longer than the lease, so the job depends on renewals
   CHECK(holder.running());
-  std::ofstream(go).flush();
+  create(go);
   const Instant ended = clock.now();
   CHECK_MESSAGE(holder.wait() == success, holder.err());
   CHECK(clock.now() - ended < 2s);
@@ -221,24 +161,6 @@ TEST_CASE("etcd: over TLS with a client certificate")
   CHECK(has(without.err, "wants a client certificate (give --cert and --tls-key)"));
 }
 
-TEST_CASE("etcd doctor: it takes a lock on trial, keeps nothing of it, and judges version and members")
-{
-  const EtcdServer server;
-  const Finished text = run_on(server, {"doctor"});
-  CHECK(has(text.out, "ok       lock          a trial lock was taken"));
-  CHECK(has(text.out, "1 of 1 in the URL answer"));
-  CHECK(has(text.out, "version       etcd 3."));
-  CHECK_MESSAGE(has(text.out, "ok       clock         at most "), text.out);
-  CHECK(server.lock_names().empty());
-}
-
-TEST_CASE("etcd bench: it leaves no key")
-{
-  const EtcdServer server;
-  CHECK(run_on(server, {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
-  CHECK(server.lock_names().empty());
-}
-
 TEST_CASE("etcd: a password that is rotated while a job runs is read again from its file")
 {
   EtcdServer server;
@@ -252,14 +174,14 @@ TEST_CASE("etcd: a password that is rotated while a job runs is read again from 
                                       "echo ready; until [ -e " + go.string() + " ]; do sleep 0.05; done"}));
   wait_until([&] { return holder.out() == "ready\n"; }, "the job runs");
   std::ofstream(file) << "rotated\n";  // read when the server has refused the old one
-  Process rotation({"etcdctl", "--endpoints=http://127.0.0.1:" + std::to_string(server.port(0)), "--user=root:root",
+  Process rotation({"etcdctl", "--endpoints=http://127.0.0.1:" + std::to_string(server.port_of(0)), "--user=root:root",
                     "user", "passwd", "root", "--interactive=false"},
                    {.env = {{"ETCDCTL_API", "3"}}, .input = "rotated\n"});
   CHECK_MESSAGE(rotation.wait(30s) == success, rotation.err());
   CHECK(run_rlock({"run", "-S", server.url("app", "root:root@"), "-k", "other", "--", "true"}).code == 77);
   const auto rotated = std::chrono::steady_clock::now();
   wait_until([&] { return !holder.running() || std::chrono::steady_clock::now() - rotated > 13s; }, "two ttls pass");
-  std::ofstream(go).flush();
+  create(go);
   CHECK_MESSAGE(holder.wait() == success, holder.err());
   CHECK(run_rlock(joined(joined({"run"}, login), {"-k", "k", "-w", "5s", "--", "true"})).code == 0);
 }

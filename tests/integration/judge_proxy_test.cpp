@@ -4,6 +4,7 @@
 
 #include "redis/connection.h"
 #include "support/integration.h"
+#include "support/limits.h"
 
 using namespace std::chrono_literals;
 
@@ -13,8 +14,6 @@ using namespace rlock::judge;
 namespace {
 
 const BootClock boot_clock;
-
-CallLimits within(Millis time) { return {.deadline = boot_clock.now() + time, .stop = StopToken::never()}; }
 
 struct ProxyFixture {
   test::RedisServer server{{.alone = true}};
@@ -26,15 +25,15 @@ struct ProxyFixture {
     Endpoint endpoint;
     endpoint.kind = Endpoint::Kind::unix_socket;
     endpoint.path = proxy.url().substr(std::string_view("unix://").size());
-    auto opened = rlock::Connection::open(endpoint, boot_clock, within(500ms));
-    const bool answers = opened && opened->call(std::vector<std::string_view>{"PING"}, within(500ms));
+    auto opened = rlock::Connection::open(endpoint, boot_clock, test::within(500ms));
+    const bool answers = opened && opened->call(std::vector<std::string_view>{"PING"}, test::within(500ms));
     return answers ? std::optional(*std::move(opened)) : std::nullopt;
   }
   bool send(const std::string& word)
   {
-    return bool(client->send(std::vector<std::string_view>{word, "k"}, within(1s)));
+    return bool(client->send(std::vector<std::string_view>{word, "k"}, test::within(1s)));
   }
-  bool answers(Millis time) { return bool(client->answer(within(time))); }
+  bool answers(Millis time) { return bool(client->answer(test::within(time))); }
   std::int64_t count() const { return std::stoll("0" + server.command({"GET", "k"}).text); }
   bool has_clients(std::size_t others) const  // besides the one that asks
   {

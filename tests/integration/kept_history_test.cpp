@@ -8,6 +8,7 @@
 #include "stores/open.h"
 #include "support/history_reader.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/queue_fixture.h"
 #include "support/script.h"
 
@@ -48,7 +49,6 @@ TEST_CASE("history: a month of runs every five minutes takes less than 2 MB of t
   const auto opened = open_store({.endpoints = {*parse_url(server.direct_url())}}, clock, StopToken::never());
   REQUIRE(opened);
   LockStore& store = **opened;
-  const auto soon = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
   constexpr int runs = 30 * 24 * 12;
   constexpr int failing = 4000;
   constexpr int runs_for_a_copy = 6;

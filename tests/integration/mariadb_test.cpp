@@ -3,8 +3,9 @@
 #include "stores/mysql/mysql_backend.h"
 #include "stores/mysql/mysql_connection.h"
 #include "support/certificates.h"
-#include "support/cleaning.h"
+#include "support/hostile_server.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/mariadb_fixture.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
@@ -100,30 +101,6 @@ std::string greet_one_client(const Fd& listener, const std::string& version)
 
 }  // namespace
 
-TEST_CASE("mariadb: a table of that name that is something else, and rows that are no records, are refused with 78")
-{
-  const MariadbServer server;
-  SUBCASE("table")
-  {
-    CHECK(server.sql("create table rlock_lock (name text)").empty());
-    CHECK(code_of(server.url()) == 78);
-  }
-  SUBCASE("record of a newer rlock")
-  {
-    CHECK(code_of(server.url()) == 0);
-    CHECK(server.sql("update rlock_lock set record = 'rlock2'").empty());
-    const Finished run = run_rlock(run_true(server.url()));
-    CHECK(run.code == 78);
-    CHECK(has(run.err, "newer version of rlock"));
-  }
-  SUBCASE("damaged record")
-  {
-    CHECK(code_of(server.url()) == 0);
-    CHECK(server.sql("update rlock_lock set record = substr(record, 1, 40)").empty());
-    CHECK(code_of(server.url()) == 78);
-  }
-}
-
 TEST_CASE("mariadb: names differ in case, and one that the column cannot keep is 78")
 {
   const MariadbServer server;
@@ -158,14 +135,6 @@ TEST_CASE("mariadb: no right is 77 with what to do, create=no without a table is
                        {"-k", "k", "--wait-server", "1m", "--", "true"}));
   CHECK(nowhere.code == 78);
   CHECK_MESSAGE(has(nowhere.err, "(create the database, or name another one)"), nowhere.err);
-}
-
-TEST_CASE("mariadb: a URL with an unknown parameter is 64, and a password is never shown")
-{
-  const Finished unknown = run_rlock(run_true("mysql://bob:hunter2@db/x?colour=blue"));
-  CHECK(unknown.code == 64);
-  CHECK(has(unknown.err, "colour"));
-  CHECK(code_of("mysql://bob:hunter2@127.0.0.1:1/x") == 69);
 }
 
 TEST_CASE("mariadb: of several hosts the one that may be written to is used, and a read-only one is 69")
@@ -306,16 +275,15 @@ TEST_CASE("mariadb: a server that becomes read-only grants and renews nothing mo
 {
   const MariadbServer server;
   const BootClock clock;
-  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
   const auto backend = server.open_backend(clock);
-  REQUIRE(backend->read("k", limit()));
+  REQUIRE(backend->read("k", soon()));
   (void)server.sql("set global read_only = 1");
-  const auto refused = backend->read("k", limit());
+  const auto refused = backend->read("k", soon());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::server_not_ready);
   CHECK_MESSAGE(has(refused.error().text, "read-only"), refused.error().text);
   (void)server.sql("set global read_only = 0");
-  CHECK(backend->read("k", limit()));
+  CHECK(backend->read("k", soon()));
 }
 
 TEST_CASE("mariadb: a release whose KILL is not permitted keeps its connection")
@@ -323,25 +291,24 @@ TEST_CASE("mariadb: a release whose KILL is not permitted keeps its connection")
   const MariadbServer server;
   (void)server.sql("create user bob@localhost; grant all on app.* to bob@localhost");
   const BootClock clock;
-  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
   const auto hearer = server.open_backend(clock);
-  REQUIRE(hearer->read("k", limit()));
-  auto source = hearer->listen(std::array{LockChannel{"k", "mine"}}, limit());
+  REQUIRE(hearer->read("k", soon()));
+  auto source = hearer->listen(std::array{LockChannel{"k", "mine"}}, soon());
   REQUIRE(source);
   const auto releaser = mysql::open_backend(spec_of(server.url("bob")), clock, std::make_unique<SystemRng>());
-  const auto state = releaser->read("k", limit());
+  const auto state = releaser->read("k", soon());
   REQUIRE(state);
   const std::string connections = "select id from information_schema.processlist where user = 'bob'";
   const std::string before = server.sql(connections);
   const std::array message{Message{"mine", "hello"}};
   const record::LogChange no_log;
   const auto commit =
-      releaser->write_if("k", state->version, {.bytes = "x", .face = {}, .log = no_log, .messages = message}, limit());
+      releaser->write_if("k", state->version, {.bytes = "x", .face = {}, .log = no_log, .messages = message}, soon());
   REQUIRE(commit);
   CHECK(std::holds_alternative<record::Committed>(*commit));
   CHECK_FALSE(before.empty());
   CHECK(server.sql(connections) == before);
-  const auto heard = (*source)->next(limit());
+  const auto heard = (*source)->next(soon());
   CHECK((heard && *heard && (*heard)->text == "hello"));
 }
 
@@ -365,18 +332,6 @@ TEST_CASE("mariadb: tables that cannot be made are told with the reason, and ano
     CHECK(run.code == 78);
     CHECK_MESSAGE(has(run.err, "InnoDB"), run.err);
   }
-}
-
-TEST_CASE("mariadb: no grant and no renewal waits for the deletion of old rows")
-{
-  const MariadbServer server;
-  const BootClock clock;
-  const auto backend = mysql::open_backend(spec_of(server.url()), clock, std::make_unique<AlwaysCleaning>());
-  expect_cleaning_by_releases_alone(*backend, clock, [&] {
-    return server.sql(
-               "update rlock_lock set forget_at = date_sub(utc_timestamp(6), interval 2 hour) where "
-               "name = 'old'; select count(*) from rlock_lock where name = 'old'") == "1\n";
-  });
 }
 
 TEST_CASE("mariadb: a read on a node of Galera shows what another node has committed")
@@ -467,4 +422,97 @@ TEST_CASE("mariadb: the record of a lock stays below max_allowed_packet, and wha
   REQUIRE_FALSE(refused);
   CHECK(connection.refusal() == mysql::Refusal::too_large);
   CHECK_MESSAGE(has(refused.error().text, "20009 bytes, but of 8192 (raise max_allowed_packet"), refused.error().text);
+}
+
+TEST_CASE("mariadb doctor: it runs no SLEEP beside that of the listener at the gate")
+{
+  const MariadbServer server;
+  (void)server.sql("set global log_output = 'TABLE', general_log = 1");
+  const Finished text = run_on(server, {"doctor"});
+  CHECK(has(text.out, "ok       messages"));
+  CHECK(server
+            .sql("select argument from mysql.general_log where argument like '%sleep(1)%' and "
+                 "argument not like '%general_log%'")
+            .empty());
+  CHECK(has(server.sql("select argument from mysql.general_log"), "rlock_doctor"));
+}
+
+TEST_CASE("mariadb acl: a right that only the end of a run needs is missed before the job starts, and not by status")
+{
+  const MariadbServer server;
+  CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  (void)server.sql("create user bob@'%'");
+  const std::string url = server.url("bob");
+  const auto grant = [](const std::string& table) {
+    return "grant select, insert, update, delete on " + table + " to 'bob'@'%';";
+  };
+  const std::string all = grant("rlock_lock") + grant("rlock_event") + grant("rlock_listener") + grant("rlock_message");
+  for (const auto& lacking :
+       {std::pair("insert", "rlock_message"), std::pair("delete", "rlock_event"), std::pair("delete", "rlock_lock"),
+        std::pair("update", "rlock_lock"), std::pair("insert", "rlock_listener")}) {
+    const std::string right = lacking.first;
+    const std::string table = lacking.second;
+    CAPTURE(table);
+    (void)server.sql(all + "revoke " + right + " on " + table + " from bob@'%'");
+    const Finished end = run_at(url, {"run", "-k", "k", "--", "echo", "the-job-ran"});
+    CHECK_MESSAGE(end.code == 77, end.err);
+    CHECK(end.out.empty());
+    CHECK_MESSAGE(has(end.err, grant(table)), end.err);
+    CHECK(run_at(url, {"status", "k"}).code == 1);
+    CHECK(run_at(url, {"doctor"}).code == 1);
+  }
+  (void)server.sql(all);
+  CHECK(run_at(url, {"run", "-k", "k", "--", "true"}).code == 0);
+}
+
+TEST_CASE("mariadb: no table is made beside one of another program, and the doctor says so")
+{
+  const MariadbServer server;
+  (void)server.sql("create table rlock_lock(id int)");
+  const Finished end = run_on(server, {"run", "-k", "k", "--", "true"});
+  CHECK(end.code == 78);
+  CHECK_MESSAGE(has(end.err, "is not rlock's (use another database)"), end.err);
+  CHECK(server.sql("show tables") == "rlock_lock\n");
+  const Finished doctor = run_on(server, {"doctor"});
+  CHECK(doctor.code == 1);
+  CHECK_MESSAGE(!has(doctor.out, "the first lock makes them"), doctor.out);
+  CHECK(server.sql("show tables") == "rlock_lock\n");
+}
+
+TEST_CASE("mariadb: files that the URL names and that cannot be read are 78 at once")
+{
+  const MariadbServer server;
+  for (const std::string file : {"defaults-file=/nowhere/my.cnf", "defaults-file=/tmp", "ssl-ca=/nowhere/ca.pem",
+                                 "ssl-cert=/nowhere/cert.pem", "ssl-key=/nowhere/key.pem"}) {
+    CAPTURE(file);
+    const Finished end =
+        run_at(server.url("", file), {"run", "--wait-server", "1m", "-k", "k", "--", "echo", "the-job-ran"});
+    CHECK_MESSAGE(end.code == 78, end.err);
+    CHECK(end.out.empty());
+    CHECK_MESSAGE(has(end.err, file.substr(file.find('=') + 1)), end.err);
+  }
+}
+
+TEST_CASE("mariadb: a server that sends no greeting is told from one that cannot be reached")
+{
+  const HostileServer silent([](std::uint16_t) { return says(""); });
+  const Finished end = run_at("mysql://u@127.0.0.1:" + std::to_string(silent.port()) + "/app",
+                              {"run", "--server-timeout", "500ms", "-k", "k", "--", "true"});
+  CHECK(end.code == 69);
+  CHECK_MESSAGE(has(end.err, "see that it is MySQL or MariaDB"), end.err);
+}
+
+TEST_CASE("mariadb doctor: what keeps it from connecting comes with what to do")
+{
+  const MariadbServer server;
+  (void)server.sql("create user bob@'%'; create database other");
+  const std::string url = server.url("bob");
+  const Finished refused = run_at(url, {"doctor"});
+  CHECK(refused.code == 77);
+  CHECK_MESSAGE(has(refused.out, "→ rlock acl prints the GRANT that rlock needs"), refused.out);
+  std::string nowhere = server.url();
+  nowhere.replace(nowhere.find("/app?"), 5, "/nowhere?");
+  const Finished missing = run_at(nowhere, {"doctor"});
+  CHECK(missing.code == 78);
+  CHECK_MESSAGE(has(missing.out, "→ create the database, or name another one"), missing.out);
 }

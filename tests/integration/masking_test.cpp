@@ -35,9 +35,7 @@ std::string outputs(const RedisServer& server)
                                                {"events", "--json"},
                                                {"run", "-n", "-k", "k", "--", "true"},
                                                {"force-unlock", "k"}}) {
-    Words all_words = words;
-    all_words.insert(all_words.begin() + 1, {"-S", server.url()});
-    const Finished end = run_rlock(all_words);
+    const Finished end = rlock_on(server, words);
     all += end.out + end.err;
   }
   return all;
@@ -112,17 +110,14 @@ TEST_CASE("masking: no secret of a command line is stored, shown or logged, whic
     CAPTURE(front.front());
     const RedisServer server;
     const auto go = make_temp_dir("masking") / "go";
-    Words words = front;
-    words.insert(words.begin() + 1, {"-S", server.url()});
-    const Words job = secretive_job(go);
-    words.insert(words.end(), job.begin(), job.end());
-    Process holder = start_rlock(words);
+    const Words words = joined(front, secretive_job(go));
+    Process holder = start_on(server, words);
     wait_until([&] { return is_held(server); }, "it holds the lock");
     CHECK(has(stored(server), "--password=***"));
     CHECK_FALSE(has(stored(server), secret));
 
     if (front.front() == "run" && front.size() == 4) {
-      Process waiter = start_rlock(words);
+      Process waiter = start_on(server, words);
       wait_until([&] { return as_int(server.command({"EXISTS", "rlock:waiters:{k}"})) == 1; }, "a second one waits");
       CHECK_FALSE(has(stored(server), secret));
       const std::string shown = outputs(server);
@@ -231,10 +226,9 @@ TEST_CASE("labels: a label of more than 256 bytes is refused, a longer one of a 
   const std::string fits(256, 'l');
   for (const Words& front :
        std::vector<Words>{{"run", "-k", "k"}, {"once", "--for", "1h", "-k", "k"}, {"flock", "k"}}) {
-    Words words = front;
-    words.insert(words.begin() + 1, {"-S", server.url(), "--label", fits + "l"});
-    words.insert(words.end(), "true");
-    const Finished refused = run_rlock(words);
+    Words words = joined(front, {"true"});
+    words.insert(words.begin() + 1, {"--label", fits + "l"});
+    const Finished refused = rlock_on(server, words);
     CHECK(refused.code == 64);
     CHECK_MESSAGE(has(refused.err, "--label: the text has 257 bytes, at most 256"), refused.err);
     words[4] = fits;

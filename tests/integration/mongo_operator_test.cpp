@@ -7,29 +7,15 @@
 
 using namespace rlock::test;
 
-namespace {
-
-Finished run_at(const std::string& url, Words args)
-{
-  args.insert(args.begin() + 1, {"-S", url});
-  return run_rlock(args);
-}
-
-}  // namespace
-
-TEST_CASE(
-    "mongo doctor: it takes a lock on trial, keeps nothing of it, and fails a server whose updates are not atomic")
+TEST_CASE("mongo doctor: a server whose updates are not atomic fails")
 {
   const MongoServer server;
-  const Finished text = run_at(server.url(), {"doctor"});
-  CHECK(has(text.out, "ok       lock          a trial lock was taken"));
-  CHECK(has(text.out, "ok       role          one server"));
-  CHECK(has(run_at(server.url(), {"doctor", "--json"}).out, R"({"check":"messages","status":"ok")"));
+  const Finished text = run_on(server, {"doctor"});
+  CHECK(has(run_on(server, {"doctor", "--json"}).out, R"({"check":"messages","status":"ok")"));
   if (server.is_ferretdb()) {
     CHECK(text.code == 1);
     CHECK(has(text.out, "fail     version       FerretDB v1."));
   }
-  CHECK(server.lock_names().empty());
 }
 
 TEST_CASE("mongo doctor: the only member of a replica set")
@@ -67,13 +53,6 @@ TEST_CASE("mongo acl: prints the collection of the URL")
   const Finished shared = run_at("mongodb://127.0.0.1:1/app?table=shedLock", {"acl", "--user", "deploy"});
   CHECK(has(shared.out, R"({resource: {db: db.getName(), collection: "shedLock"})"));
   CHECK_FALSE(has(shared.out, "createCollection"));
-}
-
-TEST_CASE("mongo bench: it leaves no document")
-{
-  const MongoServer server;
-  CHECK(run_at(server.url(), {"bench", "--for", "50ms", "--connections", "2"}).code == 0);
-  CHECK(server.lock_names().empty());
 }
 
 TEST_CASE("mongo: locks of another collection are other locks")

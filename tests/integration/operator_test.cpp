@@ -231,15 +231,4 @@ TEST_CASE("force-unlock: a holder that does not answer is revoked, and learns by
   CHECK(has(holder.err(), "force-unlocked by "));
 }
 
-TEST_CASE("force-unlock: --now breaks at once, a foreign holder too")
-{
-  const RedisServer server;
-  server.command({"HSET", "java", "uuid:7", "1"});
-  server.command({"PEXPIRE", "java", "20000"});
-  const Finished forced = rlock_on(server, {"force-unlock", "-k", "java", "--token", "uuid:7", "--now", "--json"});
-  CHECK(forced.code == 0);
-  CHECK(Json::parse(forced.out).at("how") == "broken");
-  CHECK_FALSE(is_held(server, "java"));
-}
-
 TEST_SUITE_END();

@@ -1,48 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in PostgreSQL, by rlock as a process: what other databases do not share.
-#include "stores/postgres/postgres_backend.h"
-#include "support/cleaning.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/postgres_fixture.h"
 
 using namespace rlock::test;
-
-namespace {
-
-Words with_server(const PostgresServer& server, Words args)
-{
-  args.insert(args.begin() + 1, {"-S", server.url()});
-  return args;
-}
-
-Finished run_on(const PostgresServer& server, Words args) { return run_rlock(with_server(server, std::move(args))); }
-
-}  // namespace
-
-TEST_CASE("postgres: a table of that name that is something else, and rows that are no records, are refused with 78")
-{
-  const PostgresServer server;
-  SUBCASE("table")
-  {
-    CHECK(server.sql("create table rlock_lock (name text)").empty());
-    const Finished run = run_on(server, {"run", "-k", "k", "--", "true"});
-    CHECK(run.code == 78);
-  }
-  SUBCASE("record of a newer rlock")
-  {
-    CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-    CHECK(server.sql("update rlock_lock set record = 'rlock2'").empty());
-    const Finished run = run_on(server, {"run", "-k", "k", "--", "true"});
-    CHECK(run.code == 78);
-    CHECK(run.err.find("newer version of rlock") != std::string::npos);
-  }
-  SUBCASE("damaged record")
-  {
-    CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-    CHECK(server.sql("update rlock_lock set record = substr(record, 1, 40)").empty());
-    CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 78);
-  }
-}
 
 TEST_CASE("postgres: no table and no right to make it is 77, create=no without a table is 78")
 {
@@ -74,8 +36,8 @@ TEST_CASE("postgres: the end of the job interrupts a holder that begins to liste
   const auto blocked = [&] { return server.sql("select count(*) from pg_locks where not granted"); };
   wait_until([&] { return server.sql("select count(*) from pg_locks where mode = 'ShareLock' and granted") != "0\n"; },
              "the table of listeners is locked");
-  Process run = start_rlock(with_server(
-      server, {"run", "-v", "-k", "k", "--", "sh", "-c", "until test -e " + end + "; do sleep 0.02; done"}));
+  Process run =
+      start_on(server, {"run", "-v", "-k", "k", "--", "sh", "-c", "until test -e " + end + "; do sleep 0.02; done"});
   wait_until([&] { return blocked() != "0\n"; }, "the holder begins to listen");
   std::ofstream(end).flush();
   CHECK(run.wait() == success);
@@ -87,10 +49,9 @@ TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transactio
 {
   const PostgresServer server;
   const BootClock clock;
-  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
   const auto backend = server.open_backend(clock);
-  REQUIRE(backend->read("k", limit()));
-  auto source = backend->listen(std::array{LockChannel{"k", "mine"}}, limit());
+  REQUIRE(backend->read("k", soon()));
+  auto source = backend->listen(std::array{LockChannel{"k", "mine"}}, soon());
   REQUIRE(source);
   (void)server.sql("alter table rlock_listener rename to elsewhere");
   source->reset();
@@ -102,29 +63,32 @@ TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transactio
       },
       "the server has refused the deletion");
   (void)server.sql("alter table elsewhere rename to rlock_listener");
-  const auto state = backend->read("k", limit());
+  const auto state = backend->read("k", soon());
   CHECK_MESSAGE(state, state.error().text);
 }
 
-TEST_CASE("postgres: no grant and no renewal waits for the deletion of old rows")
+TEST_CASE("postgres doctor: what keeps it from connecting comes with what to do")
 {
-  const PostgresServer server;
-  const BootClock clock;
-  const auto backend = postgres::open_backend(postgres::connection_spec(*postgres::parse_postgres_url(server.url())),
-                                              clock, std::make_unique<AlwaysCleaning>());
-  expect_cleaning_by_releases_alone(*backend, clock, [&] {
-    return server.sql(
-               "update rlock_lock set forget_at = now() - interval '2 hours' where name = 'old'; "
-               "select count(*) from rlock_lock where name = 'old'") == "1\n";
-  });
+  const PostgresServer server({"default_transaction_read_only=on"});
+  const Finished read_only = run_on(server, {"doctor"});
+  CHECK(read_only.code == 69);
+  CHECK_MESSAGE(has(read_only.out, "→ name the primary server"), read_only.out);
 }
 
-TEST_CASE("postgres: an URL that libpq does not understand is 64, and a password is never shown")
+TEST_CASE("postgres doctor: a synchronous standby that is not there, and a foreign table of locks, are named")
 {
-  const Finished unknown =
-      run_rlock({"run", "-S", "postgresql://bob:hunter2@db/x?colour=blue", "-k", "k", "--", "true"});
-  CHECK(unknown.code == 64);
-  CHECK(unknown.err.find("colour") != std::string::npos);
-  const Finished away = run_rlock({"run", "-S", "postgresql://bob:hunter2@127.0.0.1:1/x", "-k", "k", "--", "true"});
-  CHECK(away.code == 69);
+  const PostgresServer server;
+  (void)server.sql("create table rlock_lock(id int)");
+  const Finished foreign = run_on(server, {"doctor"});
+  CHECK(foreign.code == 1);
+  CHECK_MESSAGE(has(foreign.out, "fail     tables        a table rlock_lock is there, and is not rlock's"),
+                foreign.out);
+  (void)server.sql("drop table rlock_lock");
+  CHECK(run_on(server, {"doctor"}).code == 0);
+  (void)server.sql("alter system set synchronous_standby_names = 'nosuch'");
+  (void)server.sql("select pg_reload_conf()");
+  wait_until([&] { return server.sql("show synchronous_standby_names") == "nosuch\n"; }, "the setting counts");
+  const Finished alone = run_on(server, {"doctor", "--server-timeout", "1s"});
+  CHECK(alone.code == 1);
+  CHECK_MESSAGE(has(alone.out, "synchronous_standby_names names a standby that is not connected"), alone.out);
 }

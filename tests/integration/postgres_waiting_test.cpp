@@ -15,18 +15,6 @@ using namespace rlock::test;
 
 namespace {
 
-Process start_on(const std::string& url, Words args)
-{
-  args.insert(args.begin() + 1, {"-S", url});
-  return start_rlock(args);
-}
-
-Finished run_on(const std::string& url, Words args)
-{
-  args.insert(args.begin() + 1, {"-S", url});
-  return run_rlock(args);
-}
-
 // A job that lasts until the file is there.
 Words job_until(const std::filesystem::path& go)
 {
@@ -35,14 +23,14 @@ Words job_until(const std::filesystem::path& go)
 
 void wait_until_held(const std::string& url)
 {
-  wait_until([&] { return has(run_on(url, {"status", "--json", "k"}).out, "\"held\":true"); }, "the lock is held");
+  wait_until([&] { return has(run_at(url, {"status", "--json", "k"}).out, "\"held\":true"); }, "the lock is held");
 }
 
 void wait_until_waiting(const std::string& url, int number)
 {
   wait_until(
       [&] {
-        return has(run_on(url, {"status", "--json", "k"}).out, "\"place\":" + std::to_string(number));
+        return has(run_at(url, {"status", "--json", "k"}).out, "\"place\":" + std::to_string(number));
       },
       "the waiters are in the queue");
 }
@@ -94,11 +82,11 @@ TEST_CASE("postgres waiting: holder and waiters have one connection each")
 {
   const PostgresServer server;
   const auto go = home_dir() / "go";
-  Process first = start_on(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  Process first = start_at(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
   wait_until_held(server.url());
   std::vector<Process> waiters;
   for (int i = 1; i <= 4; ++i) {
-    waiters.push_back(start_on(server.url(), {"run", "-k", "k", "--", "true"}));
+    waiters.push_back(start_at(server.url(), {"run", "-k", "k", "--", "true"}));
   }
   wait_until_waiting(server.url(), 4);
   wait_until([&] { return server.sql("select count(distinct pid) from rlock_listener") == "5\n"; }, "all listen");
@@ -115,21 +103,21 @@ TEST_CASE(
   constexpr int many = 20;
   const PostgresServer server;
   const auto go = home_dir() / "go";
-  Process first = start_on(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  Process first = start_at(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
   wait_until_held(server.url());
   std::vector<Process> waiters;
   for (int i = 0; i < many; ++i) {
-    waiters.push_back(start_on(server.url(), with_job({"run", "-k", "k"}, judged_job())));
+    waiters.push_back(start_at(server.url(), with_job({"run", "-k", "k"}, judged_job())));
   }
   wait_until_waiting(server.url(), many);
   wait_until([&] { return connections(server) <= 1 + 8 + 1; }, "waiters have closed their connections", 30s);
   wait_until(
       [&] {
-        return count(run_on(server.url(), {"status", "--json", "k"}).out, "\"connected\":true") == 8;
+        return count(run_at(server.url(), {"status", "--json", "k"}).out, "\"connected\":true") == 8;
       },
       "eight are connected");
-  const Finished status = run_on(server.url(), {"status", "k"});
-  CHECK(has(run_on(server.url(), {"status", "--json", "k"}).out, "\"place\":20"));
+  const Finished status = run_at(server.url(), {"status", "k"});
+  CHECK(has(run_at(server.url(), {"status", "--json", "k"}).out, "\"place\":20"));
   CHECK_MESSAGE(has(status.out, "… and 10 more\n           12 of these 20 are not connected"), status.out);
   std::ofstream(go).flush();
   CHECK(first.wait() == success);
@@ -142,9 +130,9 @@ TEST_CASE(
 {
   PostgresServer server({"max_connections=6", "superuser_reserved_connections=0"});
   const auto go = home_dir() / "go";
-  Process first = start_on(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  Process first = start_at(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
   wait_until_held(server.url());
-  Process waiter = start_on(server.url(), {"run", "-k", "k", "--", "true"});
+  Process waiter = start_at(server.url(), {"run", "-k", "k", "--", "true"});
   wait_until_waiting(server.url(), 1);
   {
     std::vector<Process> others;
@@ -154,7 +142,7 @@ TEST_CASE(
     Finished refused;
     wait_until(
         [&] {
-          refused = run_on(server.url(), {"run", "-n", "-k", "other", "--", "true"});
+          refused = run_at(server.url(), {"run", "-n", "-k", "other", "--", "true"});
           return refused.code == 69;
         },
         "the server refuses connections");
@@ -171,12 +159,12 @@ TEST_CASE("postgres waiting: behind PgBouncer in transaction mode waiters poll, 
   const PostgresServer server;
   const Pooler pooler(server, "transaction");
   const auto go = home_dir() / "go";
-  Process first = start_on(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  Process first = start_at(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
   wait_until_held(pooler.url());
   std::vector<Process> waiters;
   for (int i = 1; i <= 3; ++i) {
     const std::string line = "echo " + std::to_string(i) + " >> " + (home_dir() / "order").string();
-    waiters.push_back(start_on(pooler.url(), {"run", "-k", "k", "--", "sh", "-c", line}));
+    waiters.push_back(start_at(pooler.url(), {"run", "-k", "k", "--", "sh", "-c", line}));
     wait_until_waiting(pooler.url(), i);
   }
   wait_until([&] { return server.sql("select count(distinct pid) from rlock_listener where until > now()") == "4\n"; },
@@ -185,7 +173,7 @@ TEST_CASE("postgres waiting: behind PgBouncer in transaction mode waiters poll, 
   CHECK(first.wait() == success);
   expect_ends(waiters, 30s);
   CHECK(text_of(home_dir() / "order") == "1\n2\n3\n");
-  CHECK(has(run_on(pooler.url(), {"doctor"}).out, "warn     messages"));
+  CHECK(has(run_at(pooler.url(), {"doctor"}).out, "warn     messages"));
 }
 
 TEST_CASE("postgres waiting: behind PgBouncer in transaction mode a waiter hears the release")
@@ -203,9 +191,9 @@ TEST_CASE("postgres waiting: behind PgBouncer in session mode messages wake the 
   const PostgresServer server;
   const Pooler pooler(server, "session");
   const auto go = home_dir() / "go";
-  Process first = start_on(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
+  Process first = start_at(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
   wait_until_held(server.url());
-  Process waiter = start_on(pooler.url(), {"run", "-k", "k", "--", "true"});
+  Process waiter = start_at(pooler.url(), {"run", "-k", "k", "--", "true"});
   wait_until_waiting(server.url(), 1);
   wait_until([&] { return server.sql("select count(distinct pid) from rlock_listener where until is null") == "2\n"; },
              "both listen");
@@ -220,11 +208,11 @@ TEST_CASE("postgres waiting: crashes of the server during a queue lose no lock a
   const auto go = home_dir() / "go";
   const Words run{"run", "-k", "k", "--ttl", "10s"};
   std::vector<Process> all;
-  all.push_back(start_on(server.url(), with_job(run, job_until(go))));
+  all.push_back(start_at(server.url(), with_job(run, job_until(go))));
   wait_until_held(server.url());
   constexpr int waiting = 7;
   for (int i = 0; i < waiting; ++i) {
-    all.push_back(start_on(server.url(), with_job(run, judged_job("0.3"))));
+    all.push_back(start_at(server.url(), with_job(run, judged_job("0.3"))));
   }
   wait_until_waiting(server.url(), waiting);  // before its first answer a client would end with 69
   std::ofstream(go).flush();
@@ -245,10 +233,10 @@ TEST_CASE(
 {
   PostgresServer server;
   const auto alive = home_dir() / "judge";
-  Process holder = start_on(server.url(), {"run", "-k", "k", "--ttl", "3s", "--server-timeout", "500ms", "--", "flock",
+  Process holder = start_at(server.url(), {"run", "-k", "k", "--ttl", "3s", "--server-timeout", "500ms", "--", "flock",
                                            alive.string(), "sleep", "60"});
   wait_until_held(server.url());
-  Process waiter = start_on(server.url(), with_job({"run", "-k", "k", "--server-timeout", "500ms"}, judged_job()));
+  Process waiter = start_at(server.url(), with_job({"run", "-k", "k", "--server-timeout", "500ms"}, judged_job()));
   wait_until_waiting(server.url(), 1);
   server.stop();
   const auto stopped = std::chrono::steady_clock::now();
@@ -264,9 +252,9 @@ TEST_CASE(
 TEST_CASE("postgres waiting: emptied tables end the job as a loss, and the waiter gets the lock")
 {
   const PostgresServer server;
-  Process holder = start_on(server.url(), {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
+  Process holder = start_at(server.url(), {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   wait_until_held(server.url());
-  Process waiter = start_on(server.url(), {"run", "-k", "k", "--", "true"});
+  Process waiter = start_at(server.url(), {"run", "-k", "k", "--", "true"});
   wait_until_waiting(server.url(), 1);
   CHECK(server.sql("truncate rlock_lock, rlock_event, rlock_listener").empty());
   CHECK(holder.wait() == exited(121));

@@ -3,9 +3,9 @@
 // would be earlier than that of a record which another client writes meanwhile. Then the two would move the time of the record on,
 // ahead of all clocks.
 #include <thread>
-#include "stores/zookeeper/zookeeper_backend.h"
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/zookeeper_fixture.h"
 
 using namespace rlock::test;
@@ -13,8 +13,6 @@ using namespace rlock::test;
 namespace {
 
 const BootClock the_clock;
-
-CallLimits soon() { return {.deadline = the_clock.now() + 10s, .stop = StopToken::never()}; }
 
 // The server stands still while it has the request.
 void check_time_of_read(record::Backend& backend, const std::function<void()>& stop,
@@ -47,9 +45,8 @@ TEST_CASE("etcd: the time of a record is that of the answer")
 
 TEST_CASE("zookeeper: the time of a record is that of the answer")
 {
-  const ZookeeperNodes nodes;
-  const auto backend = zookeeper::open_backend(zookeeper::connection_spec(*zookeeper::parse_zookeeper_url(nodes.url())),
-                                               the_clock, std::make_unique<SystemRng>());
+  ZookeeperServer server;
+  const auto backend = server.open_backend(the_clock);
   check_time_of_read(
-      *backend, [&] { nodes.stop(1); }, [&] { nodes.resume(1); });
+      *backend, [&] { server.stop(); }, [&] { server.resume(); });
 }

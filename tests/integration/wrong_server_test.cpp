@@ -11,7 +11,7 @@ using namespace rlock::test;
 
 namespace {
 
-Finished run_at(const std::string& url, const Words& options = {})
+Finished run_job_at(const std::string& url, const Words& options = {})
 {
   return run_rlock(joined(joined({"run", "-S", url, "-k", "k"}, options), {"--", "echo", "ran"}));
 }
@@ -38,12 +38,12 @@ TEST_CASE("wrong server: a replica is refused by each way to it, although it acc
   for (const std::string& url : {"redis://" + host, "redis://" + host + "/3", "redis://shop:hush@" + host,
                                  "unix://" + replica.socket_path().string()}) {
     CAPTURE(url);
-    check_refused(run_at(url), 69, " is a replica");
+    check_refused(run_job_at(url), 69, " is a replica");
     CHECK(run_rlock({"acquire", "-S", url, "-k", "k", "--lease", "1m"}).code == 69);
     CHECK(run_rlock({"list", "-S", url}).code == 69);
     CHECK_FALSE(is_held(replica));  // what was granted before the role was known is taken back
   }
-  CHECK(run_at("redis://127.0.0.1:" + std::to_string(master.port())).out == "ran\n");
+  CHECK(run_job_at("redis://127.0.0.1:" + std::to_string(master.port())).out == "ran\n");
 }
 
 TEST_CASE("wrong server: the URL of one server names a sentinel")
@@ -52,7 +52,7 @@ TEST_CASE("wrong server: the URL of one server names a sentinel")
   const SentinelProcess sentinel({.master_port = master.port(), .quorum = 1, .down_after = 60s, .password = ""});
   const std::string url = "redis://" + sentinel.where();
   const std::string use = "is a sentinel (use -S redis+sentinel://" + sentinel.where() + "/NAME";
-  check_refused(run_at(url), 78, use);
+  check_refused(run_job_at(url), 78, use);
   CHECK(has(run_rlock({"list", "-S", url}).err, use));
   CHECK(has(run_rlock({"doctor", "-S", url}).out, use));
 }
@@ -62,7 +62,7 @@ TEST_CASE("wrong server: a command that scripts need is switched off")
   for (const std::string command : {"TIME", "PTTL", "HSET", "PUBLISH"}) {
     CAPTURE(command);
     const RedisServer server({.args = {"--rename-command", command, ""}});
-    const Finished end = run_at(server.url());
+    const Finished end = run_job_at(server.url());
     check_refused(end, 69, ": " + command);
     CHECK(has(end.err, "switched off"));
     CHECK_FALSE(is_held(server));
@@ -75,7 +75,7 @@ TEST_CASE(
 {
   const DeafPort deaf;
   const SentinelProcess sentinel({.master_port = deaf.port(), .quorum = 1, .down_after = 60s, .password = ""});
-  const Finished end = run_at("redis+sentinel://" + sentinel.where() + "/mymaster", {"--server-timeout", "1s"});
+  const Finished end = run_job_at("redis+sentinel://" + sentinel.where() + "/mymaster", {"--server-timeout", "1s"});
   check_refused(end, 69, "(the sentinels announced this address");
   const auto told = end.err.find("no answer within ");
   REQUIRE_MESSAGE(told != std::string::npos, end.err);
@@ -90,7 +90,7 @@ TEST_CASE("wrong server: where none listens it is asked whether it runs, for eac
        {"redis://" + at, "postgresql://u@" + at + "/d", "mysql://u@" + at + "/d", "mongodb://" + at + "/d",
         "etcd://" + at, "zookeeper://" + at, "postgresql://u@/d?host=" + make_temp_dir("none").string()}) {
     CAPTURE(url);
-    const Finished end = run_at(url, {"--server-timeout", "2s"});
+    const Finished end = run_job_at(url, {"--server-timeout", "2s"});
     CHECK(end.code == 69);
     CHECK_MESSAGE(has(end.err, " running? -S names another server)"), end.err);
   }
@@ -100,6 +100,6 @@ TEST_CASE("wrong server: a ZooKeeper member without a leader is not taken for on
 {
   const ScriptedServer member([](const Peer& peer) { peer.hear_some(); }, Endpoint::Kind::tcp);
   const Finished end =
-      run_at("zookeeper://127.0.0.1:" + std::to_string(member.endpoint().port), {"--server-timeout", "2s"});
+      run_job_at("zookeeper://127.0.0.1:" + std::to_string(member.endpoint().port), {"--server-timeout", "2s"});
   check_refused(end, 69, "(do enough members run to elect a leader? if it speaks TLS: zookeeper+tls://)");
 }

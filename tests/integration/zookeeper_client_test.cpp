@@ -2,6 +2,7 @@
 // The client of ZooKeeper on real servers.
 #include "support/hostile_server.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/stepped_clock.h"
 #include "support/test.h"
 #include "support/wait_until.h"
@@ -16,15 +17,10 @@ using rlock::BootClock;
 using rlock::CallLimits;
 using rlock::StopToken;
 
-CallLimits within(const BootClock& clock, rlock::Millis time)
-{
-  return {.deadline = clock.now() + time, .stop = StopToken::never()};
-}
-
 rlock::zookeeper::Answer asked(rlock::zookeeper::Client& client, const Operation& operation)
 {
   const BootClock clock;
-  const auto answer = client.ask(operation, within(clock, 10s));
+  const auto answer = client.ask(operation, within(10s));
   REQUIRE_MESSAGE(answer, answer.error().text);
   return *answer;
 }
@@ -33,7 +29,7 @@ rlock::zookeeper::Answer asked(rlock::zookeeper::Client& client, const Operation
 
 TEST_CASE("zookeeper client: connects, creates, reads and watches, several requests in one write")
 {
-  const ZookeeperNodes servers;
+  const ZookeeperServer servers;
   const BootClock clock;
   const auto client = servers.client(servers.url(), 10s, clock);
   const std::array first{create("/a", "one", CreateMode::persistent, false),
@@ -42,7 +38,7 @@ TEST_CASE("zookeeper client: connects, creates, reads and watches, several reque
                          get_data("/a", true),
                          get_children("/a"),
                          exists("/b", false)};
-  const auto answers = client->ask(first, within(clock, 10s));
+  const auto answers = client->ask(first, within(10s));
   REQUIRE_MESSAGE(answers, answers.error().text);
   CHECK((*answers)[0].is_ok());
   CHECK((*answers)[1].stat.ephemeral_owner == client->session_id());
@@ -56,7 +52,7 @@ TEST_CASE("zookeeper client: connects, creates, reads and watches, several reque
   const auto done = asked(*client, multi(parts));
   CHECK(done.is_ok());
   CHECK(done.parts.at(1).stat.version == 1);
-  const auto event = client->next_event(within(clock, 10s));
+  const auto event = client->next_event(within(10s));
   REQUIRE(event);
   REQUIRE(event->has_value());
   CHECK((*event)->path == "/a");
@@ -66,7 +62,7 @@ TEST_CASE("zookeeper client: connects, creates, reads and watches, several reque
   CHECK(refused.parts.at(1).code == Code::bad_version);
   CHECK(asked(*client, get_data("/a", false)).data == "two");
   CHECK(asked(*client, ping()).is_ok());
-  REQUIRE(client->close(within(clock, 10s)));
+  REQUIRE(client->close(within(10s)));
 
   const auto other = servers.client(servers.url(), 10s, clock);
   CHECK(asked(*other, get_children("/a")).children == std::vector<std::string>{"c"});
@@ -75,7 +71,7 @@ TEST_CASE("zookeeper client: connects, creates, reads and watches, several reque
 // Two members may have closed it when a third one lets it go on.
 TEST_CASE("zookeeper client: a session is not attached again when its term is over by the clock of the client")
 {
-  const ZookeeperNodes servers;
+  const ZookeeperServer servers;
   SteppedClock clock;
   const auto client = servers.client(servers.url(), 30s, clock);
   const CallLimits limit{.deadline = clock.now() + 600s, .stop = StopToken::never()};
@@ -106,7 +102,7 @@ TEST_CASE("zookeeper client: a session is not attached again when its term is ov
 
 TEST_CASE("zookeeper client: the session lives through a lost connection, and a new one begins when it has expired")
 {
-  const ZookeeperNodes servers;
+  const ZookeeperServer servers;
   const BootClock clock;
   const auto client = servers.client(servers.url(), 1s, clock);
   CHECK(asked(*client, create("/me", "", CreateMode::ephemeral, false)).is_ok());
@@ -126,14 +122,14 @@ TEST_CASE("zookeeper client: the session lives through a lost connection, and a 
 
 TEST_CASE("zookeeper client: a proof attaches the session on a new connection and moves its term")
 {
-  const ZookeeperNodes servers({.nodes = 3});
+  const ZookeeperServer servers({.nodes = 3});
   const BootClock clock;
   const auto client = servers.client(servers.url(), 5s, clock);
   CHECK(asked(*client, create("/me", "", CreateMode::ephemeral, false)).is_ok());
   const auto session = client->session_id();
   const SessionTerm first = client->term();
   const Operation change = set_data("/me", "", any_version);
-  const auto proven = client->prove(change, within(clock, 10s));
+  const auto proven = client->prove(change, within(10s));
   REQUIRE_MESSAGE(proven, proven.error().text);
   REQUIRE(proven->has_value());
   CHECK((*proven)->stat.ephemeral_owner == session);
@@ -145,7 +141,7 @@ TEST_CASE("zookeeper client: a proof attaches the session on a new connection an
 
   const SessionTerm last = client->term();
   CHECK(asked(*client, remove("/me", any_version)).is_ok());
-  const auto gone = client->prove(change, within(clock, 10s));
+  const auto gone = client->prove(change, within(10s));
   REQUIRE(gone);
   REQUIRE(gone->has_value());
   CHECK((*gone)->code == Code::no_node);
@@ -154,9 +150,9 @@ TEST_CASE("zookeeper client: a proof attaches the session on a new connection an
 
 TEST_CASE("zookeeper client: while a leader is elected the members are asked again")
 {
-  ZookeeperNodes servers({.nodes = 3});
+  ZookeeperServer servers({.nodes = 3});
   const BootClock clock;
-  servers.kill(servers.leader());
+  servers.kill_member(servers.leader());
   for (int i = 0; i < 5; ++i) {
     const auto client = servers.client(servers.url(), 10s, clock);
     CHECK(asked(*client, sync("/")).is_ok());
@@ -165,18 +161,17 @@ TEST_CASE("zookeeper client: while a leader is elected the members are asked aga
 
 TEST_CASE("zookeeper client: a member that is dead or hangs is passed over")
 {
-  ZookeeperNodes servers({.nodes = 3});
+  ZookeeperServer servers({.nodes = 3});
   const BootClock clock;
-  const int leader = servers.leader();
-  const int follower = leader == 1 ? 2 : 1;
-  servers.stop(follower);
+  const std::size_t follower = servers.leader() == 0 ? 1 : 0;
+  servers.stop_member(follower);
   const auto client = servers.client(servers.url(), 10s, clock);
   for (int i = 0; i < 4; ++i) {
     CHECK(asked(*client, sync("/")).is_ok());
     client->drop();
   }
-  servers.resume(follower);
-  servers.kill(follower);
+  servers.resume_member(follower);
+  servers.kill_member(follower);
   for (int i = 0; i < 4; ++i) {
     CHECK(asked(*client, sync("/")).is_ok());
     client->drop();
@@ -185,7 +180,7 @@ TEST_CASE("zookeeper client: a member that is dead or hangs is passed over")
 
 TEST_CASE("zookeeper client: nodes of a user are for those who know the password")
 {
-  const ZookeeperNodes servers;
+  const ZookeeperServer servers;
   const BootClock clock;
   const auto owner = servers.client(servers.url("", "bob:hunter2@"), 10s, clock);
   CHECK(asked(*owner, create("/own", "x", CreateMode::persistent, true)).is_ok());
@@ -216,7 +211,7 @@ TEST_CASE("zookeeper client: a server that says nothing, hangs up or says nonsen
     const auto endpoint = parse_zookeeper_url("zookeeper://127.0.0.1:" + std::to_string(server.port()));
     rlock::zookeeper::Client client(connection_spec(*endpoint), 10s, clock, std::make_unique<rlock::SystemRng>());
     const auto start = clock.now();
-    const auto answer = client.ask(sync("/"), within(clock, 1s));
+    const auto answer = client.ask(sync("/"), within(1s));
     REQUIRE(!answer);
     CHECK_MESSAGE((answer.error().code == ErrorCode::unreachable || answer.error().code == ErrorCode::internal),
                   answer.error().text);
@@ -226,7 +221,7 @@ TEST_CASE("zookeeper client: a server that says nothing, hangs up or says nonsen
 
 TEST_CASE("zookeeper client: a request that is longer than the server takes is an error that names size and setting")
 {
-  const ZookeeperNodes servers({.longest_request = 4096});
+  const ZookeeperServer servers({.longest_request = 4096});
   const BootClock clock;
   const auto client = servers.client(servers.url(), 10s, clock);
   CHECK(asked(*client, create("/me", "", CreateMode::ephemeral, false)).is_ok());
@@ -237,7 +232,7 @@ TEST_CASE("zookeeper client: a request that is longer than the server takes is a
   if (!is_connected) {
     client->drop();
   }
-  const auto refused = client->ask(set_data("/me", std::string(5000, 'x'), any_version), within(clock, 10s));
+  const auto refused = client->ask(set_data("/me", std::string(5000, 'x'), any_version), within(10s));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::config);
   CHECK_MESSAGE(has(refused.error().text, "at a request of 50"), refused.error().text);
@@ -261,14 +256,14 @@ TEST_CASE("zookeeper client: a server that hangs up once has not refused the req
   const auto endpoint = parse_zookeeper_url("zookeeper://127.0.0.1:" + std::to_string(relay.port()));
   const BootClock clock;
   rlock::zookeeper::Client client(connection_spec(*endpoint), 10s, clock, std::make_unique<rlock::SystemRng>());
-  const auto answer = client.ask(create("/a", std::string(5000, 'x'), CreateMode::ephemeral, false), within(clock, 1s));
+  const auto answer = client.ask(create("/a", std::string(5000, 'x'), CreateMode::ephemeral, false), within(1s));
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ErrorCode::unreachable);
 }
 
 TEST_CASE("zookeeper client: the record of a lock stays below what the server takes")
 {
-  const ZookeeperNodes servers({.longest_request = 4096});
+  const ZookeeperServer servers({.longest_request = 4096});
   const std::string url = servers.url("/app");
   for (int i = 0; i < 15; ++i) {
     CAPTURE(i);

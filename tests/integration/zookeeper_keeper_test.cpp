@@ -16,7 +16,7 @@ constexpr auto lease = 7s;  // some sessions long
 
 // A server whose longest session is `session`.
 struct ShortSessions {
-  ZookeeperNodes server{{.longest_session = session}};
+  ZookeeperServer server{{.longest_session = session}};
 
   [[nodiscard]] Finished run(Words args) const
   {

@@ -8,6 +8,7 @@
 #include "stores/zookeeper/zookeeper_native_line.h"
 #include "support/forwarding_backend.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/test.h"
 #include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
@@ -21,16 +22,7 @@ const BootClock the_clock;
 const std::string native = "_c_00000000-0000-4000-8000-000000000000";
 const std::string directory = "/k";
 
-CallLimits soon() { return {.deadline = the_clock.now() + 10s, .stop = StopToken::never()}; }
-
-template <typename T>
-T must(Result<T> result)
-{
-  REQUIRE_MESSAGE(result, result.error().text);
-  return *std::move(result);
-}
-
-std::unique_ptr<record::Backend> backend_on(const ZookeeperNodes& nodes)
+std::unique_ptr<record::Backend> backend_on(const ZookeeperServer& nodes)
 {
   return zookeeper::open_backend(zookeeper::connection_spec(*zookeeper::parse_zookeeper_url(nodes.url())), the_clock,
                                  std::make_unique<SystemRng>());
@@ -58,7 +50,7 @@ class Surprised final : public ForwardingBackend {
 
 class Line {
  public:
-  [[nodiscard]] const ZookeeperNodes& nodes() const { return m_nodes; }
+  [[nodiscard]] const ZookeeperServer& nodes() const { return m_nodes; }
   // Stands in the line as Curator does.
   void come(const std::string& mark = "-lock-") const
   {
@@ -81,7 +73,7 @@ class Line {
   }
 
  private:
-  const ZookeeperNodes m_nodes;
+  const ZookeeperServer m_nodes;
   const std::unique_ptr<zookeeper::Client> m_native = m_nodes.client(m_nodes.url(), 60s, the_clock);
 };
 

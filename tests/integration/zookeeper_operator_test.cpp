@@ -13,12 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Finished run_at(const std::string& url, Words args)
-{
-  args.insert(args.begin() + 1, {"-S", url});
-  return run_rlock(args);
-}
-
 // Gives the node, and those below it, to the user bob with the password "rotated", as an operator does by setAcl.
 void rotate(rlock::zookeeper::Client& admin, const std::string& path)
 {
@@ -42,7 +36,7 @@ void rotate(rlock::zookeeper::Client& admin, const std::string& path)
 
 TEST_CASE("zookeeper: a password that is rotated while a job runs is read again from its file")
 {
-  const ZookeeperNodes server;
+  const ZookeeperServer server;
   const auto file = home_dir() / "password";
   std::ofstream(file) << test_password << "\n";
   const Words login{"-S", server.url("/app", "bob@"), "--password-file", file.string(), "-k", "k"};
@@ -65,7 +59,7 @@ TEST_CASE("zookeeper: a password that is rotated while a job runs is read again 
 
 TEST_CASE("zookeeper: --ttl below the shortest session is told by -v and by doctor")
 {
-  const ZookeeperNodes server;
+  const ZookeeperServer server;
   const Finished run = run_at(server.url(), {"run", "-v", "--ttl", "200ms", "-k", "k", "--", "true"});
   CHECK_MESSAGE(run.code == 0, run.err);
   CHECK_MESSAGE(has(run.err, "the server gives a lease of 400ms where --ttl is 200ms"), run.err);
@@ -101,7 +95,7 @@ TEST_CASE("zookeeper refused: no server is 69, a wrong password 77")
   CHECK_MESSAGE(has(nobody.err, "zookeeper://127.0.0.1:1"), nobody.err);
   CHECK_FALSE(has(nobody.err, "redis"));
 
-  const ZookeeperNodes server;
+  const ZookeeperServer server;
   const std::string login = std::string("bob:") + test_password + "@";
   CHECK(run_at(server.url("/app", login), {"run", "-k", "k", "--", "true"}).code == 0);
   for (const char* other : {"bob:wrong@", "eve:wrong@", ""}) {
@@ -111,26 +105,6 @@ TEST_CASE("zookeeper refused: no server is 69, a wrong password 77")
     CHECK_MESSAGE(has(refused.err, "password"), refused.err);
   }
   CHECK(run_at(server.url("/other"), {"run", "-k", "k", "--", "true"}).code == 0);
-}
-
-TEST_CASE("zookeeper doctor: it takes a lock on trial, keeps nothing of it, and says what a single server is")
-{
-  const ZookeeperNodes server;
-  const Finished text = run_at(server.url(), {"doctor"});
-  CHECK_MESSAGE(has(text.out, "ok       lock          a trial lock was taken"), text.out);
-  CHECK_MESSAGE(has(text.out, " version       "), text.out);  // of some versions it warns
-  CHECK_MESSAGE(has(text.out, "ZooKeeper 3."), text.out);
-  CHECK_MESSAGE(has(text.out, "ok       clock         at most "), text.out);
-  CHECK_MESSAGE(has(text.out, "warn     members       one server"), text.out);
-  CHECK_MESSAGE(has(text.out, "ok       sessions"), text.out);
-  CHECK(run_at(server.url(), {"list"}).out.empty());
-}
-
-TEST_CASE("zookeeper bench: it runs and leaves no lock")
-{
-  const ZookeeperNodes server;
-  const Finished bench = run_at(server.url(), {"bench", "--for", "50ms", "--connections", "2"});
-  CHECK_MESSAGE(bench.code == 0, bench.err);
 }
 
 TEST_CASE("zookeeper acl: prints what zkCli.sh takes, without a request")
@@ -143,7 +117,7 @@ TEST_CASE("zookeeper acl: prints what zkCli.sh takes, without a request")
 
 TEST_CASE("zookeeper: chroots have locks of their own, and a holder keeps others out")
 {
-  const ZookeeperNodes server({.nodes = 3});
+  const ZookeeperServer server({.nodes = 3});
   Process holder = start_rlock({"run", "-S", server.url("/a"), "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   wait_until([&] { return has(run_at(server.url("/a"), {"list"}).out, "k"); }, "the lock is held");
   CHECK(run_at(server.url("/b"), {"run", "-n", "-k", "k", "--", "true"}).code == 0);
@@ -156,7 +130,7 @@ TEST_CASE("zookeeper: chroots have locks of their own, and a holder keeps others
 TEST_CASE("zookeeper tls: a certificate that is trusted is needed, and each side says when the other has no TLS")
 {
   const Authority authority;
-  const ZookeeperNodes server({.certificate = authority.sign("IP:127.0.0.1")});
+  const ZookeeperServer server({.certificate = authority.sign("IP:127.0.0.1")});
   const Words job{"run", "-k", "k", "--wait-server", "10s", "--cacert", authority.file(), "--", "true"};
   const Finished trusted = run_at(server.url(), job);
   CHECK_MESSAGE(trusted.code == 0, trusted.err);

@@ -4,6 +4,7 @@
 #include "stores/zookeeper/jute.h"
 #include "stores/zookeeper/zookeeper_backend.h"
 #include "support/hostile_server.h"
+#include "support/limits.h"
 #include "support/stepped_clock.h"
 #include "support/test.h"
 #include "support/wait_until.h"
@@ -18,18 +19,9 @@ namespace {
 
 const BootClock the_clock;
 
-CallLimits soon() { return {.deadline = the_clock.now() + 10s, .stop = StopToken::never()}; }
-
-template <typename T>
-T must(Result<T> result)
-{
-  REQUIRE_MESSAGE(result, result.error().text);
-  return *std::move(result);
-}
-
 // Records in the nodes of a server, and a client that looks at the nodes.
 struct Store {
-  ZookeeperNodes nodes{{.longest_session = 2s}};
+  ZookeeperServer nodes{{.longest_session = 2s}};
   std::unique_ptr<zookeeper::Client> eye = nodes.client(nodes.url(), 2s, the_clock);
   std::unique_ptr<record::Backend> backend =
       zookeeper::open_backend(zookeeper::connection_spec(*zookeeper::parse_zookeeper_url(nodes.url())), the_clock,

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A member of a ZooKeeper ensemble that is cut off from its leader answers pings for a while. A client that takes them for a proof
 // believes in its session for longer than the others do.
-#include "support/tcp_relay.h"
+#include "support/limits.h"
 #include "support/test.h"
 #include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
-
-#include <map>
 
 using namespace rlock::test;
 using namespace rlock::zookeeper;
@@ -21,42 +19,16 @@ using rlock::StopToken;
 using ZkClient = rlock::zookeeper::Client;
 
 constexpr Millis session{2000};
-constexpr int cut_off = 1;  // the member with the lowest number is no leader of an ensemble that is new
-
-CallLimits within(const BootClock& clock, Millis time)
-{
-  return {.deadline = clock.now() + time, .stop = StopToken::never()};
-}
+constexpr std::size_t cut_off = 0;  // the member with the lowest number is no leader of an ensemble that is new
 
 bool is_there(ZkClient& client, const std::string& path)
 {
   const BootClock clock;
   const std::array questions{sync(path), exists(path, false)};
-  const auto answers = client.ask(questions, within(clock, 10s));
+  const auto answers = client.ask(questions, within(10s));
   REQUIRE_MESSAGE(answers, answers.error().text);
   return (*answers)[1].is_ok();
 }
-
-// Three members, whose first one reaches the others through relays.
-struct CutEnsemble {
-  std::map<int, std::unique_ptr<TcpRelay>> relays;
-  ZookeeperNodes nodes{{.nodes = 3, .peer_port = [this](int from, int to, std::uint16_t port) -> std::uint16_t {
-                          if (from != cut_off) {
-                            return port;
-                          }
-                          return relays.emplace(to, std::make_unique<TcpRelay>(port)).first->second->port();
-                        }}};
-  void cut()
-  {
-    for (const auto& [to, relay] : relays) {
-      relay->freeze();
-    }
-  }
-  [[nodiscard]] std::string other_members() const
-  {
-    return nodes.url_of(2) + nodes.url_of(3).replace(0, std::string("zookeeper://").size(), ",");
-  }
-};
 
 }  // namespace
 
@@ -64,18 +36,25 @@ TEST_CASE(
     "zookeeper proof: pings of a member that is cut off prove nothing, and a proof ends before the others see the node "
     "go")
 {
-  CutEnsemble ensemble;
-  REQUIRE(ensemble.nodes.leader() != cut_off);
+  ZookeeperServer servers({.nodes = 3, .relays_peers = true});
+  REQUIRE(servers.find_leader() != cut_off);
+  const auto url_of = [&](const std::vector<std::size_t>& members) {
+    std::vector<std::uint16_t> ports;
+    for (const std::size_t member : members) {
+      ports.push_back(servers.port_of(member));
+    }
+    return servers.url_at(ports);
+  };
   const BootClock clock;
-  const auto pinging = ensemble.nodes.client(ensemble.nodes.url_of(cut_off), session, clock);
-  const auto proving = ensemble.nodes.client(ensemble.nodes.url_of(cut_off), session, clock);
-  const auto other = ensemble.nodes.client(ensemble.other_members(), 30s, clock);
-  REQUIRE(pinging->ask(create("/pinging", "", CreateMode::ephemeral, false), within(clock, 10s)));
-  REQUIRE(proving->ask(create("/proving", "", CreateMode::ephemeral, false), within(clock, 10s)));
+  const auto pinging = servers.client(url_of({cut_off}), session, clock);
+  const auto proving = servers.client(url_of({cut_off}), session, clock);
+  const auto other = servers.client(url_of({1, 2}), 30s, clock);
+  REQUIRE(pinging->ask(create("/pinging", "", CreateMode::ephemeral, false), within(10s)));
+  REQUIRE(proving->ask(create("/proving", "", CreateMode::ephemeral, false), within(10s)));
   const Operation change = set_data("/proving", "", any_version);
-  REQUIRE(proving->prove(change, within(clock, 10s)));
+  REQUIRE(proving->prove(change, within(10s)));
   REQUIRE(is_there(*other, "/pinging"));
-  ensemble.cut();
+  servers.cut_off_member(cut_off);
 
   Instant believed_by_pings = pinging->term().from + pinging->term().length;
   std::optional<Instant> pinging_gone;
@@ -84,10 +63,10 @@ TEST_CASE(
   while (!(pinging_gone && proving_gone)) {
     REQUIRE(clock.now() < end);
     const Instant sent = clock.now();
-    if (pinging->ask(ping(), within(clock, 100ms))) {
+    if (pinging->ask(ping(), within(100ms))) {
       believed_by_pings = sent + pinging->term().length;  // the plain rule
     }
-    const auto proven = proving->prove(change, within(clock, 100ms));
+    const auto proven = proving->prove(change, within(100ms));
     CHECK_FALSE((proven && proven->has_value() && (*proven)->is_ok()));
     if (!pinging_gone && !is_there(*other, "/pinging")) {
       pinging_gone = clock.now();
@@ -102,13 +81,13 @@ TEST_CASE(
 
 TEST_CASE("zookeeper proof: after the last proof a node stays for the whole term")
 {
-  const ZookeeperNodes servers({.nodes = 3});
+  const ZookeeperServer servers({.nodes = 3});
   const BootClock clock;
   const auto other = servers.client(servers.url(), 30s, clock);
   for (int round = 0; round < 3; ++round) {
     const auto client = servers.client(servers.url(), 1s, clock);
-    REQUIRE(client->ask(create("/me", "", CreateMode::ephemeral, false), within(clock, 10s)));
-    const auto proven = client->prove(set_data("/me", "", any_version), within(clock, 10s));
+    REQUIRE(client->ask(create("/me", "", CreateMode::ephemeral, false), within(10s)));
+    const auto proven = client->prove(set_data("/me", "", any_version), within(10s));
     REQUIRE(proven);
     client->drop();
     const auto is_gone = [&] { return !is_there(*other, "/me"); };

@@ -5,6 +5,7 @@
 #include "engine/script_store.h"
 #include "stores/zookeeper/zookeeper_backend.h"
 #include "support/forwarding_backend.h"
+#include "support/limits.h"
 #include "support/test.h"
 #include "support/zookeeper_fixture.h"
 
@@ -14,8 +15,6 @@ using namespace rlock::test;
 namespace {
 
 const BootClock the_clock;
-
-CallLimits within(Millis time) { return {.deadline = the_clock.now() + time, .stop = StopToken::never()}; }
 
 // To its client every presence that it asks for is gone.
 class OtherTree final : public ForwardingPresences {
@@ -54,7 +53,7 @@ struct Client {
 
 TEST_CASE("zookeeper trees: a hold is ended only where the leader knows no presence of its owner either")
 {
-  const ZookeeperNodes nodes;
+  const ZookeeperServer nodes;
   const auto host = [&](bool has_other_tree) {
     auto backend = zookeeper::open_backend(zookeeper::connection_spec(*zookeeper::parse_zookeeper_url(nodes.url())),
                                            the_clock, std::make_unique<SystemRng>());

@@ -182,8 +182,8 @@ std::unique_ptr<Servers> make_etcd_servers(std::size_t members)
 
 std::unique_ptr<Servers> make_zookeeper_servers(std::size_t members)
 {
-  return std::make_unique<EnsembleServers>(
-      "zookeeper", std::make_shared<test::ZookeeperServer>(static_cast<int>(members), members > 1));
+  return std::make_unique<EnsembleServers>("zookeeper", std::make_shared<test::ZookeeperServer>(test::ZookeeperOptions{
+                                                            .nodes = members, .relays_peers = members > 1}));
 }
 
 }  // namespace rlock::judge

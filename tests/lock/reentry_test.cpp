@@ -5,14 +5,13 @@
 #include "redis/redis_store.h"
 #include "redis/transport.h"
 #include "support/integration.h"
+#include "support/limits.h"
 
 using namespace rlock::test;
 
 namespace {
 
 const BootClock boot_clock;
-
-CallLimits soon() { return {.deadline = boot_clock.now() + 5s, .stop = StopToken::never()}; }
 
 // Passes on all requests, but loses the reply to the request with that number, from 1.
 class LossyTransport final : public Transport {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/database_server.h"
 
+#include "support/give_up.h"
 #include "support/skip.h"
+#include "support/sockets.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
 
 #include <csignal>
 #include <fstream>
@@ -103,6 +107,115 @@ void DatabaseServer::stop()
 }
 
 void DatabaseServer::resume() { signal_all(SIGCONT); }
+
+std::string SqlServer::sql(const std::string& text) const
+{
+  Process client = start_sql(text);
+  const Exit end = client.wait();
+  REQUIRE_MESSAGE(end == success, client.err());
+  return client.out();
+}
+
+std::vector<std::string> SqlServer::lock_names() const
+{
+  return lines_of(sql("select name from rlock_lock order by name"));
+}
+
+ClusterServer::ClusterServer(std::string_view purpose, std::size_t members) : DatabaseServer(purpose, "")
+{
+  for (std::size_t member = 0; member < members; ++member) {
+    m_members.push_back({.port = free_port()});
+  }
+}
+
+void ClusterServer::start()
+{
+  for (std::size_t member = 0; member < m_members.size(); ++member) {
+    start_member(member);
+  }
+  await_members();
+  m_is_there = true;
+}
+
+void ClusterServer::kill()
+{
+  for (std::size_t member = 0; member < m_members.size(); ++member) {
+    kill_member(member);
+  }
+  m_is_there = false;
+}
+
+void ClusterServer::stop()
+{
+  for (std::size_t member = 0; member < m_members.size(); ++member) {
+    stop_member(member);
+  }
+}
+
+void ClusterServer::resume()
+{
+  for (std::size_t member = 0; member < m_members.size(); ++member) {
+    resume_member(member);
+  }
+}
+
+std::vector<std::uint16_t> ClusterServer::ports() const
+{
+  std::vector<std::uint16_t> all;
+  for (const Member& member : m_members) {
+    all.push_back(member.port);
+  }
+  return all;
+}
+
+std::size_t ClusterServer::leader() const
+{
+  const auto found = find_leader();
+  if (!found) {
+    give_up("no member is the leader");
+  }
+  return *found;
+}
+
+void ClusterServer::kill_member(std::size_t member)
+{
+  process_of(member).signal(SIGKILL);
+  process_of(member).wait();
+}
+
+void ClusterServer::start_member(std::size_t member)
+{
+  m_members[member].process =
+      std::make_unique<Process>(words_of_member(member), ProcessOptions{.cwd = dir(), .new_session = true});
+}
+
+void ClusterServer::await_members()
+{
+  for (std::size_t member = 0; member < m_members.size(); ++member) {
+    wait_until(
+        [&] {
+          if (!process_of(member).running()) {
+            give_up("a member has ended: " + process_of(member).err());
+          }
+          return serves(member);
+        },
+        "each member answers");
+  }
+}
+
+bool is_held(const DatabaseServer& server, const std::string& key)
+{
+  return run_on(server, {"status", "--json", key}).out.find("\"held\":true") != std::string::npos;
+}
+
+std::string hosts_at(std::span<const std::uint16_t> ports)
+{
+  std::string all;
+  for (const std::uint16_t port : ports) {
+    all += (all.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+  }
+  return all;
+}
 
 void run_to_end(Words argv)
 {

@@ -3,6 +3,7 @@
 // because database servers refuse root.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -46,7 +47,7 @@ class DatabaseServer {
   [[nodiscard]] virtual std::unique_ptr<record::Backend> open_backend(const Clock& clock) const = 0;
   [[nodiscard]] virtual std::vector<std::string> lock_names() const = 0;  // of all records, sorted
   virtual void delete_locks() const = 0;                                  // all records and event logs
-  virtual void end_connections() const = 0;                               // of all clients
+  virtual void end_connections() = 0;                                     // of all clients
 
   virtual void start() = 0;                                                    // after kill()
   [[nodiscard]] virtual bool is_there() const { return m_server != nullptr; }  // false: after kill()
@@ -75,6 +76,63 @@ class DatabaseServer {
   std::string m_user;
   std::unique_ptr<Process> m_server;
 };
+
+// A server of SQL.
+class SqlServer : public DatabaseServer {
+ public:
+  using DatabaseServer::DatabaseServer;
+  using DatabaseServer::url;
+  // `user`: "bob". `parameters`: of the URL.
+  [[nodiscard]] virtual std::string url(const std::string& user, const std::string& parameters) const = 0;
+  // Runs SQL as the user who may do everything; returns the rows, a line each.
+  [[nodiscard]] std::string sql(const std::string& text) const;
+  [[nodiscard]] virtual Process start_sql(const std::string& text) const = 0;
+  [[nodiscard]] std::vector<std::string> lock_names() const override;
+  void delete_locks() const override { (void)sql("delete from rlock_lock; delete from rlock_event"); }
+};
+
+// Servers that agree by majority, on free ports of 127.0.0.1. Each is one process of this user.
+class ClusterServer : public DatabaseServer, public DatabaseMembers {
+ public:
+  void start() override;
+  [[nodiscard]] bool is_there() const override { return m_is_there; }
+  void kill() override;
+  void stop() override;
+  void resume() override;
+
+  DatabaseMembers* members() override { return this; }
+  [[nodiscard]] std::size_t number_of_members() const override { return m_members.size(); }
+  [[nodiscard]] std::uint16_t port_of(std::size_t member) const override { return m_members[member].port; }
+  [[nodiscard]] std::vector<std::uint16_t> ports() const;
+  [[nodiscard]] std::size_t leader() const;  // fails the test case where there is none
+  void kill_member(std::size_t member) override;
+  void start_member(std::size_t member) override;
+  void stop_member(std::size_t member) override { stop_process(m_members[member].process->pid()); }
+  void resume_member(std::size_t member) override { m_members[member].process->signal(SIGCONT); }
+  void await_members() override;
+
+ protected:
+  ClusterServer(std::string_view purpose, std::size_t members);
+  [[nodiscard]] virtual Words words_of_member(std::size_t member) const = 0;
+  [[nodiscard]] virtual bool serves(std::size_t member) const = 0;
+  [[nodiscard]] Process& process_of(std::size_t member) const { return *m_members[member].process; }
+
+ private:
+  struct Member {
+    std::uint16_t port;
+    std::unique_ptr<Process> process = nullptr;
+  };
+  std::vector<Member> m_members;
+  bool m_is_there = true;
+};
+
+// "127.0.0.1:4711,127.0.0.1:4712"
+std::string hosts_at(std::span<const std::uint16_t> ports);
+
+// rlock with this server: to its end, or at once. The first of `words` is the verb.
+inline Finished run_on(const DatabaseServer& server, Words words) { return run_at(server.url(), std::move(words)); }
+inline Process start_on(const DatabaseServer& server, Words words) { return start_at(server.url(), std::move(words)); }
+bool is_held(const DatabaseServer& server, const std::string& key = "k");
 
 // As root, makes the user of the package the owner of a file or directory.
 void give_to_user(const std::filesystem::path& path, const std::string& user);

@@ -2,6 +2,7 @@
 // The databases that the tests know. A new one is one row.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
@@ -10,7 +11,7 @@
 #include "support/mariadb_fixture.h"
 #include "support/mongo_fixture.h"
 #include "support/postgres_fixture.h"
-#include "support/zookeeper_server.h"
+#include "support/zookeeper_fixture.h"
 
 namespace rlock::test {
 
@@ -19,7 +20,7 @@ struct DatabaseRow {
   bool (*is_installed)();
   // A server that does not wait for its disk. Skips the test case where it is not installed.
   std::unique_ptr<DatabaseServer> (*start)();
-  bool by_default = true;  // the contract and the cases of databases run on it; false: only when RLOCK_TEST_ON names it
+  bool by_default = true;      // the contract runs on it; false: only when RLOCK_TEST_ON names it
   bool has_presences = false;  // engine/presence.h
 };
 
@@ -38,8 +39,11 @@ inline std::unique_ptr<DatabaseServer> start_mongo() { return std::make_unique<M
 inline std::unique_ptr<DatabaseServer> start_etcd() { return std::make_unique<EtcdServer>(); }
 
 inline std::unique_ptr<DatabaseServer> start_etcd3() { return std::make_unique<EtcdServer>(EtcdOptions{.nodes = 3}); }
-inline std::unique_ptr<DatabaseServer> start_zookeeper() { return std::make_unique<ZookeeperServer>(1); }
-inline std::unique_ptr<DatabaseServer> start_zookeeper3() { return std::make_unique<ZookeeperServer>(3); }
+inline std::unique_ptr<DatabaseServer> start_zookeeper() { return std::make_unique<ZookeeperServer>(); }
+inline std::unique_ptr<DatabaseServer> start_zookeeper3()
+{
+  return std::make_unique<ZookeeperServer>(ZookeeperOptions{.nodes = 3});
+}
 
 inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
@@ -50,5 +54,22 @@ inline constexpr std::array databases{
     DatabaseRow{"zookeeper", has_zookeeper, start_zookeeper, false, true},
     DatabaseRow{"zookeeper3", has_zookeeper, start_zookeeper3, false, true},
 };
+
+// A server of the row with this name.
+inline std::unique_ptr<DatabaseServer> start_database(std::string_view name)
+{
+  return std::ranges::find(databases, name, &DatabaseRow::name)->start();
+}
+
+// One test case for each kind of database, whose body gets a `server`.
+#define DATABASE_CASE(title) DATABASE_CASE_NAMED(DOCTEST_ANONYMOUS(database_case_), title)
+#define DATABASE_CASE_NAMED(body, title)                                            \
+  static void body(DatabaseServer& server);                                         \
+  TEST_CASE("databases: postgres: " title) { body(*start_database("postgres")); }   \
+  TEST_CASE("databases: mariadb: " title) { body(*start_database("mariadb")); }     \
+  TEST_CASE("databases: mongo: " title) { body(*start_database("mongo")); }         \
+  TEST_CASE("databases: etcd: " title) { body(*start_database("etcd")); }           \
+  TEST_CASE("databases: zookeeper: " title) { body(*start_database("zookeeper")); } \
+  static void body(DatabaseServer& server)
 
 }  // namespace rlock::test

@@ -4,6 +4,7 @@
 #include "stores/etcd/etcd_backend.h"
 #include "stores/etcd/etcd_layout.h"
 #include "support/give_up.h"
+#include "support/limits.h"
 #include "support/skip.h"
 #include "support/sockets.h"
 #include "support/text_file.h"
@@ -35,22 +36,16 @@ bool is_program(const std::string& name)
   return false;
 }
 
-CallLimits limit_of(const Clock& clock, Millis time = 10s)
-{
-  return {.deadline = clock.now() + time, .stop = StopToken::never()};
-}
-
 }  // namespace
 
 bool has_etcd() { return is_program("etcd") && is_program("etcdctl") && etcd::libnghttp2(); }
 
-EtcdServer::EtcdServer(EtcdOptions options) : DatabaseServer("etcd", ""), m_options(std::move(options))
+EtcdServer::EtcdServer(EtcdOptions options) : ClusterServer("etcd", options.nodes), m_options(std::move(options))
 {
   if (!has_etcd()) {
     skip("no etcd, etcdctl or libnghttp2 (packaging/install-deps.sh databases)");
   }
   for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    m_client_ports.push_back(free_port());
     m_peer_ports.push_back(free_port());
   }
   if (m_options.authority != nullptr) {
@@ -59,7 +54,6 @@ EtcdServer::EtcdServer(EtcdOptions options) : DatabaseServer("etcd", ""), m_opti
   if (m_options.relays_peers) {
     m_peers = std::make_unique<EtcdPeers>(m_peer_ports);
   }
-  m_nodes.resize(m_options.nodes);
   EtcdServer::start();
 }
 
@@ -68,7 +62,7 @@ std::string EtcdServer::base_url(std::uint16_t port) const
   return (m_certificate ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port);
 }
 
-Words EtcdServer::words_of_node(std::size_t node) const
+Words EtcdServer::words_of_member(std::size_t node) const
 {
   const auto at_port = [](std::uint16_t port) { return "http://127.0.0.1:" + std::to_string(port); };
   const auto peer = [&](std::size_t each) { return at_port(m_peers ? m_peers->port(each) : m_peer_ports[each]); };
@@ -80,8 +74,8 @@ Words EtcdServer::words_of_node(std::size_t node) const
   Words words{"etcd",
               "--name=" + name(node),
               "--data-dir=" + (dir() / name(node)).string(),
-              "--listen-client-urls=" + base_url(m_client_ports[node]),
-              "--advertise-client-urls=" + base_url(m_client_ports[node]),
+              "--listen-client-urls=" + base_url(port_of(node)),
+              "--advertise-client-urls=" + base_url(port_of(node)),
               "--listen-peer-urls=" + at_port(m_peer_ports[node]),
               "--initial-advertise-peer-urls=" + peer(node),
               "--initial-cluster=" + cluster,
@@ -97,74 +91,17 @@ Words EtcdServer::words_of_node(std::size_t node) const
   return words;
 }
 
-void EtcdServer::start()
-{
-  for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    start_member(node);
-  }
-  await_members();
-  m_is_there = true;
-}
-
-void EtcdServer::start_member(std::size_t member)
-{
-  m_nodes[member] = std::make_unique<Process>(words_of_node(member), ProcessOptions{.cwd = "/", .new_session = true});
-}
-
-void EtcdServer::await_members()
-{
-  for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    wait_until(
-        [&] {
-          Process& process = *m_nodes[node];
-          if (!process.running()) {
-            give_up("etcd has ended: " + process.err());
-          }
-          return serves(node);
-        },
-        "etcd answers");
-  }
-}
-
-void EtcdServer::kill_member(std::size_t member)
-{
-  m_nodes[member]->signal(SIGKILL);
-  m_nodes[member]->wait();
-}
-
-void EtcdServer::kill()
-{
-  for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    kill_member(node);
-  }
-  m_is_there = false;
-}
-
-void EtcdServer::stop()
-{
-  for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    stop_member(node);
-  }
-}
-
-void EtcdServer::resume()
-{
-  for (std::size_t node = 0; node < m_options.nodes; ++node) {
-    resume_member(node);
-  }
-}
-
 // A linearizable read needs a leader.
 bool EtcdServer::serves(std::size_t node) const
 {
   const BootClock clock;
   etcd::Connection connection(spec(url_of_node(node)), clock, std::make_unique<SystemRng>());
-  return static_cast<bool>(connection.range({.key = "k"}, limit_of(clock, 1s)));
+  return static_cast<bool>(connection.range({.key = "k"}, within(1s)));
 }
 
 std::string EtcdServer::url(const std::string& prefix, const std::string& login) const
 {
-  return url_of(m_client_ports, prefix, login);
+  return url_of(ports(), prefix, login);
 }
 
 std::string EtcdServer::url_at(std::span<const std::uint16_t> ports) const { return url_of(ports, "app", ""); }
@@ -172,16 +109,12 @@ std::string EtcdServer::url_at(std::span<const std::uint16_t> ports) const { ret
 std::string EtcdServer::url_of(std::span<const std::uint16_t> ports, const std::string& prefix,
                                const std::string& login) const
 {
-  std::string hosts;
-  for (const std::uint16_t port : ports) {
-    hosts += (hosts.empty() ? "" : ",") + ("127.0.0.1:" + std::to_string(port));
-  }
-  return (m_certificate ? "etcds://" : "etcd://") + login + hosts + "/" + prefix;
+  return (m_certificate ? "etcds://" : "etcd://") + login + hosts_at(ports) + "/" + prefix;
 }
 
 std::string EtcdServer::url_of_node(std::size_t node) const
 {
-  return (m_certificate ? "etcds://127.0.0.1:" : "etcd://127.0.0.1:") + std::to_string(m_client_ports[node]) + "/app";
+  return (m_certificate ? "etcds://127.0.0.1:" : "etcd://127.0.0.1:") + std::to_string(port_of(node)) + "/app";
 }
 
 etcd::ConnectionSpec EtcdServer::spec(const std::string& url) const
@@ -211,7 +144,7 @@ std::vector<std::string> EtcdServer::lock_names() const
   const etcd::Layout layout("app");
   etcd::Range all = layout.all(etcd::Kind::lock);
   all.keys_only = true;
-  const auto answer = connection.range(all, limit_of(clock));
+  const auto answer = connection.range(all, soon());
   if (!answer) {
     give_up(answer.error().text);
   }
@@ -220,17 +153,6 @@ std::vector<std::string> EtcdServer::lock_names() const
     names.push_back(each.key.substr(all.key.size()));
   }
   return names;
-}
-
-std::string EtcdServer::holder(const std::string& lock) const
-{
-  const BootClock clock;
-  etcd::Connection connection(spec(url()), clock, std::make_unique<SystemRng>());
-  const auto answer = connection.range({.key = etcd::Layout("app").key(etcd::Kind::held, lock)}, limit_of(clock));
-  if (!answer) {
-    give_up(answer.error().text);
-  }
-  return answer->keys.empty() ? "" : answer->keys.front().value;
 }
 
 void EtcdServer::delete_locks() const
@@ -243,23 +165,18 @@ void EtcdServer::delete_locks() const
     const etcd::Range range = layout.all(kind);
     txn.success.emplace_back(etcd::Delete{.key = range.key, .range_end = range.range_end});
   }
-  if (const auto done = connection.txn(txn, limit_of(clock)); !done) {
+  if (const auto done = connection.txn(txn, soon()); !done) {
     give_up(done.error().text);
   }
 }
 
-void EtcdServer::end_connections() const { skip("etcd ends no connections when a test wants it"); }
+void EtcdServer::end_connections() { skip("etcd ends no connections when a test wants it"); }
 
-void EtcdServer::signal_node(std::size_t node, int number) const
-{
-  number == SIGSTOP ? stop_process(m_nodes[node]->pid()) : m_nodes[node]->signal(number);
-}
-
-void EtcdServer::cut_off(std::size_t node)
+void EtcdServer::cut_off_member(std::size_t node)
 {
   const BootClock clock;
   etcd::Connection connection(spec(url_of_node(node)), clock, std::make_unique<SystemRng>());
-  const auto status = connection.status(limit_of(clock));
+  const auto status = connection.status(soon());
   if (!status || !m_peers) {
     give_up("this node cannot be cut off");
   }
@@ -273,21 +190,12 @@ void EtcdServer::join_members()
   }
 }
 
-std::size_t EtcdServer::leader() const
-{
-  const auto found = find_leader();
-  if (!found) {
-    give_up("no node is the leader");
-  }
-  return *found;
-}
-
 std::optional<std::size_t> EtcdServer::find_leader() const
 {
   const BootClock clock;
   for (std::size_t node = 0; node < m_options.nodes; ++node) {
     etcd::Connection connection(spec(url_of_node(node)), clock, std::make_unique<SystemRng>());
-    const auto status = connection.status(limit_of(clock, 1s));
+    const auto status = connection.status(within(1s));
     if (status && status->leader == status->header.member) {
       return node;
     }
@@ -298,7 +206,7 @@ std::optional<std::size_t> EtcdServer::find_leader() const
 std::string EtcdServer::etcdctl(Words words) const
 {
   std::string endpoints;
-  for (const std::uint16_t port : m_client_ports) {
+  for (const std::uint16_t port : ports()) {
     endpoints += (endpoints.empty() ? "" : ",") + base_url(port);
   }
   Words argv{"etcdctl", "--endpoints=" + endpoints};

@@ -26,7 +26,7 @@ struct EtcdOptions {
   bool relays_peers = false;           // the nodes reach each other by relays: cut_off()
 };
 
-class EtcdServer final : public DatabaseServer, public DatabaseMembers {
+class EtcdServer final : public ClusterServer {
  public:
   // Skips the test case where there is no etcd.
   explicit EtcdServer(EtcdOptions options = {});
@@ -37,34 +37,12 @@ class EtcdServer final : public DatabaseServer, public DatabaseMembers {
   [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
   [[nodiscard]] std::vector<std::string> lock_names() const override;
   void delete_locks() const override;
-  void end_connections() const override;
-  void start() override;
-  [[nodiscard]] bool is_there() const override { return m_is_there; }
-  void kill() override;
-  void stop() override;
-  void resume() override;
-
-  DatabaseMembers* members() override { return this; }
-  [[nodiscard]] std::size_t number_of_members() const override { return m_options.nodes; }
-  [[nodiscard]] std::uint16_t port_of(std::size_t member) const override { return m_client_ports[member]; }
+  void end_connections() override;
   [[nodiscard]] std::string url_at(std::span<const std::uint16_t> ports) const override;
   [[nodiscard]] std::optional<std::size_t> find_leader() const override;
-  void kill_member(std::size_t member) override;
-  void start_member(std::size_t member) override;
-  void stop_member(std::size_t member) override { signal_node(member, SIGSTOP); }
-  void resume_member(std::size_t member) override { signal_node(member, SIGCONT); }
-  void cut_off_member(std::size_t member) override { cut_off(member); }
+  void cut_off_member(std::size_t member) override;
   void join_members() override;
-  void await_members() override;
 
-  // As the key for people says; empty: none.
-  [[nodiscard]] std::string holder(const std::string& lock) const;
-  // Sends a signal to one node.
-  void signal_node(std::size_t node, int number) const;
-  // No byte passes any more between the node and its peers.
-  void cut_off(std::size_t node);
-  // Which node is the leader now.
-  [[nodiscard]] std::size_t leader() const;
   // Runs etcdctl(1), and returns what it prints.
   [[nodiscard]] std::string etcdctl(Words words) const;
   // The user root with this password; from now on each client must log in.
@@ -72,11 +50,10 @@ class EtcdServer final : public DatabaseServer, public DatabaseMembers {
 
   // With the certificates of the options.
   [[nodiscard]] etcd::ConnectionSpec spec(const std::string& url) const;
-  [[nodiscard]] std::uint16_t port(std::size_t node) const { return m_client_ports[node]; }
 
  private:
-  [[nodiscard]] Words words_of_node(std::size_t node) const;
-  [[nodiscard]] bool serves(std::size_t node) const;
+  [[nodiscard]] Words words_of_member(std::size_t node) const override;
+  [[nodiscard]] bool serves(std::size_t node) const override;
   [[nodiscard]] std::string base_url(std::uint16_t port) const;
   [[nodiscard]] std::string url_of(std::span<const std::uint16_t> ports, const std::string& prefix,
                                    const std::string& login) const;
@@ -84,11 +61,8 @@ class EtcdServer final : public DatabaseServer, public DatabaseMembers {
   EtcdOptions m_options;
   std::optional<Certificate> m_certificate;
   std::string m_root_password;
-  std::vector<std::uint16_t> m_client_ports;
   std::vector<std::uint16_t> m_peer_ports;
   std::unique_ptr<EtcdPeers> m_peers;  // nullptr: no relays
-  std::vector<std::unique_ptr<Process>> m_nodes;
-  bool m_is_there = true;
 };
 
 }  // namespace rlock::test

@@ -63,7 +63,7 @@ bool has_mariadb()
 }
 
 MariadbServer::MariadbServer(const std::vector<std::string>& settings)
-    : DatabaseServer("maria", user_of_package()), m_settings(settings)
+    : SqlServer("maria", user_of_package()), m_settings(settings)
 {
   make_data_directory();
   MariadbServer::start();
@@ -136,14 +136,6 @@ Words MariadbServer::client(const std::string& text) const
   return joined(console(), {"--batch", "--skip-column-names", "--database=app", "-e", text});
 }
 
-std::string MariadbServer::sql(const std::string& text) const
-{
-  Process client_process = start_sql(text);
-  const Exit end = client_process.wait();
-  REQUIRE_MESSAGE(end == success, client_process.err());
-  return client_process.out();
-}
-
 std::unique_ptr<record::Backend> MariadbServer::open_backend(const Clock& clock) const
 {
   const auto endpoint = mysql::parse_mysql_url(url());
@@ -151,15 +143,8 @@ std::unique_ptr<record::Backend> MariadbServer::open_backend(const Clock& clock)
   return mysql::open_backend(mysql::connection_spec(*endpoint), clock, std::make_unique<SystemRng>());
 }
 
-std::vector<std::string> MariadbServer::lock_names() const
-{
-  return lines_of(sql("select name from rlock_lock order by name"));
-}
-
-void MariadbServer::delete_locks() const { (void)sql("delete from rlock_lock; delete from rlock_event"); }
-
 // A connection may end before its KILL.
-void MariadbServer::end_connections() const
+void MariadbServer::end_connections()
 {
   Words argv =
       client(sql("select concat('kill ', id, ';') from information_schema.processlist where id <> connection_id() "

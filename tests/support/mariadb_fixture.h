@@ -10,22 +10,22 @@ namespace rlock::test {
 // Whether this machine has the programs of such a server.
 bool has_mariadb();
 
-class MariadbServer final : public DatabaseServer {
+class MariadbServer final : public SqlServer {
  public:
   // `settings`: of my.cnf, as "innodb-flush-log-at-trx-commit=2". Skips the test case where there is no MariaDB.
   explicit MariadbServer(const std::vector<std::string>& settings = {});
 
   // The user of this process, who may do everything, on the socket.
   [[nodiscard]] std::string url() const override { return url(""); }
-  // `user`: "" for the one of this process, or "bob".
-  [[nodiscard]] std::string url(const std::string& user, const std::string& parameters = "") const;
-  // Runs SQL in the database by mariadb(1) as the user who may do everything; returns the rows, a line each.
-  [[nodiscard]] std::string sql(const std::string& text) const;
-  [[nodiscard]] Process start_sql(const std::string& text) const { return Process(client(text), {.cwd = "/"}); }
+  // `user`: "" for the one of this process.
+  [[nodiscard]] std::string url(const std::string& user, const std::string& parameters) const override;
+  [[nodiscard]] std::string url(const std::string& user) const { return url(user, ""); }
+  [[nodiscard]] Process start_sql(const std::string& text) const override
+  {
+    return Process(client(text), {.cwd = "/"});
+  }
   [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
-  [[nodiscard]] std::vector<std::string> lock_names() const override;
-  void delete_locks() const override;
-  void end_connections() const override;
+  void end_connections() override;
   void start() override;
   [[nodiscard]] static bool is_mysql();
 

@@ -4,6 +4,7 @@
 #include "stores/mongo/mongo_backend.h"
 #include "stores/mongo/mongo_connection.h"
 #include "support/give_up.h"
+#include "support/limits.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/sockets.h"
@@ -51,20 +52,15 @@ mongo::ConnectionSpec spec_of(const std::string& url)
   return mongo::connection_spec(*endpoint);
 }
 
-CallLimits limit_of(const Clock& clock)
-{
-  return {.deadline = clock.now() + std::chrono::seconds(10), .stop = StopToken::never()};
-}
-
 // Again, if the server has just ended the connection or starts.
 mongo::Answer run(const std::string& url, const Document& command)
 {
   const BootClock clock;
   mongo::Connection connection(spec_of(url), clock);
-  auto answer = connection.ask(command, limit_of(clock));
+  auto answer = connection.ask(command, soon());
   for (int tries = 1; !answer && answer.error().code == ErrorCode::unreachable && tries < 100; ++tries) {
     clock.sleep_until(clock.now() + std::chrono::milliseconds(50), StopToken::never());
-    answer = connection.ask(command, limit_of(clock));
+    answer = connection.ask(command, soon());
   }
   if (!answer) {
     give_up(answer.error().text);
@@ -148,7 +144,7 @@ void MongoServer::start()
         REQUIRE_MESSAGE(is_running(), log());
         const BootClock clock;
         mongo::Connection connection(spec_of(url()), clock);
-        return static_cast<bool>(connection.facts(limit_of(clock)));
+        return static_cast<bool>(connection.facts(soon()));
       },
       "MongoDB answers");
 }
@@ -195,18 +191,12 @@ void MongoServer::delete_locks() const
   change(url(), "delete", "deletes", std::move(statement.add("q", Document()).add_small("limit", 0)));
 }
 
-void MongoServer::end_connections() const
+void MongoServer::end_connections()
 {
   if (!is_ferretdb()) {
     skip("only FerretDB ends all connections when a test wants it");
   }
   signal_server(SIGUSR1);
-}
-
-std::string MongoServer::holder(const std::string& lock) const
-{
-  const auto answer = find(url(), Document().add("_id", lock));
-  return answer.batch().empty() ? "" : answer.batch().front().text("locked_by");
 }
 
 std::string MongoServer::record(const std::string& lock) const

@@ -32,11 +32,10 @@ class MongoServer final : public DatabaseServer {
   [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
   [[nodiscard]] std::vector<std::string> lock_names() const override;
   void delete_locks() const override;
-  void end_connections() const override;
+  void end_connections() override;
   void start() override;
 
   [[nodiscard]] bool is_ferretdb() const;
-  [[nodiscard]] std::string holder(const std::string& lock) const;  // as the document says; empty: none
   void set_record(const std::string& lock, const std::string& bytes) const;
   [[nodiscard]] std::string record(const std::string& lock) const;
   void add_foreign_document(const std::string& id) const;

@@ -58,7 +58,7 @@ std::string file_for_postgres(const std::string& text)
 }
 
 PostgresServer::PostgresServer(const std::vector<std::string>& settings, bool on_tcp)
-    : DatabaseServer("pg", required_user()), m_settings(settings)
+    : SqlServer("pg", required_user()), m_settings(settings)
 {
   if (on_tcp) {
     m_port = free_port();
@@ -94,11 +94,6 @@ bool PostgresServer::answers() const
   return ready.wait() == success;
 }
 
-void PostgresServer::wait_until_it_answers()
-{
-  wait_until([&] { return answers(); }, "PostgreSQL answers");
-}
-
 // The user is a parameter, because rlock hides what stands before the @ in its arguments, by which tests find its processes.
 std::string PostgresServer::url(const std::string& user, const std::string& parameters) const
 {
@@ -118,14 +113,6 @@ Process PostgresServer::start_sql(const std::string& text) const
       {.cwd = "/"});
 }
 
-std::string PostgresServer::sql(const std::string& text) const
-{
-  Process psql = start_sql(text);
-  const Exit end = psql.wait();
-  REQUIRE_MESSAGE(end == success, psql.err());
-  return psql.out();
-}
-
 std::unique_ptr<record::Backend> PostgresServer::open_backend(const Clock& clock) const
 {
   const auto endpoint = postgres::parse_postgres_url(url());
@@ -133,16 +120,9 @@ std::unique_ptr<record::Backend> PostgresServer::open_backend(const Clock& clock
   return postgres::open_backend(postgres::connection_spec(*endpoint), clock, std::make_unique<SystemRng>());
 }
 
-std::vector<std::string> PostgresServer::lock_names() const
-{
-  return lines_of(sql("select name from rlock_lock order by name"));
-}
-
-void PostgresServer::delete_locks() const { (void)sql("delete from rlock_lock; delete from rlock_event"); }
-
 void PostgresServer::make_standby() { std::ofstream(dir() / "data/standby.signal").flush(); }
 
-void PostgresServer::end_connections() const
+void PostgresServer::end_connections()
 {
   (void)sql(
       "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and "

@@ -13,30 +13,26 @@ bool has_postgres();
 // Makes a file that only the user of a server may read, as PostgreSQL wants it of a key.
 std::string file_for_postgres(const std::string& text);
 
-class PostgresServer final : public DatabaseServer {
+class PostgresServer final : public SqlServer {
  public:
   // `settings`: of postgresql.conf, as "fsync=off". Skips the test case where there is no PostgreSQL. `on_tcp`: listens on a port
   // of 127.0.0.1 as well.
   explicit PostgresServer(const std::vector<std::string>& settings = {}, bool on_tcp = false);
 
   [[nodiscard]] std::string url() const override { return url("postgres"); }
-  [[nodiscard]] std::string url(const std::string& user, const std::string& parameters = "") const;
+  [[nodiscard]] std::string url(const std::string& user, const std::string& parameters) const override;
+  [[nodiscard]] std::string url(const std::string& user) const { return url(user, ""); }
   [[nodiscard]] std::string tcp_url(const std::string& user, const std::string& parameters) const;
   [[nodiscard]] std::uint16_t port() const { return m_port; }  // 0: none
   [[nodiscard]] const std::filesystem::path& socket_directory() const { return dir(); }
-  // Runs SQL by psql as the superuser; returns the rows, a line each.
-  [[nodiscard]] std::string sql(const std::string& text) const;
-  [[nodiscard]] Process start_sql(const std::string& text) const;
+  [[nodiscard]] Process start_sql(const std::string& text) const override;
   [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
-  [[nodiscard]] std::vector<std::string> lock_names() const override;
-  void delete_locks() const override;
-  void end_connections() const override;
+  void end_connections() override;
   void start() override;
   void make_standby();  // after kill(): the next start is that of a standby, which waits for a primary
 
  private:
   [[nodiscard]] bool answers() const;
-  void wait_until_it_answers();
 
   std::vector<std::string> m_settings;
   std::uint16_t m_port = 0;

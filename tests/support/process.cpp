@@ -309,6 +309,22 @@ void stop_process(pid_t pid)
   wait_until(have_stopped, "process " + std::to_string(pid) + " has stopped");
 }
 
+Words with_url(const std::string& url, Words args)
+{
+  args.insert(args.begin() + 1, {"-S", url});
+  return args;
+}
+
+Process start_at(const std::string& url, Words args, const ProcessOptions& options)
+{
+  return start_rlock(with_url(url, std::move(args)), options);
+}
+
+Finished run_at(const std::string& url, Words args, const ProcessOptions& options)
+{
+  return run_rlock(with_url(url, std::move(args)), options);
+}
+
 Process start_run(const std::string& url, Words options, const Words& job)
 {
   return start_rlock(joined({"run", "-S", url}, with_job(std::move(options), job)));

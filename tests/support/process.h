@@ -94,6 +94,11 @@ Process start_rlock(Words args, const ProcessOptions& options = {});
 Finished run_rlock(Words args, const ProcessOptions& options = {});
 Words rlock_argv(Words args);  // for a Process with another program in front, and for scripts
 
+// The same with the server at `url`. The first of `args` is the verb.
+Words with_url(const std::string& url, Words args);
+Process start_at(const std::string& url, Words args, const ProcessOptions& options = {});
+Finished run_at(const std::string& url, Words args, const ProcessOptions& options = {});
+
 // Starts `rlock run OPTIONS -- JOB` with the server at `url`, and returns at once.
 Process start_run(const std::string& url, Words options, const Words& job);
 

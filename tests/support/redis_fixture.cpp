@@ -300,14 +300,12 @@ std::int64_t calls_of(const RedisServer& server, const std::string& command)
 
 Finished rlock_on(const RedisServer& server, Words words, const ProcessOptions& options)
 {
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words), options);
+  return run_at(server.url(), std::move(words), options);
 }
 
 Process start_on(const RedisServer& server, Words words, const ProcessOptions& options)
 {
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return start_rlock(std::move(words), options);
+  return start_at(server.url(), std::move(words), options);
 }
 
 Process held_run(const RedisServer& server, Words options, const Words& job)

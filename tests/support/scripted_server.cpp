@@ -23,8 +23,6 @@ Fd listening_socket(Endpoint::Kind kind, Endpoint& endpoint)
   return unix_listener(endpoint.path);
 }
 
-CallLimits within(Millis time, StopToken stop) { return {real_clock.now() + time, stop}; }
-
 bool Peer::say(std::string_view text) const
 {
   return ::send(m_socket.get(), text.data(), text.size(), MSG_NOSIGNAL) > 0;

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "redis/connection.h"
 #include "redis/url.h"
+#include "support/limits.h"
 
 #include <atomic>
 #include <cstddef>
@@ -19,8 +20,6 @@ namespace rlock::test {
 
 inline const BootClock real_clock;
 constexpr Millis plenty{10'000};  // the time limit for events that should happen at once
-
-CallLimits within(Millis time, StopToken stop = StopToken::never());
 
 // Makes a listening socket: Kind::tcp: on a free port; else a unix socket in a directory of the test. Sets the address in
 // `endpoint`.

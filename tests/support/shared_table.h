@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include "engine/record_backend.h"
+#include "support/limits.h"
 #include "support/test.h"
 
 namespace rlock::test {
@@ -14,19 +15,15 @@ namespace rlock::test {
 inline void expect_exact_commits(record::Backend& backend, const std::function<void(const std::string&)>& lock,
                                  const std::function<void(const std::string&)>& unlock)
 {
-  const BootClock clock;
-  const auto limit = [&] {
-    return CallLimits{.deadline = clock.now() + std::chrono::seconds(10), .stop = StopToken::never()};
-  };
   const auto read = [&](const char* name) {
-    const auto state = backend.read(name, limit());
+    const auto state = backend.read(name, soon());
     REQUIRE_MESSAGE(state, state.error().text);
     return *state;
   };
   // Empty: a conflict.
   const auto write = [&](const char* name, const record::Snapshot& seen, const record::Face& face) {
     const auto done =
-        backend.write_if(name, seen.version, {.bytes = "record", .face = face, .log = {}, .messages = {}}, limit());
+        backend.write_if(name, seen.version, {.bytes = "record", .face = face, .log = {}, .messages = {}}, soon());
     REQUIRE_MESSAGE(done, done.error().text);
     const auto* const committed = std::get_if<record::Committed>(&*done);
     return committed == nullptr ? std::string() : committed->version;

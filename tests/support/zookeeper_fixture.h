@@ -3,14 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 #include "stores/zookeeper/zookeeper_client.h"
 #include "support/certificates.h"
-#include "support/process.h"
+#include "support/database_server.h"
+#include "support/tcp_relay.h"
 
 namespace rlock::test {
 
@@ -19,49 +19,53 @@ bool has_zookeeper();
 
 // The shortest session is two ticks, the ensemble notices its end to within a tick.
 struct ZookeeperOptions {
-  int nodes = 1;
+  std::size_t nodes = 1;
   Millis tick{200};
   Millis longest_session{120'000};
   std::optional<Certificate> certificate = std::nullopt;  // the members speak TLS with clients
   std::size_t longest_request = 0;                        // jute.maxbuffer; 0: that of ZooKeeper
-  // The port by which node `from` reaches the port `to_port` of node `to`; nodes count from 1. Such as that of a relay. Empty: `to_port`.
-  std::function<std::uint16_t(int from, int to, std::uint16_t to_port)> peer_port = {};
+  bool relays_peers = false;  // the members reach each other by relays, so that one can be cut off
 };
 
-class ZookeeperNodes {
+class ZookeeperServer final : public ClusterServer {
  public:
   // Returns when each node has answered a request. Skips the test case where there is no ZooKeeper.
-  explicit ZookeeperNodes(ZookeeperOptions options = {});
+  explicit ZookeeperServer(ZookeeperOptions options = {});
 
-  [[nodiscard]] std::string hosts() const;  // "127.0.0.1:4711,127.0.0.1:4712"
-  [[nodiscard]] std::string url(const std::string& chroot = "", const std::string& login = "") const;
-  [[nodiscard]] std::string url_of(int node) const;
+  [[nodiscard]] std::string hosts() const { return hosts_at(ports()); }
+  [[nodiscard]] std::string url() const override { return url(""); }
+  [[nodiscard]] std::string url(const std::string& chroot, const std::string& login = "") const;
+  [[nodiscard]] std::string url_at(std::span<const std::uint16_t> ports) const override
+  {
+    return "zookeeper://" + hosts_at(ports);
+  }
   [[nodiscard]] std::unique_ptr<zookeeper::Client> client(const std::string& url, Millis session_timeout,
                                                           const Clock& clock) const;
-  [[nodiscard]] int leader() const;  // 0: none
-  void kill(int node);               // kill -9
-  void start(int node);              // after kill()
-  // Starts the nodes that have ended by themselves, and tells of each on standard error.
-  void start_ended();
-  void stop(int node) const;  // SIGSTOP
-  void resume(int node) const;
-  [[nodiscard]] std::uint16_t port(int node) const { return m_nodes[static_cast<std::size_t>(node - 1)].port; }
-  [[nodiscard]] int count() const { return static_cast<int>(m_nodes.size()); }
-  void wait_until_answers();
+  [[nodiscard]] std::unique_ptr<record::Backend> open_backend(const Clock& clock) const override;
+  [[nodiscard]] std::vector<std::string> lock_names() const override;
+  void delete_locks() const override;
+  void end_connections() override;
+
+  [[nodiscard]] std::optional<std::size_t> find_leader() const override;
+  void cut_off_member(std::size_t member) override;
+  void join_members() override;
+  void await_members() override;
 
  private:
-  [[nodiscard]] std::string scheme() const { return m_options.certificate ? "zookeeper+tls://" : "zookeeper://"; }
-  struct Node {
-    std::filesystem::path dir;
-    std::uint16_t port = 0;
-    std::uint16_t peer_port = 0;
-    std::uint16_t election_port = 0;
-    std::unique_ptr<Process> process = nullptr;
+  struct Way {
+    std::size_t from;
+    std::size_t to;
+    std::unique_ptr<TcpRelay> relay;
   };
-  void write_configuration(int node) const;
+  [[nodiscard]] Words words_of_member(std::size_t node) const override;
+  [[nodiscard]] bool serves(std::size_t node) const override;
+  [[nodiscard]] std::filesystem::path directory_of(std::size_t node) const { return dir() / std::to_string(node); }
+  void write_configuration(std::size_t node);
 
   ZookeeperOptions m_options;
-  std::vector<Node> m_nodes;
+  std::vector<std::uint16_t> m_peer_ports;
+  std::vector<std::uint16_t> m_election_ports;
+  std::vector<Way> m_ways;  // to the port for requests to a leader; empty: no relays
 };
 
 // The answer to a command of four letters; empty: none.

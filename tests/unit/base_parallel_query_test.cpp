@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parallel_query.h"
+#include "support/limits.h"
 #include "support/test.h"
 
 using namespace rlock::test;
@@ -8,8 +9,6 @@ namespace {
 
 const BootClock boot_clock;
 const std::vector<int> targets{0, 1, 2};
-
-CallLimits within(Millis time) { return {boot_clock.now() + time, StopToken::never()}; }
 
 // Replies with the target's number after that many times `pause`, or with -1 when it is stopped before.
 struct Echo {

@@ -5,26 +5,28 @@
 #include <optional>
 #include <utility>
 #include "base/result.h"
+#include "engine/shared_table.h"
 
 namespace rlock::record {
 
-// Whether a statement was refused because tables are missing. A column of rlock may be missing in the table of another program; in
-// rlock's own table it means that the table is another.
-template <typename Refusal>
-bool is_table_missing(Refusal refusal, bool are_shared)
+// Asks, and makes the tables and asks again while they are missing, if the URL permits that. Two clients may make them at once; the one
+// that fails asks again. If they stay missing, the Error is the reason why they could not be made. A column of rlock may be missing in
+// the table of another program (`are_shared`); in rlock's own table it means that the table is another.
+template <typename Connection, typename Spec, typename Ask, typename Make>
+auto ask_with_tables(const Connection& connection, const Spec& spec, bool are_shared, const Ask& ask, const Make& make)
 {
-  return refusal == Refusal::no_such_table || (are_shared && refusal == Refusal::no_such_column);
-}
-
-// Asks, and makes the tables and asks again while they are missing. Two clients may make them at once; the one that fails asks again.
-// If they stay missing, the Error is the reason why they could not be made.
-template <typename Ask, typename IsMissing, typename Make>
-auto ask_with_tables(const Ask& ask, const IsMissing& is_missing, const Make& make)
-{
+  const auto is_missing = [&] {
+    using Refusal = decltype(connection.refusal());
+    return connection.refusal() == Refusal::no_such_table ||
+           (are_shared && connection.refusal() == Refusal::no_such_column);
+  };
   constexpr int most_tries = 3;
   std::optional<Error> not_made;
   auto answer = ask();
-  for (int tries = 0; !answer && is_missing() && tries < most_tries; ++tries) {
+  if (!answer && !spec.creates_tables && is_missing()) {
+    return decltype(answer)(not_prepared(connection.where(), spec.table));
+  }
+  for (int tries = 0; !answer && spec.creates_tables && is_missing() && tries < most_tries; ++tries) {
     const auto made = make();
     not_made = made ? std::nullopt : std::optional(made.error());
     if (not_made && not_made->code == ErrorCode::refused) {

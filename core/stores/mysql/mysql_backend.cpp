@@ -155,11 +155,10 @@ class MysqlBackend final : public Backend {
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
   {
-    auto names = column(
-        ask(which == Which::held ? held_sql(m_tables) : "select distinct name from {event} order by name", limit));
-    if (names) {
-      record::keep_matching(*names, glob);
-    }
+    ASSIGN_OR_RETURN(auto names, column(ask(which == Which::held ? held_sql(m_tables)
+                                                                 : "select distinct name from {event} order by name",
+                                            limit)));
+    record::keep_matching(names, glob);
     return names;
   }
 
@@ -261,13 +260,9 @@ class MysqlBackend final : public Backend {
   // Makes the tables where there are none.
   Result<Answer> ask(const std::string& sql, const CallLimits& limit)
   {
-    const auto once = [&] { return m_connection.ask(sql, limit); };
-    const auto is_missing = [&] { return record::is_table_missing(m_connection.refusal(), m_tables.are_shared); };
-    if (m_spec.creates_tables) {
-      return record::ask_with_tables(once, is_missing, [&] { return make_tables(limit); });
-    }
-    auto answer = once();
-    return !answer && is_missing() ? record::not_prepared(m_connection.where(), m_spec.table) : std::move(answer);
+    return record::ask_with_tables(
+        m_connection, m_spec, m_tables.are_shared, [&] { return m_connection.ask(sql, limit); },
+        [&] { return make_tables(limit); });
   }
 
   // A statement that makes a table cannot be taken back: no table is made beside one of another program. The layout of a shared one

@@ -255,11 +255,10 @@ class PostgresBackend final : public Backend {
 
   Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) override
   {
-    auto names =
-        column(ask(which == Which::held ? held_sql(m_tables) : on_tables(with_events_sql, m_tables), {}, limit));
-    if (names) {
-      record::keep_matching(*names, glob);
-    }
+    ASSIGN_OR_RETURN(
+        auto names,
+        column(ask(which == Which::held ? held_sql(m_tables) : on_tables(with_events_sql, m_tables), {}, limit)));
+    record::keep_matching(names, glob);
     return names;
   }
 
@@ -337,13 +336,9 @@ class PostgresBackend final : public Backend {
   // Makes the tables where there are none.
   Result<Rows> ask(const std::string& sql, std::span<const Parameter> parameters, const CallLimits& limit)
   {
-    const auto once = [&] { return m_connection.ask(sql, parameters, limit); };
-    const auto is_missing = [&] { return record::is_table_missing(m_connection.refusal(), m_tables.are_shared); };
-    if (m_spec.creates_tables) {
-      return record::ask_with_tables(once, is_missing, [&] { return make_tables(limit); });
-    }
-    auto rows = once();
-    return !rows && is_missing() ? record::not_prepared(m_connection.where(), m_spec.table) : std::move(rows);
+    return record::ask_with_tables(
+        m_connection, m_spec, m_tables.are_shared, [&] { return m_connection.ask(sql, parameters, limit); },
+        [&] { return make_tables(limit); });
   }
 
   Result<Rows> make_tables(const CallLimits& limit)

@@ -52,6 +52,21 @@ bool belongs_to_another(const RedisServer& server)
          as_int(server.command({"PTTL", "x"})) > 50'000;
 }
 
+// `strike`: what becomes of the lock. `holds`: afterwards. `is_queued`: the server still has the keeper in its queue.
+void told_of_loss(bool is_queued, void (*strike)(const RedisServer&), bool (*holds)(const RedisServer&))
+{
+  const RedisServer server;
+  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
+  keeper_of(server, holder);
+  if (is_queued) {
+    server.command({"ZADD", "rlock:queue:{x}", "1", owner(server)});
+  }
+  strike(server);
+  CHECK(holder.wait(5s) == exited(7));
+  wait_for_end(server);
+  CHECK(holds(server));
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -84,39 +99,24 @@ TEST_CASE("keeper: it renews for as long as the script lives")
 
 TEST_CASE("keeper: a lock that another has by now is told to the script, and let alone")
 {
-  const RedisServer server;
-  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
-  keeper_of(server, holder);
-  give_to_another(server);
-  CHECK(holder.wait(5s) == exited(7));
-  wait_for_end(server);
-  CHECK(belongs_to_another(server));
+  told_of_loss(false, give_to_another, belongs_to_another);
 }
 
 // A fail-over may lose the grant, and not the place that the holder had in line before.
 TEST_CASE("keeper: a lock that another has by now is told to a script that the server still has in its queue")
 {
-  const RedisServer server;
-  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
-  keeper_of(server, holder);
-  server.command({"ZADD", "rlock:queue:{x}", "1", owner(server)});
-  give_to_another(server);
-  CHECK(holder.wait(5s) == Exit{.code = 7, .signal = 0});
-  wait_for_end(server);
-  CHECK(belongs_to_another(server));
+  told_of_loss(true, give_to_another, belongs_to_another);
 }
 
 // Then the server hands the free lock over to that place, and the release that tells how the lock was lost succeeds.
 TEST_CASE("keeper: a lock that was deleted is told to a script that the server still has in its queue")
 {
-  const RedisServer server;
-  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
-  keeper_of(server, holder);
-  server.command({"ZADD", "rlock:queue:{x}", "1", owner(server)});
-  server.command({"DEL", "x"});
-  CHECK(holder.wait(5s) == exited(7));
-  wait_for_end(server);
-  CHECK_FALSE(is_held(server, "x"));
+  told_of_loss(
+      true,
+      [](const RedisServer& server) {
+        server.command({"DEL", "x"});
+      },
+      [](const RedisServer& server) { return !is_held(server, "x"); });
 }
 
 TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it gets through")

@@ -98,6 +98,19 @@ void rlock_waits(const NativeLine& line)
   CHECK(line.rlock_run({"-n"}, {"true"}).code == 0);
 }
 
+void rlock_shares(const NativeLine& line)
+{
+  const auto go = home_dir() / "go";
+  Process native = line.start_native(shell(noting("native") + "; " + until_exists(go)));
+  await_order("native\n");
+  const Finished reader = line.rlock_run({"-n"}, {"true"});
+  CHECK_MESSAGE(reader.code == 0, reader.err);
+  CHECK(native.running());
+  create(go);
+  CHECK_MESSAGE(native.wait(native_start) == success, native.err());
+  CHECK(line.contenders().empty());
+}
+
 void killed_native(const NativeLine& line)
 {
   Process native = line.start_native(shell(noting("native") + "; exec sleep 60"), 2s);
@@ -655,6 +668,9 @@ READ_WRITE_CASE("a writer of Curator that also reads excludes a reader of rlock"
 READ_WRITE_CASE("a writer of Curator that also reads excludes a writer of rlock", rlock_waits, writes, "both")
 READ_WRITE_CASE("a writer of Curator that went on as a reader excludes a writer of rlock", rlock_waits, writes,
                 "downgraded")
+READ_WRITE_CASE("a reader of rlock shares the lock with a reader of Curator", rlock_shares, reads, "read")
+READ_WRITE_CASE("a writer of Curator that went on as a reader shares the lock with a reader of rlock", rlock_shares,
+                reads, "downgraded")
 READ_WRITE_CASE("a reader of Curator waits for a writer of rlock", native_waits, writes, "read")
 READ_WRITE_CASE("a writer of Curator waits for a writer of rlock", native_waits, writes, "write")
 READ_WRITE_CASE("a writer of Curator waits for a reader of rlock", native_waits, reads, "write")
@@ -672,20 +688,6 @@ TEST_CASE("curator read-write: a nested reader shares the place of its writer")
 TEST_CASE("curator format: a lock is refused where a reader of Curator stands") { refused_beside_read_write("read"); }
 TEST_CASE("curator format: a lock is refused where a writer of Curator stands") { refused_beside_read_write("write"); }
 
-TEST_CASE("curator read-write: a reader of rlock shares the lock with a reader of Curator")
-{
-  const ZookeeperLine line = read_write();
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator("read", shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
-  const Finished reader = line.rlock_run({"-s", "-n"}, {"true"});
-  CHECK_MESSAGE(reader.code == 0, reader.err);
-  CHECK(native.running());
-  create(go);
-  CHECK_MESSAGE(native.wait(native_start) == success, native.err());
-  CHECK(line.contenders().empty());
-}
-
 TEST_CASE("curator read-write: a reader of Curator shares the lock with readers of rlock")
 {
   const ZookeeperLine line = read_write();
@@ -699,18 +701,6 @@ TEST_CASE("curator read-write: a reader of Curator shares the lock with readers 
   create(go);
   CHECK_MESSAGE(holder.wait() == success, holder.err());
   CHECK(line.contenders().empty());
-}
-
-TEST_CASE("curator read-write: a writer of Curator that went on as a reader shares the lock with a reader of rlock")
-{
-  const ZookeeperLine line = read_write();
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator("downgraded", shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
-  CHECK(line.rlock_run({"-s", "-n"}, {"true"}).code == 0);
-  CHECK(native.running());
-  create(go);
-  CHECK_MESSAGE(native.wait(native_start) == success, native.err());
 }
 
 TEST_CASE("curator read-write: both sides run in the order of the line, and no reader passes a writer that waits")

@@ -44,115 +44,108 @@ std::string place_and_ticket(const Reply& busy)
   return word(busy) + " " + std::to_string(busy.elements.at(5).integer) + " " + busy.elements.at(6).text;
 }
 
+// One test case for all modes; `lock` is of each.
+#define FREEZE_CASE(title) FREEZE_CASE_NAMED(DOCTEST_ANONYMOUS(freeze_case_), title)
+#define FREEZE_CASE_NAMED(body, title)         \
+  static void body(const FreezeFixture& lock); \
+  TEST_CASE(title)                             \
+  {                                            \
+    for (const LockKind& kind : modes) {       \
+      CAPTURE(kind_of(kind).with_article);     \
+      body(FreezeFixture(kind));               \
+    }                                          \
+  }                                            \
+  static void body(const FreezeFixture& lock)
+
 }  // namespace
 
-TEST_CASE("freeze script: it stands before all waiters, behind an earlier freeze, and gets the lock first")
+FREEZE_CASE("freeze script: it stands before all waiters, behind an earlier freeze, and gets the lock first")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind_of(kind).with_article);
-    const FreezeFixture lock(kind);
-    const ChannelListener a = subscribe_as(lock, "a");
-    const ChannelListener listener_of_first = subscribe_as(lock, "f");
-    const ChannelListener listener_of_second = subscribe_as(lock, "g");
-    CHECK(word(lock.wait("a")) == "busy");
-    CHECK(lock.freeze("f").elements.at(5).integer == 0);
-    CHECK(lock.freeze("g").elements.at(5).integer == 1);
-    CHECK(word(lock.wait("b")) == "busy");
-    CHECK(lock.line() == Words{"f", "g", "a", "b"});
-    CHECK(word(lock.release("holder")) == "released");
-    CHECK(lock.holder() == "f");
-    CHECK(word(lock.freeze("f")) == "granted");
-    CHECK(word(lock.wait("a")) == "busy");
-    CHECK(word(lock.take_away("f")) == "broken");
-    CHECK(lock.holder() == "g");
-    CHECK(word(lock.take_away("g")) == "broken");
-    CHECK(lock.holder() == "a");
-    CHECK(lock.lasting().empty());
-  }
+  const ChannelListener a = subscribe_as(lock, "a");
+  const ChannelListener listener_of_first = subscribe_as(lock, "f");
+  const ChannelListener listener_of_second = subscribe_as(lock, "g");
+  CHECK(word(lock.wait("a")) == "busy");
+  CHECK(lock.freeze("f").elements.at(5).integer == 0);
+  CHECK(lock.freeze("g").elements.at(5).integer == 1);
+  CHECK(word(lock.wait("b")) == "busy");
+  CHECK(lock.line() == Words{"f", "g", "a", "b"});
+  CHECK(word(lock.release("holder")) == "released");
+  CHECK(lock.holder() == "f");
+  CHECK(word(lock.freeze("f")) == "granted");
+  CHECK(word(lock.wait("a")) == "busy");
+  CHECK(word(lock.take_away("f")) == "broken");
+  CHECK(lock.holder() == "g");
+  CHECK(word(lock.take_away("g")) == "broken");
+  CHECK(lock.holder() == "a");
+  CHECK(lock.lasting().empty());
 }
 
-TEST_CASE("freeze script: a request that is sent twice, or whose queue was lost, has the same place and ticket")
+FREEZE_CASE("freeze script: a request that is sent twice, or whose queue was lost, has the same place and ticket")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind_of(kind).with_article);
-    const FreezeFixture lock(kind);
-    CHECK(word(lock.wait("a")) == "busy");
-    const Reply first = lock.freeze("f");
-    const std::string ticket = first.elements.at(6).text;
-    CHECK(std::stoll(ticket) > 1'700'000'000'000'000);  // its arrival, as of every waiter
-    CHECK(place_and_ticket(lock.freeze("f")) == place_and_ticket(first));
-    CHECK(place_and_ticket(lock.freeze("f", ticket)) == place_and_ticket(first));
-    lock.forget_queue();
-    const ChannelListener b = subscribe_as(lock, "b");
-    CHECK(word(lock.wait("b")) == "busy");
-    CHECK(place_and_ticket(lock.freeze("f", ticket)) == place_and_ticket(first));
-    CHECK(lock.line() == Words{"f", "b"});
-    CHECK(word(lock.release("f")) == "left");
-    CHECK(lock.line() == Words{"b"});
-  }
+  CHECK(word(lock.wait("a")) == "busy");
+  const Reply first = lock.freeze("f");
+  const std::string ticket = first.elements.at(6).text;
+  CHECK(std::stoll(ticket) > 1'700'000'000'000'000);  // its arrival, as of every waiter
+  CHECK(place_and_ticket(lock.freeze("f")) == place_and_ticket(first));
+  CHECK(place_and_ticket(lock.freeze("f", ticket)) == place_and_ticket(first));
+  lock.forget_queue();
+  const ChannelListener b = subscribe_as(lock, "b");
+  CHECK(word(lock.wait("b")) == "busy");
+  CHECK(place_and_ticket(lock.freeze("f", ticket)) == place_and_ticket(first));
+  CHECK(lock.line() == Words{"f", "b"});
+  CHECK(word(lock.release("f")) == "left");
+  CHECK(lock.line() == Words{"b"});
 }
 
-TEST_CASE("freeze script: of a freeze that has just come the arrival counts, and one that was killed is passed over")
+FREEZE_CASE("freeze script: of a freeze that has just come the arrival counts, and one that was killed is passed over")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind_of(kind).with_article);
-    const FreezeFixture lock(kind);
-    const ChannelListener a = subscribe_as(lock, "a");
-    CHECK(word(lock.wait("a")) == "busy");
-    CHECK(word(lock.freeze("f")) == "busy");
-    CHECK(word(lock.release("holder")) == "released");
-    CHECK(lock.holder() == "f");  // it may not have subscribed yet
-    CHECK(word(lock.take_away("f")) == "broken");
-    CHECK(lock.holder() == "a");
-    CHECK(word(lock.freeze("dead", "1")) == "busy");  // long ago
-    CHECK(word(lock.wait("b")) == "busy");
-    const ChannelListener b = subscribe_as(lock, "b");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(lock.holder() == "b");
-  }
+  const ChannelListener a = subscribe_as(lock, "a");
+  CHECK(word(lock.wait("a")) == "busy");
+  CHECK(word(lock.freeze("f")) == "busy");
+  CHECK(word(lock.release("holder")) == "released");
+  CHECK(lock.holder() == "f");  // it may not have subscribed yet
+  CHECK(word(lock.take_away("f")) == "broken");
+  CHECK(lock.holder() == "a");
+  CHECK(word(lock.freeze("dead", "1")) == "busy");  // long ago
+  CHECK(word(lock.wait("b")) == "busy");
+  const ChannelListener b = subscribe_as(lock, "b");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(lock.holder() == "b");
 }
 
-TEST_CASE("freeze script: no step of force-unlock but take changes a freeze, and a waiter with --latest waits")
+FREEZE_CASE("freeze script: no step of force-unlock but take changes a freeze, and a waiter with --latest waits")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind_of(kind).with_article);
-    const FreezeFixture lock(kind);
-    CHECK(word(lock.release("holder")) == "released");
-    CHECK(word(lock.freeze("f", "0", "try")) == "granted");
-    for (const std::string step : {"ask", "join", "look", "revoke"}) {
-      CHECK(word(lock.force(step, "f")) == "held");
-    }
-    CHECK(lock.exists("rlock:force:{k}") == 0);
-    CHECK(word(lock.renew("f", 120'000)) == "kept");  // not revoked
-    CHECK(word(lock.acquire("n", "n", 30'000, "latest")) == "busy");
-    CHECK(word(lock.acquire("m", "m", 30'000, "latest")) == "busy");
-    CHECK(word(lock.acquire("t")) == "busy");
-    CHECK(lock.holder() == "f");
-    CHECK(word(lock.take_away("holder")) == "changed");
-    CHECK(lock.holder() == "f");
-    CHECK(word(lock.take_away("f")) == "broken");
-    CHECK(lock.holder() == "m");
-    CHECK(word(lock.take_away("f")) == "changed");  // sent twice: the job of "m" keeps the lock
+  CHECK(word(lock.release("holder")) == "released");
+  CHECK(word(lock.freeze("f", "0", "try")) == "granted");
+  for (const std::string step : {"ask", "join", "look", "revoke"}) {
+    CHECK(word(lock.force(step, "f")) == "held");
   }
+  CHECK(lock.exists("rlock:force:{k}") == 0);
+  CHECK(word(lock.renew("f", 120'000)) == "kept");  // not revoked
+  CHECK(word(lock.acquire("n", "n", 30'000, "latest")) == "busy");
+  CHECK(word(lock.acquire("m", "m", 30'000, "latest")) == "busy");
+  CHECK(word(lock.acquire("t")) == "busy");
+  CHECK(lock.holder() == "f");
+  CHECK(word(lock.take_away("holder")) == "changed");
+  CHECK(lock.holder() == "f");
+  CHECK(word(lock.take_away("f")) == "broken");
+  CHECK(lock.holder() == "m");
+  CHECK(word(lock.take_away("f")) == "changed");  // sent twice: the job of "m" keeps the lock
 }
 
-TEST_CASE("freeze script: a freeze that listens is not passed after a hand-over that was not taken")
+FREEZE_CASE("freeze script: a freeze that listens is not passed after a hand-over that was not taken")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind_of(kind).with_article);
-    const FreezeFixture lock(kind);
-    const ChannelListener silent = subscribe_as(lock, "silent");
-    const ChannelListener f = subscribe_as(lock, "f");
-    const ChannelListener a = subscribe_as(lock, "a");
-    CHECK(word(lock.wait("silent")) == "busy");
-    CHECK(word(lock.wait("a")) == "busy");
-    CHECK(word(lock.release("holder")) == "released");
-    CHECK(lock.holder() == "silent");
-    CHECK(word(lock.freeze("f")) == "busy");
-    lock.server.command({"DEL", "k"});  // its claim is over
-    CHECK(word(lock.wait("a")) == "busy");
-    CHECK(lock.holder() == "f");
-  }
+  const ChannelListener silent = subscribe_as(lock, "silent");
+  const ChannelListener f = subscribe_as(lock, "f");
+  const ChannelListener a = subscribe_as(lock, "a");
+  CHECK(word(lock.wait("silent")) == "busy");
+  CHECK(word(lock.wait("a")) == "busy");
+  CHECK(word(lock.release("holder")) == "released");
+  CHECK(lock.holder() == "silent");
+  CHECK(word(lock.freeze("f")) == "busy");
+  lock.server.command({"DEL", "k"});  // its claim is over
+  CHECK(word(lock.wait("a")) == "busy");
+  CHECK(lock.holder() == "f");
 }
 
 TEST_CASE("freeze script: it leaves no turn to a foreign client that waits")

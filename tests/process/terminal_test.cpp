@@ -43,6 +43,21 @@ class Keyboard {
 constexpr char ctrl_c = 3;
 constexpr char ctrl_z = 26;
 
+// Runs it in the group that has the terminal, as a child of the session's leader: TSTP does not stop the orphaned group of a leader.
+// It ignores TTOU.
+std::string in_foreground(const Keyboard& keyboard, const std::function<std::string()>& body)
+{
+  return in_runner([&] {
+    keyboard.sit_down();
+    return in_runner([&] {
+      ::setpgid(0, 0);
+      ::signal(SIGTTOU, SIG_IGN);
+      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+      return body();
+    });
+  });
+}
+
 }  // namespace
 
 TEST_CASE("terminal: the job shares the foreground, Ctrl-C reaches it directly")
@@ -68,23 +83,16 @@ TEST_CASE("terminal: Ctrl-Z is reported, and stops the runner only if it mirrors
 {
   const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
-  const std::string result = in_runner([&] {
-    keyboard.sit_down();
-    // TSTP does not stop the orphaned process group of a session leader, so the runner is a child of the leader.
-    return in_runner([&] {
-      ::setpgid(0, 0);
-      ::signal(SIGTTOU, SIG_IGN);
-      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-      ::signal(SIGTTOU, SIG_DFL);
-      JobFixture fixture(60s);
-      Job job = fixture.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
-      const pid_t pid = pid_from(dir / "ready");
-      keyboard.press(ctrl_z);
-      const std::string events = await(job) + "; ";
-      ::kill(pid, SIGCONT);
-      job.forward(SIGTERM);
-      return events + follow(job);
-    });
+  const std::string result = in_foreground(keyboard, [&] {
+    ::signal(SIGTTOU, SIG_DFL);
+    JobFixture fixture(60s);
+    Job job = fixture.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
+    const pid_t pid = pid_from(dir / "ready");
+    keyboard.press(ctrl_z);
+    const std::string events = await(job) + "; ";
+    ::kill(pid, SIGCONT);
+    job.forward(SIGTERM);
+    return events + follow(job);
   });
   CHECK(result == "paused by TSTP; died of TERM");
 }
@@ -93,27 +101,21 @@ TEST_CASE("terminal: taken back from a shell that was killed, with its modes")
 {
   const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
-  const std::string result = in_runner([&] {
-    keyboard.sit_down();
-    return in_runner([&] {
-      ::setpgid(0, 0);
-      ::signal(SIGTTOU, SIG_IGN);
-      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-      JobFixture fixture(60s);
-      // With set -m the command has a group of its own; the terminal is given to it here.
-      Job job = fixture.start(script(dir,
-                                     "stty -echo; set -m; "
-                                     "sh -c 'trap \"\" TERM; echo $$ > $0/ready; sleep 60' $0"));
-      const pid_t pid = pid_from(dir / "ready");
-      ::tcsetpgrp(STDIN_FILENO, ::getpgid(pid));
-      const bool lent = ::tcgetpgrp(STDIN_FILENO) != ::getpgrp();
-      job.stop(50ms);
-      const std::string events = follow(job);
-      termios modes{};
-      ::tcgetattr(STDIN_FILENO, &modes);
-      return events + (lent ? "; lent" : "") + (::tcgetpgrp(STDIN_FILENO) == ::getpgrp() ? "; ours" : "; lost") +
-             ((modes.c_lflag & ECHO) != 0 ? "; echo" : "; no echo");
-    });
+  const std::string result = in_foreground(keyboard, [&] {
+    JobFixture fixture(60s);
+    // With set -m the command has a group of its own; the terminal is given to it here.
+    Job job = fixture.start(script(dir,
+                                   "stty -echo; set -m; "
+                                   "sh -c 'trap \"\" TERM; echo $$ > $0/ready; sleep 60' $0"));
+    const pid_t pid = pid_from(dir / "ready");
+    ::tcsetpgrp(STDIN_FILENO, ::getpgid(pid));
+    const bool lent = ::tcgetpgrp(STDIN_FILENO) != ::getpgrp();
+    job.stop(50ms);
+    const std::string events = follow(job);
+    termios modes{};
+    ::tcgetattr(STDIN_FILENO, &modes);
+    return events + (lent ? "; lent" : "") + (::tcgetpgrp(STDIN_FILENO) == ::getpgrp() ? "; ours" : "; lost") +
+           ((modes.c_lflag & ECHO) != 0 ? "; echo" : "; no echo");
   });
   CHECK(result == "died of TERM by order killed; lent; ours; echo");
 }

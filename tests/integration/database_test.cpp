@@ -260,7 +260,9 @@ DATABASE_CASE("states and logs that are read together are those that are read on
     };
     wait_until(are_read, "no record changes between the reads");  // as when the holder begins to listen
     CHECK(states.size() >= 3);
-    for (const auto& [name, known] : states) {
+    for (const auto& each : states) {
+      const std::string& name = each.first;
+      const record::StateAndLog& known = each.second;
       CAPTURE(name);
       CHECK(known.state.bytes == one_by_one[name].bytes);
       CHECK(known.state.listeners == one_by_one[name].listeners);

@@ -7,10 +7,7 @@
 #include "support/limits.h"
 #include "support/skip.h"
 #include "support/sockets.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <csignal>
 #include <cstdlib>
 
 #include <doctest/doctest.h>

@@ -4,7 +4,6 @@
 #include "stores/mysql/mysql_backend.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
-#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <array>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/native_line.h"
 
-#include <fstream>
 #include "support/paths.h"
 #include "support/skip.h"
 

@@ -5,7 +5,6 @@
 #include "support/skip.h"
 #include "support/sockets.h"
 #include "support/temp_dir.h"
-#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <algorithm>

@@ -129,7 +129,8 @@ TEST_CASE("zookeeper presences: the node of one is there when the answer to its 
   constexpr Millis lease{10'000};
   const auto client = std::make_shared<zookeeper::Client>(spec, lease, clock, std::make_unique<SystemRng>());
   const zookeeper::Layout layout("");
-  zookeeper::NodePresences presences(client, layout, clock);
+  const zookeeper::SharedClient shared{.client = client, .changed = {}};
+  zookeeper::NodePresences presences(shared, layout, clock);
   SUBCASE("in a new session") {}
   SUBCASE("in a session that was proven some time ago")
   {

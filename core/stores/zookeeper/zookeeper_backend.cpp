@@ -82,7 +82,7 @@ class ZookeeperBackend final : public record::Backend {
             .client = std::make_shared<Client>(std::move(spec), default_ttl, clock, std::make_unique<SystemRng>()),
             .changed = {}})),
         m_client(*m_shared->client),
-        m_presences(m_shared->client, m_layout, clock),
+        m_presences(*m_shared, m_layout, clock),
         m_lines{NativeNodes(NativeFormat::curator, *m_shared, m_client.spec().chroot),
                 NativeNodes(NativeFormat::kazoo, *m_shared, m_client.spec().chroot),
                 NativeNodes(curator_read_write, *m_shared, m_client.spec().chroot)},
@@ -93,7 +93,7 @@ class ZookeeperBackend final : public record::Backend {
   // A session without a presence is of no use to anybody.
   ~ZookeeperBackend() override
   {
-    if (m_process == ::getpid() && m_shared.use_count() == 1 && !m_presences.shares_session()) {
+    if (m_process == ::getpid() && !m_shared->has_listeners() && !m_presences.shares_session()) {
       m_client.close_ahead();
     }
   }

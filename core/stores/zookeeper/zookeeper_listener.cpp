@@ -20,8 +20,7 @@ constexpr Millis longest_reading{500};  // of messages whose event has come
 
 WatchingSource::WatchingSource(std::shared_ptr<SharedClient> shared, Layout layout, const Clock& clock)
     : m_shared(std::move(shared)),
-      m_held(m_shared->client),
-      m_client(*m_held),
+      m_client(*m_shared->client),
       m_layout(std::move(layout)),
       m_clock(clock),
       m_readable(::open("/dev/null", O_RDONLY | O_CLOEXEC))

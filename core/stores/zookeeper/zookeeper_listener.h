@@ -17,12 +17,14 @@ namespace rlock::zookeeper {
 
 class WatchingSource;
 
-// A client with what its listeners share: one connection carries the events of all of them.
+// The client of the requests, with what its listeners share: one connection carries the events of all of them. Its session is needed
+// while a listener or a presence (NodePresences::shares_session) has nodes in it.
 struct SharedClient {
   std::shared_ptr<Client> client;
   std::set<std::string>
       changed;  // watched nodes of which an event has come, and which their listener has not read again
   std::vector<WatchingSource*> sources = {};
+  [[nodiscard]] bool has_listeners() const { return !sources.empty(); }
 };
 
 // Shares the connection with the requests.
@@ -64,7 +66,6 @@ class WatchingSource final : public MessageSource {
   [[nodiscard]] bool is_connected_anew() const { return m_connection != m_shared->client->connection_number(); }
 
   std::shared_ptr<SharedClient> m_shared;
-  const std::shared_ptr<Client> m_held;  // counts as a user of the session
   Client& m_client;
   const Layout m_layout;
   const Clock& m_clock;

@@ -40,12 +40,11 @@ bool NodePresences::has_any_in(const Client& client) const
   return std::ranges::any_of(m_own, [&](const auto& each) { return each.second.client.get() == &client; });
 }
 
-// The backend and this object share the client; each listener does as well.
+// The session of the requests gets this lease where nobody needs it yet.
 std::shared_ptr<Client> NodePresences::client_for(Millis lease, Keeping keeping)
 {
-  constexpr long own_uses = 2;
   if (keeping == Keeping::kept) {
-    if (m_client->asked_for() != lease && !shares_session() && m_client.use_count() <= own_uses) {
+    if (m_client->asked_for() != lease && !shares_session() && !m_shared.has_listeners()) {
       m_client->close_ahead();
       m_client->ask_for(lease);
     }
@@ -167,11 +166,10 @@ Result<std::vector<PresenceId>> NodePresences::gone(std::span<const PresenceId> 
 // The session ends with its last presence, unless a listener needs it.
 Result<Done> NodePresences::remove(const PresenceId& id, const CallLimits& limit)
 {
-  constexpr long own_uses = 2;
   if (const auto found = m_own.find(id); found != m_own.end()) {
     const Own own = std::move(found->second);
     m_own.erase(found);
-    const bool is_last = !has_any_in(*own.client) && (own.client != m_client || m_client.use_count() <= own_uses + 1);
+    const bool is_last = !has_any_in(*own.client) && (own.client != m_client || !m_shared.has_listeners());
     if (is_last && own.client->session_number() == own.session) {
       return own.client->close(limit);
     }

@@ -13,6 +13,7 @@
 #include "lock/lease_keeping.h"
 #include "stores/zookeeper/zookeeper_client.h"
 #include "stores/zookeeper/zookeeper_layout.h"
+#include "stores/zookeeper/zookeeper_listener.h"
 
 namespace rlock::zookeeper {
 
@@ -20,8 +21,9 @@ namespace rlock::zookeeper {
 // their own.
 class NodePresences final : public record::Presences, public LeaseKeeping {
  public:
-  NodePresences(std::shared_ptr<Client> client, const Layout& layout, const Clock& clock)
-      : m_client(std::move(client)), m_layout(layout), m_clock(clock)
+  // All must outlive it.
+  NodePresences(const SharedClient& shared, const Layout& layout, const Clock& clock)
+      : m_shared(shared), m_client(shared.client), m_layout(layout), m_clock(clock)
   {
   }
 
@@ -69,7 +71,8 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
   [[nodiscard]] Operation creation(const record::PresenceId& id) const;
   [[nodiscard]] bool has_any_in(const Client& client) const;
 
-  std::shared_ptr<Client> m_client;
+  const SharedClient& m_shared;
+  const std::shared_ptr<Client> m_client;  // of the requests
   const Layout& m_layout;
   const Clock& m_clock;
   std::map<record::PresenceId, Own> m_own;  // those that are not known to be gone

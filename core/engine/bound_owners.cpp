@@ -305,12 +305,19 @@ std::vector<PresenceId> end_gone(LockRecord& record, const LockName& lock, std::
   return of_holders;
 }
 
-bool is_changed(KeySpace::Keys before, const KeySpace::Keys& after, std::int64_t time_us)
+bool is_changed(const KeySpace::Keys& before, const KeySpace::Keys& after, std::int64_t time_us)
 {
-  KeySpace space;
-  space.set_time(time_us);
-  space.replace(std::move(before));
-  return encode({.keys = space.take_keys()}) != encode({.keys = after});
+  auto next = after.begin();
+  for (const auto& key : before) {
+    if (key.second.has_expired(time_us)) {
+      continue;
+    }
+    if (next == after.end() || *next != key) {
+      return true;
+    }
+    ++next;
+  }
+  return next != after.end();
 }
 
 Standing standing_of(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner)

@@ -34,7 +34,7 @@ bool lengthen_hold(LockRecord& record, const LockName& lock, const std::string& 
 void end_owner(LockRecord& record, const LockName& lock, const std::string& owner);
 
 // Whether a script has changed more than the keys that have expired at `time_us`.
-bool is_changed(KeySpace::Keys before, const KeySpace::Keys& after, std::int64_t time_us);
+bool is_changed(const KeySpace::Keys& before, const KeySpace::Keys& after, std::int64_t time_us);
 
 struct Standing {
   bool holds = false;

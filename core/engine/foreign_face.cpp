@@ -2,7 +2,6 @@
 #include "engine/foreign_face.h"
 
 #include <algorithm>
-#include "engine/record_codec.h"
 
 namespace rlock::record {
 namespace {
@@ -57,25 +56,23 @@ Face face_of(const KeySpace::Keys& keys, const LockKeys& names)
   return face;
 }
 
-Result<std::string> with_face(std::string_view bytes, const Face& seen, const LockKeys& names, std::int64_t time_us)
+void fit_to_face(LockRecord& record, const Face& seen, const LockKeys& names, std::int64_t time_us)
 {
-  ASSIGN_OR_RETURN(auto record, decode(bytes));
   KeySpace space;
   space.set_time(time_us);
-  space.replace(std::move(record.keys));
+  space.replace(record.keys);
   const Face known = face_of(space.keys(), names);
   const bool is_held = seen.until_us > time_us;
   const bool agrees = is_held ? known.holder == seen.holder && known.until_us == seen.until_us : known.holder.empty();
   if (agrees) {
-    return std::string(bytes);
+    return;
   }
-  record.keys = space.keys();
+  record.keys = space.take_keys();
   record.keys.erase(names.lock);
   if (is_held) {
     record.keys[names.lock] = {.data = Hash{{seen.holder.empty() ? "?" : seen.holder, "1"}},
                                .expires = (seen.until_us + 999) / 1000};
   }
-  return encode(record);
 }
 
 }  // namespace rlock::record

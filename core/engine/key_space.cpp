@@ -54,7 +54,7 @@ Entry* KeySpace::find(const std::string& key)
   if (found == m_keys.end()) {
     return nullptr;
   }
-  if (found->second.expires && m_micros / 1000 > *found->second.expires) {
+  if (found->second.has_expired(m_micros)) {
     m_keys.erase(found);
     return nullptr;
   }
@@ -81,8 +81,7 @@ void KeySpace::drop_if_empty(const std::string& key)
 
 const KeySpace::Keys& KeySpace::keys()
 {
-  std::erase_if(m_keys,
-                [this](const auto& key) { return key.second.expires && m_micros / 1000 > *key.second.expires; });
+  std::erase_if(m_keys, [this](const auto& key) { return key.second.has_expired(m_micros); });
   return m_keys;
 }
 

@@ -41,6 +41,7 @@ struct SortedSet {
   std::set<std::pair<double, std::string>> order;
   bool add(const std::string& member, double score);  // false: only the score was changed
   bool remove(const std::string& member);
+  friend bool operator==(const SortedSet&, const SortedSet&) = default;
 };
 using Hash = std::vector<std::pair<std::string, std::string>>;  // in the order of a small hash of Redis
 using List = Words;
@@ -51,6 +52,8 @@ inline constexpr std::int64_t latest_expiry = std::int64_t{1} << 53;
 struct Entry {
   std::variant<std::string, Hash, SortedSet, List> data;
   std::optional<std::int64_t> expires;  // in ms; the key still exists then, as in Redis
+  [[nodiscard]] bool has_expired(std::int64_t micros) const { return expires && micros / 1000 > *expires; }
+  friend bool operator==(const Entry&, const Entry&) = default;
 };
 
 // Not thread-safe.

@@ -2,7 +2,10 @@
 #include "engine/presence_keeper.h"
 
 #include <algorithm>
+#include <iterator>
 #include "base/text.h"
+#include "engine/answer_value.h"
+#include "engine/script_reply.h"
 #include "lock/calls.h"
 #include "lock/holder.h"
 
@@ -55,28 +58,44 @@ bool add_binding(std::vector<BoundPresence>& presences, const Presence& presence
   return true;
 }
 
+// When the lease ends by the scripts' time. A part of a millisecond is lost, for which holders have an allowance.
+std::int64_t shown_end_ms(const LeaseTerm& lease, const Snapshot& read)
+{
+  const auto since_read = std::chrono::duration_cast<std::chrono::microseconds>(lease.from - read.time_at);
+  return (read.time_us + since_read.count()) / 1000 + lease.length.count();
+}
+
 }  // namespace
 
-Asked asked_of(const VerbRequest& request)
+PresenceKeeper::Asked PresenceKeeper::asked_of(const Work& work)
 {
-  Asked asked{.owner = request.owner.text()};
-  if (const auto* acquire = request.as<calls::Acquire>()) {
+  if (work.request == nullptr) {
+    return {};
+  }
+  Asked asked{.owner = work.owner()};
+  if (const auto* acquire = work.as<calls::Acquire>()) {
     const auto info = decode_holder(acquire->info);
     asked.verb = Asked::Verb::acquire;
     asked.hold = acquire->hold_id;
     asked.ttl = acquire->ttl;
     asked.is_automatic = info && info->automatic;
-  } else if (const auto* renewal = request.as<calls::Renew>(); renewal != nullptr && renewal->ttl > Millis{0}) {
+  } else if (const auto* renewal = work.as<calls::Renew>(); renewal != nullptr && renewal->ttl > Millis{0}) {
     asked.verb = Asked::Verb::renew;
     asked.hold = renewal->hold_id.empty() ? asked.owner : renewal->hold_id;
     asked.ttl = renewal->ttl;
-  } else if (const auto* release = request.as<calls::Release>()) {
+  } else if (const auto* release = work.as<calls::Release>()) {
     asked.verb = Asked::Verb::release;
     asked.hold = release->hold_id;
-  } else if (const auto* force = request.as<calls::Force>(); force != nullptr && force->step == ForceStep::revoke) {
+  } else if (const auto* force = work.as<calls::Force>(); force != nullptr && force->step == ForceStep::revoke) {
     asked.verb = Asked::Verb::revoke;
   }
   return asked;
+}
+
+std::optional<LeaseTerm> PresenceKeeper::lease_of(const std::string& owner) const
+{
+  const Own* const own = find(owner);
+  return own != nullptr ? std::optional(own->presence.lease) : std::nullopt;
 }
 
 bool PresenceKeeper::Own::serves(const std::string& owner, Use use) const
@@ -101,21 +120,103 @@ PresenceKeeper::Own* PresenceKeeper::find(const std::string& owner)
   return own == nullptr ? nullptr : &m_own[static_cast<std::size_t>(own - m_own.data())];
 }
 
-std::optional<LeaseTerm> PresenceKeeper::lease_of(const std::string& owner) const
-{
-  const Own* const own = find(owner);
-  return own != nullptr ? std::optional(own->presence.lease) : std::nullopt;
-}
-
 // An owner holds all its locks with one presence; a waiter that gets the lock may need another lease. No two owners share a presence:
 // it is removed with the release of its owner, so that a commit that arrives later changes nothing.
-PresenceKeeper::Own* PresenceKeeper::fitting(const Asked& asked, const Wanted& wanted)
+PresenceKeeper::Own* PresenceKeeper::fitting(const Wanted& wanted)
 {
-  Own* const own = find(asked.owner);
+  Own* const own = find(m_asked.owner);
   const bool fits =
-      own != nullptr && (wanted.use == Use::waits || own->serves(asked.owner, Use::holds) ||
+      own != nullptr && (wanted.use == Use::waits || own->serves(m_asked.owner, Use::holds) ||
                          (own->made_for.lease == wanted.lease && own->made_for.keeping == wanted.keeping));
   return fits ? own : nullptr;
+}
+
+// False: the presence is gone.
+Result<bool> PresenceKeeper::prove(Own& own, const CallLimits& limit)
+{
+  const PresenceId id = own.presence.id;
+  ASSIGN_OR_RETURN(const auto proof, m_presences.prove(id, limit));
+  if (const auto* lease = std::get_if<LeaseTerm>(&proof)) {
+    own.presence.lease = *lease;
+    return true;
+  }
+  forget({&id, 1});
+  return false;
+}
+
+void PresenceKeeper::forget(std::span<const PresenceId> gone)
+{
+  std::erase_if(m_own, [&](const Own& own) { return std::ranges::find(gone, own.presence.id) != gone.end(); });
+}
+
+Result<Done> PresenceKeeper::begin(const Work& work, const CallLimits& limit)
+{
+  m_asked = asked_of(work);
+  Own* const own = m_asked.verb == Asked::Verb::renew ? find(m_asked.owner) : nullptr;
+  if (own != nullptr) {
+    RETURN_IF_ERROR(prove(*own, limit));
+  }
+  return Done{};
+}
+
+void PresenceKeeper::fit_time(State& state)
+{
+  std::int64_t& time_us = state.read.time_us;
+  if (const auto ahead = m_ahead.find(state.lock.text()); ahead != m_ahead.end()) {
+    time_us += ahead->second;
+  }
+  if (state.record.time_us > time_us) {
+    m_ahead[state.lock.text()] += state.record.time_us - time_us;
+    time_us = state.record.time_us;
+  }
+}
+
+Result<Done> PresenceKeeper::after_read(std::span<State> states, const CallLimits& limit)
+{
+  std::vector<PresenceId> ids;
+  for (State& state : states) {
+    fit_time(state);
+    std::ranges::move(presences_to_ask(state.record, state.lock), std::back_inserter(ids));
+  }
+  std::erase_if(ids, [this](const PresenceId& id) {  // what is proven lives
+    return std::ranges::any_of(m_own, [&](const Own& own) {
+      return own.presence.id == id && LeaseBudget(own.presence.lease).valid_until() > m_clock.now();
+    });
+  });
+  if (ids.empty()) {
+    return Done{};
+  }
+  ASSIGN_OR_RETURN(const auto gone, m_presences.gone(ids, limit));
+  for (State& state : states) {
+    state.gone = gone;
+  }
+  return Done{};
+}
+
+bool PresenceKeeper::is_revocation_over(const Round& round) const
+{
+  const auto revoked = m_revocations.find({round.work.lock.text(), m_asked.owner});
+  if (m_asked.verb != Asked::Verb::revoke || revoked == m_revocations.end()) {
+    return false;
+  }
+  const auto& [fence, known_at, lease] = revoked->second;
+  return revoked_hold(round.before.keys, round.work.lock, m_asked.owner) == fence &&
+         m_clock.now() >= known_at + lease + drift_allowed(lease);
+}
+
+Result<bool> PresenceKeeper::before_script(Round& round, const CallLimits&)
+{
+  m_revoked.reset();
+  m_leaving.clear();
+  m_unbound.clear();
+  round.before.time_us = round.time_us;
+  round.ended = end_gone(round.before, round.work.lock, round.state.gone, round.time_us);
+  if (is_revocation_over(round)) {
+    end_owner(round.before, round.work.lock, m_asked.owner);
+    round.before.bindings.erase(m_asked.owner);
+    round.must_write = true;
+  }
+  return true;
 }
 
 Result<PresenceKeeper::Proven> PresenceKeeper::make(const Wanted& wanted, const CallLimits& limit)
@@ -125,113 +226,18 @@ Result<PresenceKeeper::Proven> PresenceKeeper::make(const Wanted& wanted, const 
   return Proven{.own = &m_own.back(), .since_read = true};
 }
 
-// False: the presence is gone.
-Result<bool> PresenceKeeper::prove(Own& own, const CallLimits& limit)
-{
-  ASSIGN_OR_RETURN(const auto proof, m_presences.prove(own.presence.id, limit));
-  if (const auto* lease = std::get_if<LeaseTerm>(&proof)) {
-    own.presence.lease = *lease;
-    return true;
-  }
-  lost({PresenceId(own.presence.id)});
-  return false;
-}
-
-void PresenceKeeper::lost(const std::vector<PresenceId>& ids)
-{
-  std::erase_if(m_own, [&](const Own& own) { return std::ranges::find(ids, own.presence.id) != ids.end(); });
-}
-
-Result<Done> PresenceKeeper::renew(const Asked& asked, const CallLimits& limit)
-{
-  Own* const own = asked.verb == Asked::Verb::renew ? find(asked.owner) : nullptr;
-  if (own == nullptr) {
-    return Done{};
-  }
-  const auto proven = prove(*own, limit);
-  return proven ? Result(Done{}) : proven.error();
-}
-
-Result<Done> PresenceKeeper::complete(const LockName& lock, Snapshot& state, const CallLimits& limit)
-{
-  m_revoked.reset();  // a commit whose answer was lost
-  ASSIGN_OR_RETURN(const auto record, decode(state.bytes));
-  if (const auto ahead = m_ahead.find(lock.text()); ahead != m_ahead.end()) {
-    state.time_us += ahead->second;
-  }
-  if (record.time_us > state.time_us) {
-    m_ahead[lock.text()] += record.time_us - state.time_us;
-    state.time_us = record.time_us;
-  }
-  m_time_us = state.time_us;
-  m_time_at = state.time_at;
-  std::vector<PresenceId> ids = state.knows_gone ? std::vector<PresenceId>() : presences_to_ask(record, lock);
-  m_unkept_before = unkept_in(record.bindings);
-  std::erase_if(ids, [this](const PresenceId& id) {  // what is proven lives
-    return std::ranges::any_of(m_own, [&](const Own& own) {
-      return own.presence.id == id && LeaseBudget(own.presence.lease).valid_until() > m_clock.now();
-    });
-  });
-  if (ids.empty()) {
-    return Done{};
-  }
-  ASSIGN_OR_RETURN(auto gone, m_presences.gone(ids, limit));
-  state.gone = std::move(gone);
-  return Done{};
-}
-
-void PresenceKeeper::ask_ahead(StatesAndLogs& states, const CallLimits& limit)
-{
-  std::vector<PresenceId> ids;
-  for (const auto& [name, known] : states) {
-    const auto lock = LockName::parse(name);
-    const auto record = decode(known.state.bytes);
-    if (lock && record) {
-      std::ranges::move(presences_to_ask(*record, *lock), std::back_inserter(ids));
-    }
-  }
-  auto gone = ids.empty() ? Result(std::vector<PresenceId>()) : m_presences.gone(ids, limit);
-  if (!gone) {
-    return;
-  }
-  for (auto& [name, known] : states) {
-    known.state.gone = *gone;
-    known.state.knows_gone = true;
-  }
-}
-
-bool PresenceKeeper::prepare(const Asked& asked, const LockName& lock, LockRecord& record, const Snapshot& state)
-{
-  m_ended = end_gone(record, lock, state.gone, state.time_us);
-  if (asked.verb != Asked::Verb::revoke) {
-    return false;
-  }
-  const auto revoked = m_revocations.find({lock.text(), asked.owner});
-  if (revoked == m_revocations.end()) {
-    return false;
-  }
-  const auto& [fence, known_at, lease] = revoked->second;
-  if (revoked_hold(record.keys, lock, asked.owner) != fence ||
-      m_clock.now() < known_at + lease + drift_allowed(lease)) {
-    return false;
-  }
-  end_owner(record, lock, asked.owner);
-  record.bindings.erase(asked.owner);
-  return true;
-}
-
 // With a proof that is young enough.
-Result<PresenceKeeper::Proven> PresenceKeeper::own_for(const Asked& asked, const Wanted& wanted,
-                                                       const LockRecord& after, const CallLimits& limit)
+Result<PresenceKeeper::Proven> PresenceKeeper::own_for(const Wanted& wanted, const LockRecord& after,
+                                                       const CallLimits& limit)
 {
-  Own* const own = fitting(asked, wanted);
+  Own* const own = fitting(wanted);
   if (own == nullptr) {
     return make(wanted, limit);
   }
   const LeaseTerm& lease = own->presence.lease;
   const bool is_fresh =
       own->made_for.keeping == Keeping::kept && m_clock.now() < lease.from + lease.length / proofs_per_lease;
-  if (is_fresh || asked.verb == Asked::Verb::renew) {  // a renewal has proven it already
+  if (is_fresh || m_asked.verb == Asked::Verb::renew) {  // a renewal has proven it already
     return Proven{.own = own, .since_read = false};
   }
   const PresenceId id = own->presence.id;
@@ -239,86 +245,85 @@ Result<PresenceKeeper::Proven> PresenceKeeper::own_for(const Asked& asked, const
   if (proven) {
     return Proven{.own = own, .since_read = true};
   }
-  const auto bound = after.bindings.find(asked.owner);
+  const auto bound = after.bindings.find(m_asked.owner);
   const bool counts =
       bound != after.bindings.end() && std::ranges::find(bound->second, id, &BoundPresence::id) != bound->second.end();
   return counts ? Result(Proven{.own = nullptr, .since_read = true}) : make(wanted, limit);
 }
 
-// When the lease ends by the scripts' time. A part of a millisecond is lost, for which holders have an allowance.
-std::int64_t PresenceKeeper::shown_end_ms(const LeaseTerm& lease) const
+Result<Done> PresenceKeeper::bind_to(Round& round, const Wanted& wanted, const CallLimits& limit)
 {
-  const auto since_read = std::chrono::duration_cast<std::chrono::microseconds>(lease.from - m_time_at);
-  return (m_time_us + since_read.count()) / 1000 + lease.length.count();
-}
-
-Result<PresenceKeeper::Bound> PresenceKeeper::bind_to(const Asked& asked, const LockName& lock, const Wanted& wanted,
-                                                      LockRecord& after, const CallLimits& limit)
-{
-  ASSIGN_OR_RETURN(const auto proven, own_for(asked, wanted, after, limit));
+  const std::string& lock = round.work.lock.text();
+  ASSIGN_OR_RETURN(const auto proven, own_for(wanted, round.after, limit));
   Own* const own = proven.own;
   if (own == nullptr) {
-    return Bound{.is_stale = true};
+    round.is_stale = true;
+    return Done{};
   }
   const PresenceId id = own->presence.id;
-  std::vector<BoundPresence>& bound = after.bindings[asked.owner];
+  std::vector<BoundPresence>& bound = round.after.bindings[m_asked.owner];
   // The place of a waiter lasts without a proof that the record knows; so a look of one of many waiters writes nothing.
   const bool counts_on_proof = proven.since_read && wanted.use == Use::holds;
   bool is_changed = add_binding(bound, own->presence, own->made_for.keeping) || counts_on_proof;
-  own->users[{lock.text(), asked.owner, asked.hold}] = wanted.use;
-  const bool is_shown_later = lengthen_hold(after, lock, asked.owner, shown_end_ms(own->presence.lease));
+  own->users[{lock, m_asked.owner, m_asked.hold}] = wanted.use;
+  const bool is_shown_later =
+      lengthen_hold(round.after, round.work.lock, m_asked.owner, shown_end_ms(own->presence.lease, round.state.read));
   is_changed = is_changed || (is_shown_later && own->made_for.keeping == Keeping::unkept);
   for (Own& each : m_own) {  // the one with which the owner has waited
     const auto left = each.presence.id == id ? 0 : std::erase_if(each.users, [&](const auto& user) {
-      return user.first.lock == lock.text() && user.first.owner == asked.owner;
+      return user.first.lock == lock && user.first.owner == m_asked.owner;
     });
     if (left > 0) {
       const auto unbound = std::erase_if(bound, [&](const BoundPresence& old) { return old.id == each.presence.id; });
       is_changed = is_changed || unbound > 0;
     }
   }
-  return Bound{.is_changed = is_changed, .needed = {id}};
+  round.must_write = round.must_write || is_changed;
+  round.needed = {id};
+  return Done{};
 }
 
 // --min-hold: no client renews the hold from now on.
-Result<PresenceKeeper::Bound> PresenceKeeper::keep_after_release(const Asked& asked, const LockName& lock,
-                                                                 const Standing& standing, LockRecord& after,
-                                                                 const CallLimits& limit)
+Result<Done> PresenceKeeper::keep_after_release(Round& round, const Standing& standing, const CallLimits& limit)
 {
-  const Millis lease{std::max<std::int64_t>(standing.ends_ms - after.time_us / 1000, 1)};
+  const Millis lease{std::max<std::int64_t>(standing.ends_ms - round.after.time_us / 1000, 1)};
   ASSIGN_OR_RETURN(const auto kept, m_presences.make(lease, Keeping::unkept, limit));
-  after.bindings[asked.owner] = {{.id = kept.id, .lease_ms = kept.lease.length.count(), .keeping = Keeping::unkept}};
-  leave_lock(asked, lock);
-  return Bound{.is_changed = true, .needed = {kept.id}};
+  round.after.bindings[m_asked.owner] = {
+      {.id = kept.id, .lease_ms = kept.lease.length.count(), .keeping = Keeping::unkept}};
+  leave_lock(round.work.lock);
+  round.must_write = true;
+  round.needed = {kept.id};
+  return Done{};
 }
 
 // Another hold of the owner is left, maybe that of another process with a presence of its own.
-PresenceKeeper::Bound PresenceKeeper::unbind_hold(const Asked& asked, const LockName& lock, LockRecord& after)
+void PresenceKeeper::unbind_hold(Round& round)
 {
-  Own* const own = find(asked.owner);
-  const auto bound = after.bindings.find(asked.owner);
-  const User user{lock.text(), asked.owner, asked.hold};
-  if (own == nullptr || bound == after.bindings.end() || !own->users.contains(user)) {
-    return {};
+  const std::string& lock = round.work.lock.text();
+  Own* const own = find(m_asked.owner);
+  const auto bound = round.after.bindings.find(m_asked.owner);
+  const User user{lock, m_asked.owner, m_asked.hold};
+  if (own == nullptr || bound == round.after.bindings.end() || !own->users.contains(user)) {
+    return;
   }
   const auto holds = std::ranges::count_if(
-      own->users, [&](const auto& each) { return each.first.lock == lock.text() && each.first.owner == asked.owner; });
+      own->users, [&](const auto& each) { return each.first.lock == lock && each.first.owner == m_asked.owner; });
   if (holds == 1 && bound->second.size() == 1) {
-    return {};  // nothing else keeps what is left
+    return;  // nothing else keeps what is left
   }
   m_leaving.insert(user);
   const auto unbound =
       holds > 1 ? 0
                 : std::erase_if(bound->second, [&](const BoundPresence& each) { return each.id == own->presence.id; });
-  return {.is_changed = unbound > 0};
+  round.must_write = round.must_write || unbound > 0;
 }
 
 // The owner has nothing more there.
-void PresenceKeeper::leave_lock(const Asked& asked, const LockName& lock)
+void PresenceKeeper::leave_lock(const LockName& lock)
 {
   for (const Own& own : m_own) {
     for (const auto& [user, use] : own.users) {
-      if (user.lock == lock.text() && user.owner == asked.owner) {
+      if (user.lock == lock.text() && user.owner == m_asked.owner) {
         m_leaving.insert(user);
       }
     }
@@ -326,78 +331,75 @@ void PresenceKeeper::leave_lock(const Asked& asked, const LockName& lock)
 }
 
 // The lease begins to run out when the revocation is known to be in the store.
-void PresenceKeeper::note_revocation(const Asked& asked, const LockName& lock, const LockRecord& after)
+void PresenceKeeper::note_revocation(const Round& round)
 {
-  const auto bound = after.bindings.find(asked.owner);
-  auto fence = revoked_hold(after.keys, lock, asked.owner);
-  if (bound != after.bindings.end() && fence) {
-    m_revoked = {{lock.text(), asked.owner},
+  const auto bound = round.after.bindings.find(m_asked.owner);
+  auto fence = revoked_hold(round.after.keys, round.work.lock, m_asked.owner);
+  if (bound != round.after.bindings.end() && fence) {
+    m_revoked = {{round.work.lock.text(), m_asked.owner},
                  {.fence = *std::move(fence), .known_at = {}, .lease = Millis{longest_lease(bound->second)}}};
   }
 }
 
 // An unkept presence serves one owner on one lock. That of another process would last for its lease, and so would a keeper of it.
-Result<PresenceKeeper::Bound> PresenceKeeper::bind(const Asked& asked, const LockName& lock, const std::string& answer,
-                                                   LockRecord& after, const CallLimits& limit)
+Result<Done> PresenceKeeper::after_script(Round& round, const CallLimits& limit)
 {
-  auto bound = bind_owner(asked, lock, answer, after, limit);
-  m_unbound = m_unkept_before;
-  const std::vector<PresenceId> named = presences_in(after.bindings);
+  RETURN_IF_ERROR(bind(round, limit));
+  m_unbound = unkept_in(round.state.record.bindings);
+  const std::vector<PresenceId> named = presences_in(round.after.bindings);
   std::erase_if(m_unbound, [&](const PresenceId& id) {
     return std::ranges::find(named, id) != named.end() ||
            std::ranges::any_of(m_own, [&](const Own& own) { return own.presence.id == id; });
   });
-  return bound;
+  return Done{};
 }
 
-Result<PresenceKeeper::Bound> PresenceKeeper::bind_owner(const Asked& asked, const LockName& lock,
-                                                         const std::string& answer, LockRecord& after,
-                                                         const CallLimits& limit)
+Result<Done> PresenceKeeper::bind(Round& round, const CallLimits& limit)
 {
-  m_leaving.clear();
-  drop_idle(after, lock);
-  const Standing standing = standing_of(after.keys, lock, asked.owner);
-  if (asked.verb != Asked::Verb::other && asked.verb != Asked::Verb::revoke && !standing.holds && !standing.waits) {
-    leave_lock(asked, lock);
-    return Bound{};
+  drop_idle(round.after, round.work.lock);
+  const Standing standing = standing_of(round.after.keys, round.work.lock, m_asked.owner);
+  if (m_asked.verb != Asked::Verb::other && m_asked.verb != Asked::Verb::revoke && !standing.holds && !standing.waits) {
+    leave_lock(round.work.lock);
+    return Done{};
   }
-  const Keeping keeping = asked.is_automatic ? Keeping::kept : Keeping::unkept;
-  switch (asked.verb) {
+  const Keeping keeping = m_asked.is_automatic ? Keeping::kept : Keeping::unkept;
+  switch (m_asked.verb) {
     case Asked::Verb::acquire:
-      if (answer == answers::Granted::word) {
-        return bind_to(asked, lock, {.lease = asked.ttl, .keeping = keeping, .use = Use::holds}, after, limit);
+      if (is_answer<answers::Granted>(round.answer)) {
+        return bind_to(round, {.lease = m_asked.ttl, .keeping = keeping, .use = Use::holds}, limit);
       }
-      if (answer == answers::Busy::word && standing.waits) {
-        const Millis waiting = asked.keeps_presence ? asked.ttl : std::min(asked.ttl, longest_waiting_lease);
-        return bind_to(asked, lock,
-                       {.lease = waiting, .keeping = asked.keeps_presence ? keeping : Keeping::kept, .use = Use::waits},
-                       after, limit);
+      if (is_answer<answers::Busy>(round.answer) && standing.waits) {
+        const Millis waiting = round.keeps_presence ? m_asked.ttl : std::min(m_asked.ttl, longest_waiting_lease);
+        return bind_to(round,
+                       {.lease = waiting, .keeping = round.keeps_presence ? keeping : Keeping::kept, .use = Use::waits},
+                       limit);
       }
       break;
     case Asked::Verb::renew:
-      if (answer == answers::Kept::word && asked.keeps_presence && find(asked.owner) == nullptr) {
-        return Error{ErrorCode::config, "the lock " + printable(lock.text()) +
+      if (!is_answer<answers::Kept>(round.answer)) {
+        break;
+      }
+      if (round.keeps_presence && find(m_asked.owner) == nullptr) {
+        return Error{ErrorCode::config, "the lock " + printable(round.work.lock.text()) +
                                             " ends with the session of the rlock that took it, so no other one can "
                                             "renew it (let that rlock renew it: acquire --pid)"};
       }
-      if (answer == answers::Kept::word) {
-        return bind_to(asked, lock, {.lease = asked.ttl, .keeping = Keeping::unkept, .use = Use::holds}, after, limit);
-      }
-      break;
+      return bind_to(round, {.lease = m_asked.ttl, .keeping = Keeping::unkept, .use = Use::holds}, limit);
     case Asked::Verb::release:
-      if (answer == answers::Released::word) {
-        return keep_after_release(asked, lock, standing, after, limit);
+      if (is_answer<answers::Released>(round.answer)) {
+        return keep_after_release(round, standing, limit);
       }
-      if (answer == answers::StillHeld::word) {
-        return unbind_hold(asked, lock, after);
+      if (is_answer<answers::StillHeld>(round.answer)) {
+        unbind_hold(round);
       }
       break;
-    case Asked::Verb::revoke: note_revocation(asked, lock, after); break;
+    case Asked::Verb::revoke: note_revocation(round); break;
     case Asked::Verb::other: break;
   }
-  return Bound{};
+  return Done{};
 }
 
+// False: some end with their lease.
 bool PresenceKeeper::remove_unbound(const CallLimits& limit)
 {
   bool all_removed = true;
@@ -407,16 +409,43 @@ bool PresenceKeeper::remove_unbound(const CallLimits& limit)
   return all_removed;
 }
 
-bool PresenceKeeper::end_without_commit(const CallLimits& limit)
+// The hold ends with its presences, unless one was not removed, or is that of another process. The store does not hear of the run, and
+// the hand-over has not happened.
+void PresenceKeeper::do_without_commit(Round& round, const CallLimits& limit)
 {
+  const Error& why = round.commit->error();
+  const bool was_held = is_answer<answers::Released>(round.answer);
   const bool ends_any = !m_leaving.empty() || !m_unbound.empty();
+  const bool may_do = m_asked.verb == Asked::Verb::release && why.no_room && ends_any &&
+                      (was_held || is_answer<answers::Left>(round.answer));
+  if (!may_do) {
+    return;
+  }
   const bool all_unbound = remove_unbound(limit);
-  return settle(limit) && all_unbound && ends_any;
+  if (settle(limit) && all_unbound) {
+    round.answer = was_held ? reply_with(answers::Released{.untold = why.text}) : round.answer;
+    round.commit.reset();
+  }
 }
 
+Result<Done> PresenceKeeper::after_commit(Round& round, const CallLimits& limit)
+{
+  if (round.commit && !*round.commit) {
+    do_without_commit(round, limit);
+  } else if (round.commit && std::holds_alternative<PresenceGone>(**round.commit)) {
+    forget(round.needed);
+  } else if (round.is_done()) {
+    if (round.committed() != nullptr) {
+      remove_unbound(limit);
+    }
+    settle(limit);
+  }
+  return Done{};
+}
+
+// False: some presences end with their lease.
 bool PresenceKeeper::settle(const CallLimits& limit)
 {
-  bool all_removed = true;
   if (m_revoked) {
     auto& [what, revocation] = *m_revoked;
     Revocation& known = m_revocations[what];
@@ -426,6 +455,7 @@ bool PresenceKeeper::settle(const CallLimits& limit)
     }
     m_revoked.reset();
   }
+  bool all_removed = true;
   for (auto own = m_own.begin(); own != m_own.end();) {
     std::erase_if(own->users, [this](const auto& user) { return m_leaving.contains(user.first); });
     if (own->users.empty()) {

@@ -56,11 +56,6 @@ struct Snapshot {
   std::vector<std::string> listeners;
   // As the store shows it, where another program may have written it; nullopt: none can.
   std::optional<Face> face = std::nullopt;
-  // Of the presences that the record names, those that are gone. The engine fills it in, by Presences::gone().
-  std::vector<PresenceId> gone = {};
-  bool knows_gone = false;  // `gone` was asked for together with that of other locks
-  // The line of the lock, after this state. The engine fills it in, by NativeLine::look(), where it needs it.
-  std::optional<LineView> line = std::nullopt;
   // Whether something may stand in the line of the lock: a caller that does not know of it looks first. False where native_lines() is
   // empty.
   bool has_line = false;

@@ -11,27 +11,18 @@
 // * Only a release is decided on a remembered state, whose time is an estimate that is too early: it grants its caller nothing.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 #include "base/clock.h"
-#include "engine/key_space.h"
-#include "engine/lock_line.h"
 #include "engine/presence_keeper.h"
 #include "engine/record_backend.h"
-#include "engine/record_codec.h"
-#include "engine/record_work.h"
+#include "engine/record_rounds.h"
 #include "engine/script_host.h"
-#include "engine/script_interpreter.h"
 
 namespace rlock::record {
-
-// A record that would become larger is not written. 1 000 waiters need about a third.
-inline constexpr std::size_t longest_record = std::size_t{1} << 20;
 
 // Threads and ownership: as ScriptHost says. `clock` must outlive it.
 class RecordHost final : public ScriptHost {
@@ -60,7 +51,7 @@ class RecordHost final : public ScriptHost {
   // each lock, and no place for another record.
   [[nodiscard]] Traits traits() const override
   {
-    const bool knows_clients = m_keeper.has_value();
+    const bool knows_clients = m_keeper != nullptr;
     const bool is_shared = m_backend->is_shared();
     return {.ends_holds_with_clients = knows_clients,
             .spares_connections = !knows_clients,
@@ -71,70 +62,17 @@ class RecordHost final : public ScriptHost {
   }
   [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
   {
-    return m_keeper ? m_keeper->lease_of(owner.text()) : std::nullopt;
+    return m_keeper != nullptr ? m_keeper->lease_of(owner.text()) : std::nullopt;
   }
   void drop_connection() override;
 
  private:
-  // The state of a lock after the last read or commit of this host.
-  struct Remembered {
-    std::string lock;
-    Snapshot state;
-    Instant at;  // when the state was read
-  };
-  // What came of one state. No reply: the state was not, or is no longer, that of the store.
-  struct Attempt {
-    std::optional<Reply> reply;
-    bool only_joins_queue = false;      // no job waits for the reply
-    std::chrono::microseconds took{0};  // from the read to the answer to the commit
-  };
-
-  void read_ahead(std::span<const std::string_view> locks, bool with_logs, const CallLimits& limit);
-  Result<Snapshot> read(std::string_view lock, const CallLimits& limit);
-  Result<std::vector<std::string>> events_of(std::string_view lock, const CallLimits& limit);
-  Result<Done> prepare(Work& work);
-  Result<Reply> execute(const Work& work, const CallLimits& limit);
-  template <typename Ask>
-  auto ask_members(const CallLimits& limit, Ask ask) -> decltype(ask(limit));
-  [[nodiscard]] bool remembers(std::string_view lock) const;
-  [[nodiscard]] Snapshot remembered_state() const;
-  Result<Snapshot> state_of(const Work& work, bool is_remembered, const CallLimits& limit);
-  Result<Started> start_from(const Work& work, const Snapshot& state);
-  Result<Decision> decide(const Work& work, const Snapshot& state, const CallLimits& limit);
-  Result<Done> note_change(const Work& work, const Snapshot& state, const Started& start, Decision& decision,
-                           const CallLimits& limit);
-  static void uncover(const LockName& lock, const Started& start, KeySpace::Keys& keys);
-  bool is_changed_by(const Work& work, const Snapshot& state, const LockRecord& after);
-  std::optional<Value> run_part(const Work& work, ScriptPart part, const Snapshot& state, KeySpace::Keys keys);
-  std::optional<Value> release_to_none(const Work& work, const Snapshot& state, const Started& start);
-  [[nodiscard]] bool may_still_change(std::string_view lock, const Version& version) const;
-  Result<Commit> commit(const Work& work, const Snapshot& state, const Decision& decision, const CallLimits& limit);
-  bool can_shorten_log();
   Result<std::vector<std::string>> log_of(const LockName& lock, const CallLimits& limit);
-  Result<bool> is_still_true(const Work& work, const Snapshot& state, const CallLimits& limit);
-  Result<Attempt> try_once(const Work& work, bool is_remembered, const CallLimits& limit);
-  std::optional<Attempt> release_without_commit(const Work& work, const Error& why, const Decision& decision,
-                                                const CallLimits& limit);
-  Result<Attempt> finish(const Work& work, const Snapshot& state, std::int64_t order, Decision& decision,
-                         const CallLimits& limit);
-  Result<Done> pause_after_conflict(int conflicts, Instant begun, const Attempt& attempt, const CallLimits& limit);
 
   std::unique_ptr<Backend> m_backend;
-  const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
-  std::optional<PresenceKeeper> m_keeper;  // for a store with presences
-  KeySpace m_keys;
-  LockLine m_line{*m_backend, m_keys};
-  ScriptInterpreter m_scripts{m_keys};
-  std::vector<std::string> m_listeners;  // of the state on which a script runs
-  std::vector<Message> m_messages;       // that the script has published
-  std::optional<Remembered> m_remembered;
-  StatesAndLogs m_ahead;                                // each is used once
-  std::optional<std::vector<std::string>> m_log_ahead;  // of the state that was read last
-  std::size_t m_logged =
-      entries_in_record;  // the entries of the event log that the records keep; fewer where they are too large
-  std::map<std::string, Version, std::less<>>
-      m_unanswered;  // of each lock the version that the last commit was to replace
+  PresenceKeeper* m_keeper = nullptr;  // one of the stages, in a store with presences
+  RecordRounds m_rounds;
 };
 
 }  // namespace rlock::record

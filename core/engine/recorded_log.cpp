@@ -23,7 +23,7 @@ RecordedLog log_in(const LockRecord& record, const std::string& log_key, std::in
   if (list == nullptr) {
     return {.base = record.log_base, .entries = {}, .is_over = true};
   }
-  if (key->second.expires && time_us / 1000 > *key->second.expires) {
+  if (key->second.has_expired(time_us)) {
     return {.base = record.log_base + static_cast<std::int64_t>(list->size()), .entries = {}, .is_over = true};
   }
   return {.base = record.log_base, .entries = *list, .is_over = false};

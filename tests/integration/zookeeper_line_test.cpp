@@ -2,6 +2,7 @@
 // The line of Curator as the backend of ZooKeeper sees and changes it, on a real server, and what the engine makes of a native client
 // that comes at the worst moment.
 #include <functional>
+#include "engine/bound_owners.h"
 #include "engine/record_host.h"
 #include "engine/script_store.h"
 #include "stores/zookeeper/zookeeper_backend.h"
@@ -198,4 +199,27 @@ TEST_CASE("zookeeper line: a caller without the format is refused where native c
   }
   line.come("-other-");  // is no contender
   CHECK(std::holds_alternative<Granted>(must(store.acquire(plainly(), Owner::of("b"), {.queues = true}, soon()))));
+}
+
+TEST_CASE(
+    "zookeeper line: a caller without the format is refused beside a native client that came when the holder had died")
+{
+  const Line line;
+  const auto store = [&] {
+    return ScriptStore(
+        std::make_unique<record::RecordHost>(backend_on(line.nodes()), the_clock, std::make_unique<SystemRng>()),
+        the_clock);
+  };
+  ScriptStore dead = store();
+  REQUIRE(std::holds_alternative<Granted>(must(dead.acquire(plainly(), Owner::of("a"), {.queues = true}, soon()))));
+  const auto backend = backend_on(line.nodes());
+  const auto record = must(record::decode(must(backend->read("k", soon())).bytes));
+  for (const record::PresenceId& id : record::presences_in(record.bindings)) {
+    must(backend->presences()->remove(id, soon()));
+  }
+  line.come();
+  ScriptStore living = store();
+  const auto refused = living.acquire(plainly(), Owner::of("b"), {.queues = true}, soon());
+  REQUIRE_FALSE(refused);
+  CHECK_MESSAGE(has(refused.error().text, "(try --format curator;"), refused.error().text);
 }

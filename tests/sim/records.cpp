@@ -249,7 +249,7 @@ Commit Records::commit(const Commitment& wanted)
     // The rules compare with the state that was read. A later read of another client may have removed a key that has expired since.
     auto read = *record::decode(wanted.read.bytes);
     if (m_members) {
-      record::end_gone(read, *LockName::parse("stock"), wanted.read.gone, record->time_us);
+      record::end_gone(read, *LockName::parse("stock"), wanted.gone, record->time_us);
     }
     m_server.redis().replace(std::move(read.keys));
   }
@@ -407,7 +407,7 @@ class SimulatedBackend final : public record::Backend {
                                .needed = {change.needed.begin(), change.needed.end()}};
     wanted.read.time_us = wanted.read.time_us == 0 ? m_records.m_server.redis().time() : wanted.read.time_us;
     if (m_presences) {
-      wanted.read.gone = m_presences->last_gone();
+      wanted.gone = m_presences->last_gone();
     }
     const bool puts_late = m_records.mistake() == RecordMistake::presence_after_grant;
     const auto needed = puts_late ? std::exchange(wanted.needed, {}) : std::vector<record::PresenceId>();

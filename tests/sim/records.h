@@ -109,6 +109,7 @@ class Records {
     Words request;          // as it would have been sent to Redis
     int client;
     std::vector<record::PresenceId> needed;
+    std::vector<record::PresenceId> gone = {};  // at that read
   };
   record::Commit commit(const Commitment& wanted);
   record::Commit commit_maybe_twice(const Commitment& wanted);

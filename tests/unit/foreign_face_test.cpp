@@ -20,6 +20,17 @@ std::string record_of(const std::string& owner, std::int64_t until_ms)
   return encode(record);
 }
 
+// The record that agrees with the face.
+Result<std::string> with_face(const std::string& bytes, const Face& seen, const LockKeys& of, std::int64_t time_us)
+{
+  auto record = decode(bytes);
+  if (!record) {
+    return record.error();
+  }
+  fit_to_face(*record, seen, of, time_us);
+  return encode(*record);
+}
+
 Face shown_by(const std::string& bytes)
 {
   const auto record = decode(bytes);

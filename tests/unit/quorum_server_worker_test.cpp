@@ -51,3 +51,28 @@ TEST_CASE("server worker: a request after an interrupted one runs, also without 
     wait_until([&] { return asked == urgent; }, "the next request runs and is not interrupted");
   }
 }
+
+TEST_CASE("server worker: a request in progress is interrupted for a release that waits, not for what is repeated")
+{
+  using Mode = ServerWorker::PostMode;
+  for (const Mode mode : {Mode::repeat, Mode::replace}) {
+    CAPTURE(mode == Mode::repeat);
+    ServerWorker worker({.shown = {}, .store = nullptr, .marker = nullptr});
+    std::atomic<bool> runs = false;
+    std::atomic<bool> may_end = false;
+    std::atomic<bool> was_interrupted = false;
+    worker.post("one", Mode::replace, [&](QuorumServer&, const CallLimits& limit) {
+      runs = true;
+      while (!may_end && !limit.stop.requested()) {
+      }
+      was_interrupted = limit.stop.requested();
+      return true;
+    });
+    wait_until([&] { return runs.load(); }, "the request runs");
+    worker.post("two", mode, [](QuorumServer&, const CallLimits&) { return true; });
+    worker.interrupt_for_next();
+    may_end = mode == Mode::repeat;
+    wait_until([&] { return worker.is_idle(); }, "both have ended");
+    CHECK(was_interrupted == (mode == Mode::replace));
+  }
+}

@@ -3,6 +3,7 @@
 
 #include "base/stop.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -62,7 +63,7 @@ void ServerWorker::interrupt()
 void ServerWorker::interrupt_for_next()
 {
   const MutexLock lock(m_mutex);
-  if (!m_posted.empty()) {
+  if (std::ranges::any_of(m_posted, [](const Posted& waiting) { return waiting.mode != PostMode::repeat; })) {
     interrupt();
   }
 }

@@ -66,7 +66,8 @@ class ServerWorker {
   [[nodiscard]] bool needs_work_here() const { return !m_thread.joinable() && !is_idle(); }
   void work_here(const CallLimits& limit);
 
-  // Interrupts the request in progress if others are waiting.
+  // Interrupts the request in progress if another is waiting that must be sent, as a release must. What is repeated, such as the
+  // confirmation of a grant, waits for the end of that grant, because this server would never get the lock otherwise.
   void interrupt_for_next();
   [[nodiscard]] bool is_idle() const;
 

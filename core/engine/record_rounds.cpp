@@ -157,7 +157,7 @@ void RecordRounds::read_ahead(std::span<const LockName> locks, bool with_logs, c
 Result<State> RecordRounds::read(const LockName& lock, const CallLimits& limit)
 {
   if (auto ahead = m_ahead.extract(lock.text())) {
-    return std::move(ahead.mapped());
+    return Result<State>(std::move(ahead.mapped()));
   }
   ASSIGN_OR_RETURN(auto read, m_backend.read(lock.text(), limit));
   ASSIGN_OR_RETURN(auto state, decoded(lock, std::move(read)));

@@ -14,7 +14,8 @@ const Script& script_of(const VerbRequest& request)
   const std::array<const Script*, std::variant_size_v<calls::Verb>> in_order{
       &scripts.acquire, &scripts.renew, &scripts.release, &scripts.inspect,
       &scripts.force,   &scripts.raise, &scripts.skip};
-  return *in_order[request.verb.index()];
+  const Script* const script = in_order[request.verb.index()];
+  return *script;
 }
 
 // Every script of a verb gets the same keys, and the same arguments before its own.

@@ -267,7 +267,7 @@ Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
     }
     RETURN_IF_ERROR(poll(limit));
   }
-  Message first = std::move(m_heard.front());
+  Message first = std::move(m_heard.front());  // cppcheck-suppress containerOutOfBounds
   m_heard.pop_front();
   return std::optional(std::move(first));
 }

@@ -285,22 +285,22 @@ class KeeperLoop {
 
   void end_for(Reason reason)
   {
-    m_leases.stop_watchdog();
     switch (reason) {
       case Reason::process_ended: return release_and_tell(m_result);
       case Reason::told_to_end: return release_and_tell({});
       case Reason::caller_gone: release({.outcome = Outcome::unused}); return;
       case Reason::released: m_news.outcome = name_of(Outcome::succeeded); return;
       case Reason::release_announced:
-        await_end_of(m_releaser.get(), far_future);
+        await_releaser();
         return release_and_tell(announced_result());  // in case `rlock release` was killed before it could
       case Reason::release_requested: signal_watched(); break;
       case Reason::lost:
       case Reason::unconfirmed: signal_watched_if_asked(); break;
     }
+    m_leases.stop_watchdog();
     // Unless it is lost, the lock may still be held. Once the watched process has ended no process works under it.
     const Instant end = m_lease.budget().valid_until();
-    const bool may_release = reason == Reason::lost || await_end_of(m_task.watched.fd(), end);
+    const bool may_release = reason == Reason::lost || await_watched(end);
     tell_loss(may_release ? release({.outcome = Outcome::lost}) : ReleaseFindings(1));
   }
 
@@ -353,18 +353,25 @@ class KeeperLoop {
     write_to_syslog(m_news.message);
   }
 
-  // Whether the descriptor became readable, or the watched process ended, by then.
-  bool await_end_of(int fd, Instant until)
+  // Until `rlock release` has released the lock, or has ended. The lock is renewed meanwhile, because that process may be stopped.
+  void await_releaser()
   {
-    while (!is_readable(fd) && m_task.context.clock.now() < until) {
-      std::array<pollfd, 2> waits{pollfd{.fd = fd, .events = POLLIN, .revents = 0},
+    while (!is_readable(m_releaser.get()) && !m_task.watched.has_ended()) {
+      std::array<pollfd, 2> waits{pollfd{.fd = m_releaser.get(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0}};
-      ::poll(waits.data(), waits.size(), poll_timeout(m_task.context.clock.now(), until));
-      if (m_task.watched.has_ended()) {
-        return true;
-      }
+      ::poll(waits.data(), waits.size(), poll_timeout(m_task.context.clock.now(), m_leases.due()));
+      m_leases.watch();
     }
-    return is_readable(fd);
+  }
+
+  // Whether the watched process has ended by then.
+  bool await_watched(Instant until)
+  {
+    while (!m_task.watched.has_ended() && m_task.context.clock.now() < until) {
+      pollfd ended{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0};
+      ::poll(&ended, 1, poll_timeout(m_task.context.clock.now(), until));
+    }
+    return m_task.watched.has_ended();
   }
 
   // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
@@ -379,6 +386,7 @@ class KeeperLoop {
   // lost the event log together with the lock.
   ReleaseFindings release(const RunResult& result)
   {
+    m_leases.stop_watchdog();
     const Instant now = m_task.context.clock.now();
     return release_all(m_task.request, m_task.context, m_task.lock_set.sessions,
                        {.give_up = std::max(m_lease.budget().valid_until(), now + m_task.request.server.timeout),

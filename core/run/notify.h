@@ -21,7 +21,7 @@ struct RunNews {
 };
 RunNews news_of(const RunReport& report, Millis duration);
 
-// Runs RunRequest::notify by /bin/sh, for `time_limit` in report.cpp at most, if there is a command and something to tell. Its
+// Runs RunRequest::notify by /bin/sh, for `time_limit` in notify.cpp at most, if there is a command and something to tell. Its
 // environment is that of the job, but RLOCK_HELD is as this process inherited it, because the locks are released. `held`: the locks
 // that the run had; nullptr: none. `heeded`: see run_in_shell. Calls `failed` with a line when the command fails. Threads: call this
 // while the process has one thread.

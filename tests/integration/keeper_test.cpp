@@ -3,6 +3,7 @@
 // lines: every case needs the scripts at the top.
 #include "redis/redis_store.h"
 #include "redis/transport.h"
+#include "run/release_socket.h"
 #include "support/activity_log.h"
 #include "support/integration.h"
 #include "support/script.h"
@@ -80,6 +81,25 @@ TEST_CASE("keeper: a script killed by kill -9 has released its lock long before 
   holder.signal(SIGKILL);
   wait_for_release(server);
   wait_for_end(server);
+}
+
+TEST_CASE("keeper: it renews while a release is announced and not sent, and releases when the announcer is gone")
+{
+  const RedisServer server;
+  Process holder = script(server, acquire_line("--pid $$ --ttl 1s") + work);
+  keeper_of(server, holder);
+  const std::string token = owner(server);
+  Fd announced = announce_release(Hold(Owner::of(token)));  // as an rlock release that is stopped then
+  REQUIRE(announced);
+  const auto over = std::chrono::steady_clock::now() + 3s;  // three ttls
+  while (std::chrono::steady_clock::now() < over) {
+    REQUIRE(as_texts(server.command({"HKEYS", "x"})) == Words{token});
+    std::this_thread::sleep_for(10ms);
+  }
+  announced.reset();
+  wait_for_release(server);
+  wait_for_end(server);
+  CHECK(holder.running());
 }
 
 TEST_CASE("keeper: it renews for as long as the script lives")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a request to the record engine: in rounds, of which each reads the record, runs the script on it and commits, until nobody else
-// has written the record meanwhile. Private to engine.
+// Does a request to the record engine in rounds. A round reads the record, runs the script on it and commits. Another round follows when
+// another client has written the record meanwhile. Private to engine.
 #pragma once
 
 #include <chrono>

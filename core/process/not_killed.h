@@ -20,8 +20,7 @@ class NotKilledReports {
  private:
   std::map<pid_t, Instant> m_next;  // when a message must name each process
   Instant m_minute_over{};
-  int m_named =
-      0;  // the number of messages in this minute; a process that KILL does not end may start others without end
+  int m_named = 0;  // messages in this minute: a process that KILL does not end may start others without end
 };
 
 // The message that rlock may not signal a process, and what to do.

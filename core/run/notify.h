@@ -12,8 +12,8 @@
 namespace rlock {
 
 struct RunNews {
-  std::string outcome =
-      {};  // succeeded failed cancelled lost forced timed_out busy replaced unreachable; empty: nothing to tell
+  // succeeded failed cancelled lost forced timed_out busy replaced unreachable; empty: nothing to tell
+  std::string outcome = {};
   std::optional<int> exit_code = std::nullopt;  // nullopt: unknown; the variable is empty then
   Millis duration{0};                           // until now: how long the job ran, or how long the run waited
   std::string message = {};                     // empty: made of the other members

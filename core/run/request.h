@@ -92,7 +92,7 @@ struct RunRequest {
 
   std::vector<std::string> argv;          // the job
   std::optional<WatchedProcess> watched;  // the script; nullopt: one lease, which is not renewed
-  // Why the lease is a freeze, which waits before all others; for nobody.
+  // The reason of a freeze, which waits before all others; empty: it is none.
   std::string freeze = {};
   std::optional<Instant> ends_at = std::nullopt;  // when the freeze ends, whenever it begins; nullopt: after `ttl`
 

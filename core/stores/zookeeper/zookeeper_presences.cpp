@@ -40,7 +40,7 @@ bool NodePresences::has_any_in(const Client& client) const
   return std::ranges::any_of(m_own, [&](const auto& each) { return each.second.client.get() == &client; });
 }
 
-// The session of the requests gets this lease where nobody needs it yet.
+// The session that sends the requests gets this lease, unless another presence or a listener uses that session.
 std::shared_ptr<Client> NodePresences::client_for(Millis lease, Keeping keeping)
 {
   if (keeping == Keeping::kept) {

@@ -119,17 +119,17 @@ std::string why_gone(const TokenLock& token_lock, const NotHeld& found, const Op
 
 // With the kind of lock that the server has. A key that is gone or holds no lock counts as a plain lock: the notes that the
 // scripts keep beside the key are the same for all kinds.
-Result<LockRequest> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
+Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
 {
   const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
   if (!state && state.error().code != ErrorCode::config) {
     return state.error();
   }
-  LockRequest spec{.name = token_lock.name,
-                   .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
-                   .ttl = ttl,
-                   .who = {},
-                   .once = {}};
+  LockSpec spec{.name = token_lock.name,
+                .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
+                .ttl = ttl,
+                .who = {},
+                .once = {}};
   for (const Holder& holder : state ? state->holders : std::vector<Holder>{}) {
     if (holder.owner == token_lock.hold.owner && holder.info) {
       spec.who.history = holder.info->history;

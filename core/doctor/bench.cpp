@@ -116,7 +116,7 @@ class Bencher {
   const Clock& m_clock;
   StopToken m_stop;
   SystemRng m_rng;
-  LockRequest m_spec;
+  LockSpec m_spec;
   std::unique_ptr<LockStore> m_store;
   std::vector<Micros> m_acquire;
   std::vector<Micros> m_release;

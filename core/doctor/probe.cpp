@@ -23,7 +23,7 @@ Error unexpected(std::string what)
 // The steps of a trial; each needs those before it.
 class Trial {
  public:
-  Trial(LockStore& store, LockRequest spec, Millis timeout, const Clock& clock, Rng& rng)
+  Trial(LockStore& store, LockSpec spec, Millis timeout, const Clock& clock, Rng& rng)
       : m_store(store),
         m_spec(std::move(spec)),
         m_timeout(timeout),
@@ -99,7 +99,7 @@ class Trial {
   [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_timeout, StopToken::never()}; }
 
   LockStore& m_store;
-  LockRequest m_spec;
+  LockSpec m_spec;
   Millis m_timeout;
   const Clock& m_clock;
   Owner m_owner;
@@ -117,11 +117,11 @@ Result<LockName> random_lock_name(std::string_view prefix, std::string_view purp
 Result<Probe> probe_lock(LockStore& store, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng)
 {
-  const LockRequest spec{.name = name,
-                         .kind = Plain{},
-                         .ttl = std::min(ttl, longest_trial(timeout)),
-                         .who = {.command = "rlock doctor"},
-                         .once = {}};
+  const LockSpec spec{.name = name,
+                      .kind = Plain{},
+                      .ttl = std::min(ttl, longest_trial(timeout)),
+                      .who = {.command = "rlock doctor"},
+                      .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
   [[maybe_unused]] const auto erased = store.erase(name, {clock.now() + timeout, StopToken::never()});
   return probe;
@@ -133,7 +133,7 @@ std::optional<Finding> check_lease(LockStore& store, const LockName& name, Milli
   if (!store.traits().ends_holds_with_clients || ttl > longest_trial(timeout)) {
     return std::nullopt;
   }
-  const LockRequest spec{
+  const LockSpec spec{
       .name = name, .kind = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor", .automatic = true}, .once = {}};
   const Owner owner = Owner::fresh(rng, ::getpid());
   const auto limit = [&] { return CallLimits{clock.now() + timeout, StopToken::never()}; };

@@ -17,9 +17,9 @@ RecordHost::RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std
     m_rounds.add(std::make_unique<LinePlace>());
   }
   if (Presences* const presences = m_backend->presences()) {
-    auto keeper = std::make_unique<PresenceKeeper>(*presences, clock);
-    m_keeper = keeper.get();
-    m_rounds.add(std::move(keeper));
+    auto stage = std::make_unique<PresenceStage>(*presences, clock);
+    m_presences = stage.get();
+    m_rounds.add(std::move(stage));
   }
   if (!lines.empty()) {
     m_rounds.add(std::make_unique<LineLook>(lines));
@@ -126,9 +126,9 @@ Result<std::vector<std::string>> RecordHost::find_logs(std::string_view glob, co
   });
 }
 
-Result<Done> RecordHost::await_replicas(const LockRequest& request, const CallLimits& limit)
+Result<Done> RecordHost::await_replicas(const LockSpec& spec, const CallLimits& limit)
 {
-  return m_backend->await_replicas(request, limit);
+  return m_backend->await_replicas(spec, limit);
 }
 
 Result<Done> RecordHost::erase(const LockName& lock, const CallLimits& limit)

@@ -7,7 +7,7 @@
 // * The time of the script is that of the read: not later than the state, so a hold that is over at that time was over in that
 //   state; and not earlier than the sending, so a lease ends no earlier than its client believes.
 // * A request that is sent twice, or whose answer is lost, gets the same answer, as on Redis: the scripts see to that.
-// * In a store with presences holds end with them instead: presence_keeper.h.
+// * In a store with presences holds end with them instead: presence_stage.h.
 // * Only a release is decided on a remembered state, whose time is an estimate that is too early: it grants its caller nothing.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 #include "base/clock.h"
-#include "engine/presence_keeper.h"
+#include "engine/presence_stage.h"
 #include "engine/record_backend.h"
 #include "engine/record_rounds.h"
 #include "engine/script_host.h"
@@ -37,7 +37,7 @@ class RecordHost final : public ScriptHost {
                                                    const CallLimits& limit) override;
   Result<std::vector<std::string>> find_locks(std::string_view glob, const PerAnswer& limits) override;
   Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) override;
-  Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) override;
+  Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
   [[nodiscard]] bool is_about_one_lock(const Error&) const override { return false; }
   Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
@@ -51,7 +51,7 @@ class RecordHost final : public ScriptHost {
   // each lock, and no place for another record.
   [[nodiscard]] Traits traits() const override
   {
-    const bool knows_clients = m_keeper != nullptr;
+    const bool knows_clients = m_presences != nullptr;
     const bool is_shared = m_backend->is_shared();
     return {.ends_holds_with_clients = knows_clients,
             .spares_connections = !knows_clients,
@@ -62,7 +62,7 @@ class RecordHost final : public ScriptHost {
   }
   [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
   {
-    return m_keeper != nullptr ? m_keeper->lease_of(owner.text()) : std::nullopt;
+    return m_presences != nullptr ? m_presences->lease_of(owner.text()) : std::nullopt;
   }
   void drop_connection() override;
 
@@ -71,7 +71,7 @@ class RecordHost final : public ScriptHost {
 
   std::unique_ptr<Backend> m_backend;
   std::unique_ptr<Rng> m_rng;
-  PresenceKeeper* m_keeper = nullptr;  // one of the stages, in a store with presences
+  PresenceStage* m_presences = nullptr;  // one of the stages, in a store with presences
   RecordRounds m_rounds;
 };
 

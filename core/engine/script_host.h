@@ -71,7 +71,7 @@ struct VerbRequest {
   LockKind kind;
   Owner owner;
   calls::Verb verb;
-  NativeFormat beside = NativeFormat::none;  // LockRequest::beside of an acquire
+  NativeFormat beside = NativeFormat::none;  // LockSpec::beside of an acquire
 
   // nullptr: it is another verb.
   template <typename Verb>
@@ -136,8 +136,8 @@ class ScriptHost {
     return find_logs(glob, limits);
   }
 
-  // Waits until LockRequest::sync is satisfied for the last write of this host.
-  virtual Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) = 0;
+  // Waits until LockSpec::sync is satisfied for the last write of this host.
+  virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) = 0;
   // Whether the store refused a request because of the lock's name, so that another lock may be permitted.
   [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
   // LockStore::erase. The default deletes the keys of the lock.

@@ -176,11 +176,11 @@ class ScriptListener final : public Listener {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> ScriptStore::listen(std::span<const LockRequest> specs, const Owner& owner,
+Result<std::unique_ptr<Listener>> ScriptStore::listen(std::span<const LockSpec> specs, const Owner& owner,
                                                       const CallLimits& limit)
 {
   std::vector<Channels> locks;
-  for (const LockRequest& spec : specs) {
+  for (const LockSpec& spec : specs) {
     const LockKeys keys(spec.name, spec.kind);
     locks.push_back({.name = spec.name.text(),
                      .own = keys.owner_channel + owner.text(),

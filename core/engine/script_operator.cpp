@@ -457,7 +457,7 @@ Result<Forgotten> ScriptStore::forget_runs(const LockName& name, const CallLimit
   return forgotten;
 }
 
-Result<Done> ScriptStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
+Result<Done> ScriptStore::note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                                        const CallLimits& limit)
 {
   const VerbRequest request{

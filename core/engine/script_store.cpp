@@ -17,7 +17,7 @@ namespace {
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
 
 // How long, or from when, the success of another caller counts for this caller: Acquire::success_max_age.
-std::string shared_for(const LockRequest& spec)
+std::string shared_for(const LockSpec& spec)
 {
   if (spec.again || !spec.once) {
     return "0";
@@ -39,7 +39,7 @@ std::optional<ServerTime> time_of(const std::optional<std::uint64_t>& us)
   return us ? std::optional{ServerTime{static_cast<std::int64_t>(std::min(*us, latest))}} : std::nullopt;
 }
 
-calls::WaitMode wait_mode(const LockRequest& spec, const AcquireOptions& options)
+calls::WaitMode wait_mode(const LockSpec& spec, const AcquireOptions& options)
 {
   using enum calls::WaitMode;
   return !options.queues ? attempt : spec.who.latest ? latest : !spec.who.freeze.empty() ? first : wait;
@@ -117,12 +117,12 @@ std::optional<Millis> ScriptStore::watch_in(const Owner& owner, const answers::B
 
 std::string ScriptStore::rights_check() const { return traits().checks_rights ? "" : "unchecked"; }
 
-Result<Done> ScriptStore::await_replicas(const LockRequest& spec, const CallLimits& limit)
+Result<Done> ScriptStore::await_replicas(const LockSpec& spec, const CallLimits& limit)
 {
   return spec.sync.replicas == 0 ? Result(Done{}) : m_host->await_replicas(spec, limit);
 }
 
-Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
+Result<Attempt> ScriptStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                                      const CallLimits& limit)
 {
   const Instant sent_at = m_clock.now();
@@ -164,7 +164,7 @@ Result<Attempt> ScriptStore::acquire(const LockRequest& spec, const Owner& owner
                       .permits = number_of_permits(spec.kind)}};
 }
 
-Result<ReentryResult> ScriptStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)
+Result<ReentryResult> ScriptStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const Instant sent_at = m_clock.now();
   const VerbRequest request{.lock = spec.name,
@@ -208,7 +208,7 @@ Result<DataAge> ScriptStore::marker(const MarkerNews& news, const CallLimits& li
 }
 
 // The place of a waiter that a message has missed is no whole number (MISSED in lua/lib/waiters.lua).
-Result<bool> ScriptStore::is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit)
+Result<bool> ScriptStore::is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
 {
   const std::string queue = LockKeys(spec.name, spec.kind).queue;
   const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
@@ -216,13 +216,13 @@ Result<bool> ScriptStore::is_queued(const LockRequest& spec, const Owner& owner,
   return reply.kind != Reply::Kind::nil && reply.text.find('.') == std::string::npos;
 }
 
-Result<Renewal> ScriptStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+Result<Renewal> ScriptStore::renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                                    const CallLimits& limit)
 {
   return renew_as({.spec = spec, .owner = owner, .options = options}, "", limit);
 }
 
-Result<Renewal> ScriptStore::renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
+Result<Renewal> ScriptStore::renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
                                         const CallLimits& limit)
 {
   return renew_as({.spec = spec, .owner = hold.owner, .options = options}, hold.id, limit);
@@ -291,7 +291,7 @@ Result<Renewal> ScriptStore::renewal_in(const VerbRequest& request, const Result
   return unexpected(request, *reply);
 }
 
-Result<bool> ScriptStore::raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
+Result<bool> ScriptStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                       const CallLimits& limit)
 {
   const VerbRequest request{.lock = spec.name, .kind = spec.kind, .owner = owner, .verb = calls::Raise{.fence = fence}};
@@ -300,7 +300,7 @@ Result<bool> ScriptStore::raise_fence(const LockRequest& spec, const Owner& owne
   return is_raised || is_answer<answers::Lost>(reply) ? Result(is_raised) : unexpected(request, reply);
 }
 
-Result<Release> ScriptStore::release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
+Result<Release> ScriptStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                                      const CallLimits& limit)
 {
   const bool tells_info = (options.late || options.result.outcome == Outcome::lost) && !hold.is_nested();
@@ -320,12 +320,12 @@ Result<Release> ScriptStore::release(const LockRequest& spec, const Hold& hold, 
   return release_of(request, m_host->run(request, limit));
 }
 
-std::vector<Result<Release>> ScriptStore::release_each(std::span<const LockRequest* const> specs, const Owner& owner,
+std::vector<Result<Release>> ScriptStore::release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                                        const CallLimits& limit)
 {
   std::vector<ScriptRequest> requests;
   requests.reserve(specs.size());
-  for (const LockRequest* spec : specs) {
+  for (const LockSpec* spec : specs) {
     requests.emplace_back(
         VerbRequest{.lock = spec->name,
                     .kind = spec->kind,

@@ -47,22 +47,22 @@ class ScriptStore : public LockStore,
   // `clock` must outlive it.
   ScriptStore(std::unique_ptr<ScriptHost> host, const Clock& clock) : m_host(std::move(host)), m_clock(clock) {}
 
-  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits& limit) override;
-  Result<Done> await_replicas(const LockRequest& spec, const CallLimits& limit) override;
-  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override;
-  Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) override;
-  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+  Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
+  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override;
-  Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
                              const CallLimits& limit) override;
   std::vector<Result<Renewal>> renew_each(std::span<const RenewalCall> calls, const CallLimits& limit) override;
-  Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                           const CallLimits& limit) override;
-  std::vector<Result<Release>> release_each(std::span<const LockRequest* const> specs, const Owner& owner,
+  std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                             const CallLimits& limit) override;
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits& limit) override;
   void drop_connection() override { m_host->drop_connection(); }
   [[nodiscard]] Traits traits() const override { return m_host->traits(); }
@@ -79,7 +79,7 @@ class ScriptStore : public LockStore,
   Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
                                                             const CallLimits& limit) override;
   [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
-  Result<bool> raise_fence(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                            const CallLimits& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<Done> erase(const LockName& name, const CallLimits& limit) override { return m_host->erase(name, limit); }
@@ -93,7 +93,7 @@ class ScriptStore : public LockStore,
                                              const PerAnswer& limits) override;
   Result<Done> keep_runs(const LockName& name, Millis history, const PerAnswer& limits) override;
   Result<Forgotten> forget_runs(const LockName& name, const CallLimits& limit) override;
-  Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
+  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                             const CallLimits& limit) override;
 
  private:

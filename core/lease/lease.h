@@ -15,7 +15,7 @@
 namespace rlock {
 
 struct GrantedLock {
-  LockRequest spec;
+  LockSpec spec;
   Owner owner;
   LeaseTerm lease;
   bool is_claim = false;               // the lease of a Handover, until the first renewal
@@ -29,7 +29,7 @@ class Lease {
   Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock& clock);
 
   [[nodiscard]] LockStore& store() const { return m_store; }
-  [[nodiscard]] const LockRequest& spec() const { return m_lock.spec; }
+  [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
   [[nodiscard]] const LeaseBudget& budget() const { return m_budget; }  // as of the last LeaseGroup::stop_watchdog()
   // A lease is watched from then on. A job that ends earlier needs no thread and no second connection. The time of a claim counts
   // from when this was made: after a long wait the begin of its lease is known less precisely than a short job takes.

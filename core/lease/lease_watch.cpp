@@ -76,7 +76,7 @@ bool LeaseWatch::note(const LeaseEvent& event)
 // fixed lease asks for the rest of its own lease.
 RenewalCall LeaseWatch::renewal(Instant sent_at) const
 {
-  const LockRequest& spec = m_options.spec;
+  const LockSpec& spec = m_options.spec;
   RenewalCall call{.spec = {.name = spec.name, .kind = spec.kind, .ttl = spec.ttl, .who = {}, .once = {}},
                    .owner = m_options.owner,
                    .options = {.confirms = m_options.is_claim, .stopping = m_is_stopping}};

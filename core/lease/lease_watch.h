@@ -43,7 +43,7 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal);
 std::string reason_of(const Error& error);
 
 struct LeaseWatchOptions {
-  LockRequest spec;
+  LockSpec spec;
   Owner owner;
   bool renews;  // false: a fixed lease, which is only checked
   LeaseBudget lease;
@@ -57,7 +57,7 @@ class LeaseWatch {
   // `clock` and `log` must outlive the watch.
   LeaseWatch(LeaseWatchOptions options, const Clock& clock, const Log& log);
 
-  [[nodiscard]] const LockRequest& spec() const { return m_options.spec; }
+  [[nodiscard]] const LockSpec& spec() const { return m_options.spec; }
   [[nodiscard]] const Owner& owner() const { return m_options.owner; }
   [[nodiscard]] const LeaseBudget& lease() const { return m_state.lease; }
   [[nodiscard]] bool is_claim() const { return m_options.is_claim; }

@@ -291,7 +291,7 @@ void Watchdog::listen()
 
 Result<std::unique_ptr<Listener>> Watchdog::open_listener()
 {
-  std::vector<LockRequest> specs;
+  std::vector<LockSpec> specs;
   std::vector<Owner> owners;
   Millis try_for = longest_listen_time;
   Millis longest_try = longest_listen_time;

@@ -138,8 +138,8 @@ class RunHistory {
   // Deletes what the server keeps of a lock that is free, of whatever kind it was: its runs, and its number of permits. Deletes
   // nothing of a lock that is held.
   virtual Result<Forgotten> forget_runs(const LockName& name, const CallLimits& limit) = 0;
-  // Logs a run that did not begin. `owner`: the owner of its last attempt. LockRequest::who names what would have run.
-  virtual Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
+  // Logs a run that did not begin. `owner`: the owner of its last attempt. LockSpec::who names what would have run.
+  virtual Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                                     const CallLimits& limit) = 0;
 };
 

@@ -11,7 +11,7 @@ constexpr std::uint64_t largest_difference = 20'000;  // microseconds, the unit 
 
 }  // namespace
 
-LockCandidates::LockCandidates(std::span<const LockRequest> specs, Rng& rng)
+LockCandidates::LockCandidates(std::span<const LockSpec> specs, Rng& rng)
 {
   const std::size_t start = specs.size() > 1 ? below(rng, specs.size()) : 0;
   m_candidates.reserve(specs.size());

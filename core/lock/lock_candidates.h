@@ -20,7 +20,7 @@ namespace rlock {
 // again. Does no I/O. Not thread-safe.
 
 struct LockCandidate {
-  const LockRequest& spec;
+  const LockSpec& spec;
   std::size_t which;  // the index in the caller's list of specs
 
   Instant ask_at{};                     // when to ask the store; a past time: now
@@ -61,7 +61,7 @@ Millis rest_after(const Busy& busy, Rng& rng);
 class LockCandidates {
  public:
   // `specs` must not be empty, and must outlive this.
-  LockCandidates(std::span<const LockRequest> specs, Rng& rng);
+  LockCandidates(std::span<const LockSpec> specs, Rng& rng);
 
   // The candidate to ask for now; nullptr: none is due. Returns the same candidate until next_turn().
   LockCandidate* due(Instant now);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int most_tries = 3;  // if each grant comes too late
 
-void give_back(LockStore& store, const LockRequest& spec, const Hold& hold, Millis server_timeout, const Clock& clock)
+void give_back(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout, const Clock& clock)
 {
   const CallLimits limit{.deadline = clock.now() + std::min(give_back_timeout, server_timeout),
                          .stop = StopToken::never()};
@@ -46,7 +46,7 @@ EnterOutcome enter_outcome_of(AnyOutcome outcome, const Hold& hold)
 }  // namespace
 
 // The half-lease rule holds here too; a repeated request adds no second hold.
-Result<ReentryOutcome> reenter_lock(LockStore& store, const LockRequest& spec, const Hold& hold, Millis server_timeout,
+Result<ReentryOutcome> reenter_lock(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
                                     const Clock& clock, StopToken stop)
 {
   for (int i = 0; i < most_tries; ++i) {
@@ -77,7 +77,7 @@ Result<ReentryOutcome> reenter_lock(LockStore& store, const LockRequest& spec, c
   return too_slow();
 }
 
-Result<EnterOutcome> enter(LockStore& store, std::span<const LockRequest> specs, const Owner& fresh,
+Result<EnterOutcome> enter(LockStore& store, std::span<const LockSpec> specs, const Owner& fresh,
                            std::span<const Ancestor> ancestors, const WaitPolicy& policy, const Clock& clock, Rng& rng,
                            StopToken stop, WaitObserver& observer)
 {

@@ -14,7 +14,7 @@ namespace rlock {
 using ReentryOutcome = std::variant<Taken, AlreadyDone, NotHeld, Interrupted>;
 
 // After every outcome but Taken, nothing of this hold is left on the server, as after wait_and_acquire.
-Result<ReentryOutcome> reenter_lock(LockStore& store, const LockRequest& spec, const Hold& hold, Millis server_timeout,
+Result<ReentryOutcome> reenter_lock(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
                                     const Clock& clock, StopToken stop);
 
 struct Entered {
@@ -30,7 +30,7 @@ struct Ancestor {
 
 // Enters a lock again under the first ancestor that holds one; else acquires any of the locks as the fresh owner, by
 // wait_and_acquire.
-Result<EnterOutcome> enter(LockStore& store, std::span<const LockRequest> specs, const Owner& fresh,
+Result<EnterOutcome> enter(LockStore& store, std::span<const LockSpec> specs, const Owner& fresh,
                            std::span<const Ancestor> ancestors, const WaitPolicy& policy, const Clock& clock, Rng& rng,
                            StopToken stop, WaitObserver& observer);
 

@@ -98,7 +98,7 @@ struct Sync {
   Millis within{0};
 };
 
-struct LockRequest {
+struct LockSpec {
   LockName name;
   LockKind kind;
   Millis ttl;  // the lease that is asked for
@@ -128,7 +128,7 @@ struct RenewOptions {
 
 // One of several renewals. Only the name, the kind and the ttl of the spec count.
 struct RenewalCall {
-  LockRequest spec;
+  LockSpec spec;
   Owner owner;
   RenewOptions options;
 };
@@ -146,7 +146,7 @@ struct GivenLease : LeaseTerm {
 struct Granted {
   std::uint64_t fence;  // grows with each new holder
   std::int64_t count;   // > 1 when nested
-  GivenLease lease;  // as the store gave it: it may be shorter than LockRequest::ttl, and count from an earlier moment
+  GivenLease lease;     // as the store gave it: it may be shorter than LockSpec::ttl, and count from an earlier moment
   bool agreed = false;  // several servers have agreed on `fence`
 };
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
@@ -175,7 +175,7 @@ struct Busy {
 };
 struct AlreadyDone {
   Millis ago;
-};  // LockRequest::once: the server remembers a success; the caller holds nothing and is not queued
+};  // LockSpec::once: the server remembers a success; the caller holds nothing and is not queued
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 
 struct Renewed {
@@ -239,9 +239,9 @@ inline bool was_released_before(const Release& release)
 
 struct ReleaseOptions {
   Millis keep{0};          // --min-hold: how long the lock stays taken after its last hold has ended
-  bool succeeded = false;  // the server must remember a success for LockRequest::once
+  bool succeeded = false;  // the server must remember a success for LockSpec::once
   bool announced = true;   // false: the caller takes back an attempt, which is no news for other clients
-  Millis ran{0};           // since the run began, if the success counts from then (LockRequest::period)
+  Millis ran{0};           // since the run began, if the success counts from then (LockSpec::period)
   RunResult result = {};   // for the event log
   bool late =
       false;  // an earlier request found the lease over, but it was not over when the run ended: only tells the result

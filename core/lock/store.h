@@ -109,15 +109,15 @@ class LockStore {
  public:
   virtual ~LockStore() = default;
 
-  virtual Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
+  virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                                   const CallLimits& limit) = 0;
   // Adds a nested hold if the owner holds the lock now. Never acquires a free lock, because then the outer run would not notice
   // that its lock was lost.
-  virtual Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) = 0;
+  virtual Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) = 0;
   // Whether the owner is in the queue of the lock, and has missed no message since its last request. A waiter asks once, after it has
   // subscribed.
-  virtual Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits& limit) = 0;
-  virtual Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+  virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
+  virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                                 const CallLimits& limit) = 0;
   // Renews the first of these locks, and as many of those behind it as need no further round trip. Returns the answers in the order
   // of `calls`; locks without an answer were not asked about.
@@ -126,35 +126,35 @@ class LockStore {
     return {renew(calls.front().spec, calls.front().owner, calls.front().options, limit)};
   }
   // As renew(), for one hold. NotHeld also if the owner has only other holds. The default is for engines without holds.
-  virtual Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
+  virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
                                      const CallLimits& limit)
   {
     return renew(spec, hold.owner, options, limit);
   }
   // Releases the hold. A waiting owner, passed as its outermost Hold, leaves the queue.
-  virtual Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
+  virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                                   const CallLimits& limit) = 0;
   // Takes attempts back: releases the outermost hold of the owner on each lock, because no job has begun. Returns the answers in
   // the order of `specs`. An engine may need one round trip for all.
-  virtual std::vector<Result<Release>> release_each(std::span<const LockRequest* const> specs, const Owner& owner,
+  virtual std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                                     const CallLimits& limit)
   {
     std::vector<Result<Release>> answers;
-    for (const LockRequest* spec : specs) {
+    for (const LockSpec* spec : specs) {
       answers.push_back(release(*spec, owner, {.result = {.outcome = Outcome::unused}}, limit));
     }
     return answers;
   }
   virtual Result<LockState> inspect(const LockName& name, const CallLimits& limit) = 0;
   // After the return the listener receives the messages to the owner about each of these locks, over one connection.
-  virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
+  virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                                    const CallLimits& limit) = 0;
   // Drops the connection, so that the next request opens a new one. Holds, and a session of the engine, stay.
   virtual void drop_connection() = 0;
 
   [[nodiscard]] virtual Traits traits() const { return {}; }
-  // Waits until LockRequest::sync is satisfied. Call this right after a grant; after an Error release the lock.
-  virtual Result<Done> await_replicas(const LockRequest& spec, const CallLimits&)
+  // Waits until LockSpec::sync is satisfied. Call this right after a grant; after an Error release the lock.
+  virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits&)
   {
     return spec.sync.replicas == 0 ? Result(Done{})
                                    : Error{ErrorCode::config, "this server has no replicas (leave out --sync)"};
@@ -165,7 +165,7 @@ class LockStore {
   // What one kind of engine can; ErrorCode::config from another one.
   // Of a member of a quorum, whose grants share one fencing number: if the owner holds the lock, later holders get a number greater
   // than `fence`. False: the owner does not hold the lock.
-  virtual Result<bool> raise_fence(const LockRequest&, const Owner&, std::uint64_t /*fence*/, const CallLimits&)
+  virtual Result<bool> raise_fence(const LockSpec&, const Owner&, std::uint64_t /*fence*/, const CallLimits&)
   {
     return Error{ErrorCode::config, "such a server is no part of a quorum (give it alone)"};
   }

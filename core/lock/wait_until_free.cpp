@@ -71,7 +71,7 @@ struct FreeWatch {
       return false;
     }
     if (!listener) {
-      const LockRequest sought{.name = name, .kind = kind, .ttl = {}, .who = {}, .once = {}};
+      const LockSpec sought{.name = name, .kind = kind, .ttl = {}, .who = {}, .once = {}};
       auto opened = store.listen({&sought, 1}, subscriber, limit());
       if (!opened || !(*opened)->hear_releases(0, limit())) {
         return false;

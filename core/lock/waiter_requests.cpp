@@ -18,7 +18,7 @@ CallLimits WaiterRequests::limit_from(Instant now) const
 
 WaiterRequests::Answer WaiterRequests::acquire(const LockCandidate& candidate, const AcquireOptions& options)
 {
-  LockRequest spec = candidate.spec;
+  LockSpec spec = candidate.spec;
   const Instant first = m_clock.now();
   const CallLimits limit = limit_from(first);
   const Instant give_up = std::min(limit.deadline, first + spec.ttl / 4);
@@ -54,7 +54,7 @@ Result<Done> WaiterRequests::await_replicas(const LockCandidate& candidate, Inst
 void WaiterRequests::release_all_but(LockCandidates& candidates, const LockCandidate* kept)
 {
   std::vector<LockCandidate*> leaving;
-  std::vector<const LockRequest*> specs;
+  std::vector<const LockSpec*> specs;
   for (LockCandidate& candidate : candidates) {
     if (candidate.needs_release && &candidate != kept) {
       leaving.push_back(&candidate);

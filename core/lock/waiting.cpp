@@ -24,8 +24,8 @@ namespace rlock {
 class WaitNotifications {
  public:
   // All arguments must outlive this.
-  WaitNotifications(LockStore& store, std::span<const LockRequest> specs, const Owner& owner,
-                    LockCandidates& candidates, const Clock& clock)
+  WaitNotifications(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, LockCandidates& candidates,
+                    const Clock& clock)
       : m_store(store), m_specs(specs), m_owner(owner), m_candidates(candidates), m_clock(clock)
   {
   }
@@ -51,7 +51,7 @@ class WaitNotifications {
   void hear_releases(LockCandidate& candidate, const CallLimits& limit);
 
   LockStore& m_store;
-  const std::span<const LockRequest> m_specs;
+  const std::span<const LockSpec> m_specs;
   const Owner& m_owner;
   LockCandidates& m_candidates;
   const Clock& m_clock;
@@ -106,7 +106,7 @@ constexpr Millis least_silence{1000};
 // One call of wait_and_acquire.
 class WaitLoop {
  public:
-  WaitLoop(LockStore& store, std::span<const LockRequest> specs, const Owner& owner, const WaitPolicy& policy,
+  WaitLoop(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, const WaitPolicy& policy,
            const Clock& clock, Rng& rng, StopToken stop, WaitObserver& observer)
       : m_policy(policy),
         m_clock(clock),
@@ -356,7 +356,7 @@ class WaitLoop {
 
 }  // namespace
 
-Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockRequest> specs, const Owner& owner,
+Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                      WaitObserver& observer)
 {

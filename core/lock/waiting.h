@@ -86,10 +86,10 @@ class WaitObserver : public ServerObserver {
 // Errors: a server that never answered is an Error when WaitPolicy::server_until has passed; a handshake counts as an answer. A
 // server that goes away later is asked again until the time is over; then its Error is returned, or TimedOut if it has been
 // silent for less than a second.
-Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockRequest> specs, const Owner& owner,
+Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                      WaitObserver& observer);
-inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockRequest& spec, const Owner& owner,
+inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& spec, const Owner& owner,
                                             const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                             WaitObserver& observer)
 {

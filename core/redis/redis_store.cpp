@@ -199,18 +199,18 @@ Result<std::vector<std::string>> RedisHost::find_remembered(std::string_view glo
 }
 
 // Uses the connection of the acquire, because WAIT counts the writes of its connection.
-Result<Done> RedisHost::await_replicas(const LockRequest& request, const CallLimits& limit)
+Result<Done> RedisHost::await_replicas(const LockSpec& spec, const CallLimits& limit)
 {
-  const std::string wanted = std::to_string(request.sync.replicas);
-  const std::string within = std::to_string(request.sync.within.count());
+  const std::string wanted = std::to_string(spec.sync.replicas);
+  const std::string within = std::to_string(spec.sync.within.count());
   const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
-  ASSIGN_OR_RETURN(const auto reply, m_transport->follow_up(request.name.text(), argv, limit));
-  if (reply.kind == Reply::Kind::integer && reply.integer >= static_cast<std::int64_t>(request.sync.replicas)) {
+  ASSIGN_OR_RETURN(const auto reply, m_transport->follow_up(spec.name.text(), argv, limit));
+  if (reply.kind == Reply::Kind::integer && reply.integer >= static_cast<std::int64_t>(spec.sync.replicas)) {
     return Done{};
   }
   return Error{ErrorCode::server_not_ready,
                std::to_string(reply.integer) + " of the " + wanted + " replicas of --sync " + wanted +
-                   " had the lock " + printable(request.name.text()) + " within " + show(request.sync.within) +
+                   " had the lock " + printable(spec.name.text()) + " within " + show(spec.sync.within) +
                    ": it was given back (raise --server-timeout, or look at the replicas)"};
 }
 

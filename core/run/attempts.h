@@ -30,7 +30,7 @@ using Turn = std::variant<RunAttempt, ShareFailure>;
 // When a caller came, by the server's clock.
 struct Arrival {
   std::int64_t at_ms;
-  std::optional<Period> period;  // LockRequest::period
+  std::optional<Period> period;  // LockSpec::period
 };
 
 // `runs`: those that are over, the last one first. `own`: the number of the last attempt of this process; 0: none.

@@ -121,7 +121,7 @@ std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, c
   return owners;
 }
 
-std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockRequest> any_of)
+std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockSpec> any_of)
 {
   std::vector<Ancestor> ancestors;
   for (std::size_t which = 0; which < any_of.size(); ++which) {

@@ -70,7 +70,7 @@ std::vector<HeldLockLine> parse_held_locks(std::string_view value);
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name);
 
 // The same for several locks of which the caller needs any one.
-std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockRequest> any_of);
+std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockSpec> any_of);
 
 // The value of `name` in a list of NAME=value; nullopt: the list has no such name.
 std::optional<std::string_view> find_variable(const std::vector<std::string>& environment, std::string_view name);

@@ -258,7 +258,7 @@ constexpr Millis retry_after{1000};  // when the server does not answer
 
 }  // namespace
 
-CancelHolder::CancelHolder(LockStore& store, const LockRequest& spec, Millis server_timeout, const Clock& clock,
+CancelHolder::CancelHolder(LockStore& store, const LockSpec& spec, Millis server_timeout, const Clock& clock,
                            const Log& log)
     : m_store(store),
       m_spec(spec),

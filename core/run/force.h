@@ -128,7 +128,7 @@ Result<Done> force_unlock_all(LockStore& store, std::span<const ForceUnlockReque
 // waiting thread.
 class CancelHolder final : public HolderStopper {
  public:
-  CancelHolder(LockStore& store, const LockRequest& spec, Millis server_timeout, const Clock& clock, const Log& log);
+  CancelHolder(LockStore& store, const LockSpec& spec, Millis server_timeout, const Clock& clock, const Log& log);
 
   void in_the_way(const Busy& busy) override;
   [[nodiscard]] Instant due() const override;
@@ -143,7 +143,7 @@ class CancelHolder final : public HolderStopper {
   void give_up(const Error& error);
 
   LockStore& m_store;
-  const LockRequest& m_spec;
+  const LockSpec& m_spec;
   const Millis m_server_timeout;
   const Clock& m_clock;
   const Log& m_log;

@@ -29,7 +29,7 @@ Error lease_refused(const RunRequest& request, Millis longest)
 }  // namespace
 
 LockSession::LockSession(const RunRequest& request, const RunContext& context, std::unique_ptr<LockStore>& store,
-                         std::vector<LockRequest> any_of, Owner owner)
+                         std::vector<LockSpec> any_of, Owner owner)
     : m_request(request),
       m_context(context),
       m_any_of(std::move(any_of)),

@@ -25,7 +25,7 @@ class LockSession {
   // opens it. The first attempt uses `owner`; each attempt after a release uses a fresh
   // owner. A lock that an ancestor of this process holds is entered again under the ancestor's owner.
   LockSession(const RunRequest& request, const RunContext& context, std::unique_ptr<LockStore>& store,
-              std::vector<LockRequest> any_of, Owner owner);
+              std::vector<LockSpec> any_of, Owner owner);
 
   // Done: the lock is held. AlreadyDone: RunRequest::once needs no run. After any other outcome nothing is left on the
   // server, as with wait_and_acquire.
@@ -44,7 +44,7 @@ class LockSession {
   [[nodiscard]] const LockName& name() const { return spec().name; }
   [[nodiscard]] std::optional<std::size_t> shard() const;  // the number of the shard; nullopt: the lock is no shard
   [[nodiscard]] const Hold& hold() const { return m_hold; }
-  [[nodiscard]] const LockRequest& spec() const { return m_any_of[m_which]; }
+  [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
   [[nodiscard]] std::uint64_t fence() const { return m_fence; }
   // The guardian calls this, because it was forked before the lock was granted.
   void set_fence(std::uint64_t fence) { m_fence = fence; }
@@ -80,7 +80,7 @@ class LockSession {
 
   const RunRequest& m_request;
   const RunContext& m_context;
-  std::vector<LockRequest> m_any_of;
+  std::vector<LockSpec> m_any_of;
   std::size_t m_which = 0;
   Hold m_hold;
   std::uint64_t m_fence = 0;

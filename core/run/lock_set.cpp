@@ -64,20 +64,20 @@ Sync sync_of(const RunRequest& request)
 }
 
 // A spec for each shard, or for each lock.
-std::vector<LockRequest> specs_of(const RunRequest& request)
+std::vector<LockSpec> specs_of(const RunRequest& request)
 {
   const auto period = request.per ? std::optional(period_at(*request.per, wall_clock_ms())) : std::nullopt;
-  const LockRequest common{.name = request.name(),
-                           .kind = request.kind,
-                           .ttl = request.ttl,
-                           .who = holder_info(request),
-                           .once = request.once,
-                           .sync = sync_of(request),
-                           .again = request.again,
-                           .beside = request.beside,
-                           .period = period,
-                           .ends_at = request.ends_at};
-  std::vector<LockRequest> specs;
+  const LockSpec common{.name = request.name(),
+                        .kind = request.kind,
+                        .ttl = request.ttl,
+                        .who = holder_info(request),
+                        .once = request.once,
+                        .sync = sync_of(request),
+                        .again = request.again,
+                        .beside = request.beside,
+                        .period = period,
+                        .ends_at = request.ends_at};
+  std::vector<LockSpec> specs;
   const auto add = [&](const LockName& name) { specs.emplace_back(common).name = name; };
   if (request.shards.empty()) {
     std::ranges::for_each(request.names, add);
@@ -207,12 +207,12 @@ bool end_for_runner(const RunRequest& request, const RunContext& context, LockSe
 LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::optional<std::string>& path)
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());
-  std::vector<LockRequest> specs = specs_of(request);
+  std::vector<LockSpec> specs = specs_of(request);
   if (!request.shards.empty()) {
     sessions.emplace_back(request, context, store, std::move(specs), owner);
   } else {
     sessions.reserve(specs.size());
-    for (LockRequest& spec : specs) {
+    for (LockSpec& spec : specs) {
       sessions.emplace_back(request, context, store, std::vector{std::move(spec)}, owner);
     }
   }

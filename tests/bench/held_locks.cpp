@@ -37,18 +37,18 @@ class Part {
 
   void acquire_all()
   {
-    each([this](const LockRequest& spec) {
+    each([this](const LockSpec& spec) {
       const auto attempt = m_store.acquire(spec, m_owner, {}, limit());
       REQUIRE((attempt && std::holds_alternative<Granted>(*attempt)));
     });
   }
   void renew_all()
   {
-    each([this](const LockRequest& spec) { REQUIRE(m_store.renew_hold(spec, m_owner, {}, limit())); });
+    each([this](const LockSpec& spec) { REQUIRE(m_store.renew_hold(spec, m_owner, {}, limit())); });
   }
 
  private:
-  void each(const std::function<void(const LockRequest&)>& act) const
+  void each(const std::function<void(const LockSpec&)>& act) const
   {
     const HolderInfo who{.host = "web1.example.org", .pid = 12345, .user = "deploy", .command = "./job.sh --all"};
     for (int i = m_first; i < m_end; ++i) {

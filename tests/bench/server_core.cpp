@@ -77,7 +77,7 @@ class ServerCore {
 
   Cost pair(const LockKind& kind)
   {
-    const LockRequest spec = spec_of("pair", kind);
+    const LockSpec spec = spec_of("pair", kind);
     return measured(pairs_per_round, [&] {
       const Owner owner = next_owner();
       must_be_granted(spec, owner);
@@ -87,7 +87,7 @@ class ServerCore {
 
   Cost hand_over(const LockKind& kind)
   {
-    const LockRequest spec = spec_of("hand-over", kind);
+    const LockSpec spec = spec_of("hand-over", kind);
     std::vector<Owner> owners;
     std::vector<std::string> channels;
     for (int i = 0; i <= waiters_per_round; ++i) {
@@ -108,7 +108,7 @@ class ServerCore {
 
   Cost renewal(const LockKind& kind)
   {
-    LockRequest spec = spec_of("renewal", kind);
+    LockSpec spec = spec_of("renewal", kind);
     const Owner owner = next_owner();
     must_be_granted(spec, owner);
     const Cost cost = measured(pairs_per_round, [&] {
@@ -147,7 +147,7 @@ class ServerCore {
     return cost_since_reset(m_server, requests, times);
   }
 
-  static LockRequest spec_of(const std::string& name, const LockKind& kind)
+  static LockSpec spec_of(const std::string& name, const LockKind& kind)
   {
     const HolderInfo who{.host = "web1.example.org",
                          .pid = 12345,
@@ -169,12 +169,12 @@ class ServerCore {
     return Owner::of("f3b1c2d4-0000-4000-8000-" + std::string(12 - number.size(), '0') + number + ":77");
   }
   [[nodiscard]] CallLimits limit() const { return {.deadline = m_clock.now() + 10s, .stop = StopToken::never()}; }
-  void must_be_granted(const LockRequest& spec, const Owner& owner)
+  void must_be_granted(const LockSpec& spec, const Owner& owner)
   {
     const auto attempt = m_store.acquire(spec, owner, {.queues = true}, limit());
     REQUIRE((attempt && std::holds_alternative<Granted>(*attempt)));
   }
-  void must_be_released(const LockRequest& spec, const Owner& owner)
+  void must_be_released(const LockSpec& spec, const Owner& owner)
   {
     const auto released = m_store.release(spec, owner, {}, limit());
     REQUIRE((released && std::holds_alternative<Released>(*released)));

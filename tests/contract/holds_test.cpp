@@ -42,9 +42,9 @@ class Holding {
   [[nodiscard]] bool counted_on_too_much() const { return m_too_much; }
 
  private:
-  static LockRequest wanted(Millis ttl, bool is_automatic)
+  static LockSpec wanted(Millis ttl, bool is_automatic)
   {
-    LockRequest spec = Tested::spec(Plain{}, ttl);
+    LockSpec spec = Tested::spec(Plain{}, ttl);
     spec.who.automatic = is_automatic;
     return spec;
   }
@@ -65,7 +65,7 @@ class Holding {
   }
 
   Tested& m_store;
-  const LockRequest m_spec;
+  const LockSpec m_spec;
   const Log m_log{Verbosity::quiet};
   std::atomic<int> m_renewals{0};
   std::atomic<bool> m_too_much{false};

@@ -84,11 +84,11 @@ struct HeldLock {
 
   std::unique_ptr<LockStore> store = memory_store("engine", boot_clock);
   Owner owner = Owner::of("0d7a2b44-63a9-4b6c-8a49-6f0b8a0e8f55:71");
-  LockRequest spec{.name = *LockName::parse("k"),
-                   .kind = Plain{},
-                   .ttl = 30s,
-                   .who = {.host = "web1", .pid = 71, .user = "alice", .command = "./job.sh", .automatic = true},
-                   .once = {}};
+  LockSpec spec{.name = *LockName::parse("k"),
+                .kind = Plain{},
+                .ttl = 30s,
+                .who = {.host = "web1", .pid = 71, .user = "alice", .command = "./job.sh", .automatic = true},
+                .once = {}};
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ TEST_CASE("contract: a lock is granted in the order of the queue")
     const Owner first = Tested::owner();
     const Owner second = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
-    const LockRequest spec = Tested::spec();
+    const LockSpec spec = Tested::spec();
     const auto first_listens = store.other().listen({&spec, 1}, first, Tested::soon());
     const auto second_listens = store.other().listen({&spec, 1}, second, Tested::soon());
     REQUIRE(first_listens);
@@ -97,7 +97,7 @@ TEST_CASE("contract: inspect shows a waiter that does not listen only where thos
       return;
     }
     constexpr std::size_t many = 11;
-    const LockRequest spec = Tested::spec();
+    const LockSpec spec = Tested::spec();
     REQUIRE(store.granted(store.one(), spec, Tested::owner()));
     std::vector<Owner> waiters;
     for (std::size_t i = 0; i < many; ++i) {

@@ -46,25 +46,25 @@ struct Sessions {
       REQUIRE(backend->presences()->remove(each, Tested::soon()));
     }
   }
-  static LockRequest request(Millis ttl, LockKind kind = Plain{})
+  static LockSpec request(Millis ttl, LockKind kind = Plain{})
   {
-    LockRequest wanted = Tested::spec(kind, ttl);
+    LockSpec wanted = Tested::spec(kind, ttl);
     wanted.who.automatic = true;
     return wanted;
   }
-  static bool takes(LockStore& store, const LockRequest& wanted, const Owner& owner, bool queues = false)
+  static bool takes(LockStore& store, const LockSpec& wanted, const Owner& owner, bool queues = false)
   {
     const auto answer = store.acquire(wanted, owner, {.queues = queues}, Tested::soon());
     REQUIRE_MESSAGE(answer, answer.error().text);
     return std::holds_alternative<Granted>(*answer);
   }
-  static bool keeps(LockStore& store, const LockRequest& wanted, const Owner& owner)
+  static bool keeps(LockStore& store, const LockSpec& wanted, const Owner& owner)
   {
     const auto answer = store.renew(wanted, owner, {}, Tested::soon());
     REQUIRE_MESSAGE(answer, answer.error().text);
     return std::holds_alternative<Renewed>(*answer);
   }
-  static Release lets_go(LockStore& store, const LockRequest& wanted, const Owner& owner, Millis keep = Millis{0})
+  static Release lets_go(LockStore& store, const LockSpec& wanted, const Owner& owner, Millis keep = Millis{0})
   {
     const auto answer = store.release(wanted, owner, {.keep = keep}, Tested::soon());
     REQUIRE_MESSAGE(answer, answer.error().text);
@@ -90,8 +90,8 @@ TEST_CASE("presence: a hold ends with the presence of its owner, whatever the cl
        {LockKind(Plain{}), LockKind(Writer{}), LockKind(Reader{}), LockKind(Permits{1}), LockKind(StringLock{})}) {
     CAPTURE(kind.index());
     Sessions store;
-    const LockRequest short_one = Sessions::request(300ms, kind);
-    LockRequest next = short_one;
+    const LockSpec short_one = Sessions::request(300ms, kind);
+    LockSpec next = short_one;
     next.kind = std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind;
     const Instant sent_at = Tested::clock().now();
     REQUIRE(Sessions::takes(*store.early, short_one, store.owner));
@@ -109,7 +109,7 @@ TEST_CASE("presence: a hold ends with a presence that is removed, long before it
        {LockKind(Plain{}), LockKind(Writer{}), LockKind(Reader{}), LockKind(Permits{1}), LockKind(StringLock{})}) {
     CAPTURE(kind.index());
     Sessions store;
-    LockRequest next = Sessions::request(30s, kind);
+    LockSpec next = Sessions::request(30s, kind);
     REQUIRE(Sessions::takes(*store.late, next, store.owner));
     next.kind = std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind;
     CHECK_FALSE(Sessions::takes(*store.early, next, store.other));
@@ -121,7 +121,7 @@ TEST_CASE("presence: a hold ends with a presence that is removed, long before it
 TEST_CASE("presence: a hold that is renewed lasts, and its record is not written for that")
 {
   Sessions store;
-  const LockRequest wanted = Sessions::request(1500ms);
+  const LockSpec wanted = Sessions::request(1500ms);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   const std::string version = store.version();
   for (const Instant until = Tested::clock().now() + 2s; Tested::clock().now() < until;) {
@@ -148,7 +148,7 @@ TEST_CASE("presence: another process renews by the token, with a presence of its
 TEST_CASE("presence: a waiter that was handed the lock has it for as long as its presence lasts")
 {
   Sessions store;
-  const LockRequest wanted = Sessions::request(1500ms);
+  const LockSpec wanted = Sessions::request(1500ms);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   REQUIRE(!Sessions::takes(*store.late, wanted, store.other, true));
   const auto third = store.client(0);
@@ -162,7 +162,7 @@ TEST_CASE("presence: a waiter that was handed the lock has it for as long as its
 TEST_CASE("presence: a released lock stays taken for --min-hold, which nobody keeps")
 {
   Sessions store;
-  const LockRequest wanted = Sessions::request(30s);
+  const LockSpec wanted = Sessions::request(30s);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   const Instant sent_at = Tested::clock().now();
   CHECK(std::holds_alternative<Released>(Sessions::lets_go(*store.early, wanted, store.owner, 1500ms)));
@@ -175,7 +175,7 @@ TEST_CASE("presence: a released lock stays taken for --min-hold, which nobody ke
 TEST_CASE("presence: a revoked hold ends when its last proof has run out, though its presence lives")
 {
   Sessions store;
-  const LockRequest wanted = Sessions::request(1500ms);
+  const LockSpec wanted = Sessions::request(1500ms);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   const ForceCall call{.name = wanted.name, .kind = Plain{}, .owner = store.owner, .by = "op", .stands_for = 10s};
   const auto is_free = [&] {
@@ -194,7 +194,7 @@ TEST_CASE("presence: a revoked hold ends when its last proof has run out, though
 TEST_CASE("presence: an attempt that is refused makes no presence, and one that gives up leaves none")
 {
   Sessions store;
-  const LockRequest wanted = Sessions::request(30s);
+  const LockSpec wanted = Sessions::request(30s);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   REQUIRE(!Sessions::takes(*store.late, wanted, store.other));
   CHECK(store.presences() == 1);
@@ -212,7 +212,7 @@ TEST_CASE(
     Sessions store;
     const auto holder = store.client(0);
     const auto observer = store.client(0);
-    LockRequest wanted = Sessions::request(1510ms);  // of which the store makes a longer one
+    LockSpec wanted = Sessions::request(1510ms);  // of which the store makes a longer one
     wanted.who.automatic = is_automatic;
     // The client's clocks are read one after the other (Snapshot::time_at), so the end may be shown later by the time that the call took.
     const auto is_a_bound = [&](const LeaseTerm& lease, Instant called_at) {
@@ -240,7 +240,7 @@ TEST_CASE("presence: force-unlock tells a hold that has ended from one that was 
   for (const bool releases : {false, true}) {
     CAPTURE(releases);
     Sessions store;
-    const LockRequest wanted = Sessions::request(600ms);
+    const LockSpec wanted = Sessions::request(600ms);
     REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
     const ForceUnlockRequest order{.name = wanted.name,
                                    .kind = Plain{},

@@ -26,7 +26,7 @@ class Tested {
   LockStore& other() { return *m_other; }
   [[nodiscard]] bool has_queue() const { return m_has_queue; }
 
-  static LockRequest spec(LockKind kind = Plain{}, Millis ttl = 30s)
+  static LockSpec spec(LockKind kind = Plain{}, Millis ttl = 30s)
   {
     return {.name = *LockName::parse("k"), .kind = kind, .ttl = ttl, .who = {.host = "h", .pid = 1}, .once = {}};
   }
@@ -37,13 +37,13 @@ class Tested {
   }
   static CallLimits soon() { return {.deadline = clock().now() + 5s, .stop = StopToken::never()}; }
 
-  Attempt ask(LockStore& store, const LockRequest& spec, const Owner& owner, bool queues = false)
+  Attempt ask(LockStore& store, const LockSpec& spec, const Owner& owner, bool queues = false)
   {
     const auto answer = store.acquire(spec, owner, {.queues = queues}, soon());
     REQUIRE_MESSAGE(answer, answer.error().text);
     return *answer;
   }
-  std::optional<Granted> granted(LockStore& store, const LockRequest& spec, const Owner& owner)
+  std::optional<Granted> granted(LockStore& store, const LockSpec& spec, const Owner& owner)
   {
     const Attempt attempt = ask(store, spec, owner);
     const auto* grant = std::get_if<Granted>(&attempt);
@@ -113,7 +113,7 @@ inline void check_that_a_waiter_hears_the_release(Tested& store)
 {
   const Owner holder = Tested::owner();
   const Owner waiter = Tested::owner();
-  const LockRequest wanted = Tested::spec();
+  const LockSpec wanted = Tested::spec();
   REQUIRE(store.granted(store.one(), wanted, holder));
   const auto listener = store.other().listen({&wanted, 1}, waiter, Tested::soon());
   REQUIRE(listener);

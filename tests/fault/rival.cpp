@@ -118,7 +118,7 @@ bool Rival::gets_all()
 bool Rival::try_for(const std::string& key, const std::function<void()>& while_held)
 {
   const std::lock_guard guard(m_mutex);
-  const LockRequest spec = spec_of(key);
+  const LockSpec spec = spec_of(key);
   const Owner owner = Owner::fresh(m_rng, 1);
   const auto attempt = m_store->acquire(spec, owner, {}, soon());
   const bool granted = attempt && std::holds_alternative<Granted>(*attempt);
@@ -192,7 +192,7 @@ Reply Rival::ask_server(std::size_t server, const std::vector<std::string_view>&
   return answer_of(m_servers[server].call(words, soon()));
 }
 
-LockRequest Rival::spec_of(const std::string& key) const
+LockSpec Rival::spec_of(const std::string& key) const
 {
   return {.name = *LockName::parse(key), .kind = m_mode, .ttl = m_ttl, .who = {.host = "rival", .pid = 1}, .once = {}};
 }

@@ -45,7 +45,7 @@ class Rival {
  private:
   bool try_for(const std::string& key, const std::function<void()>& while_held);
   Reply ask_server(std::size_t server, const std::vector<std::string_view>& words);
-  [[nodiscard]] LockRequest spec_of(const std::string& key) const;
+  [[nodiscard]] LockSpec spec_of(const std::string& key) const;
   [[nodiscard]] CallLimits soon() const;
 
   const std::vector<std::string> m_keys;

@@ -97,7 +97,7 @@ void ask(ScriptStore& store, std::size_t verb, const LockKind& kind, const OneRe
 {
   static const BootClock clock;
   const CallLimits limit{.deadline = clock.now() + 60s, .stop = StopToken::never()};
-  const LockRequest request{.name = *LockName::parse("stock"), .kind = kind, .ttl = 30s, .who = {}, .once = 1h};
+  const LockSpec request{.name = *LockName::parse("stock"), .kind = kind, .ttl = 30s, .who = {}, .once = 1h};
   const Owner owner = Owner::of("8743c9c0:1");
   switch (verb) {
     case 0: return promise_answer(store.acquire(request, owner, {.queues = true}, limit), record);

@@ -85,7 +85,7 @@ void promise_codec(std::string_view bytes)
 
 struct Asking {
   RedisStore& store;
-  LockRequest spec;
+  LockSpec spec;
   Owner owner = Owner::of("8743c9c0:1");
 
   [[nodiscard]] PerAnswer limits() const { return {standing_clock, 10s, limit}; }
@@ -145,7 +145,7 @@ void ask_renew(const Asking& asking)
 }
 void ask_release(const Asking& asking)
 {
-  const std::array<const LockRequest*, 2> specs{&asking.spec, &asking.spec};
+  const std::array<const LockSpec*, 2> specs{&asking.spec, &asking.spec};
   auto releases = asking.store.release_each(specs, asking.owner, limit);
   releases.push_back(asking.store.release(asking.spec, asking.owner, {}, limit));
   for (const auto& release : releases) {

@@ -34,13 +34,13 @@ bool calls_in_time(std::string_view bytes)
   const Endpoint endpoint = endpoint_for(input.choice(4));
   hasty_server().script(input.rest());
   const CallLimits limit{.deadline = clock.now() + 1s, .stop = StopToken::never()};
-  const LockRequest spec{.name = *LockName::parse("stock"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = 1h};
+  const LockSpec spec{.name = *LockName::parse("stock"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = 1h};
   const Owner owner = Owner::of("8743c9c0:1");
   RedisStore store(std::make_unique<Direct>(endpoint, clock), clock);
   if (act == 0) {
     promise_result(store.inspect(spec.name, limit));
   } else if (act == 1) {
-    const std::array<const LockRequest*, 2> specs{&spec, &spec};
+    const std::array<const LockSpec*, 2> specs{&spec, &spec};
     promise_result(store.release_each(specs, owner, limit).back());
   } else {
     auto listener = store.listen({&spec, 1}, owner, limit);

@@ -50,7 +50,7 @@ void rlock_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
   turns.last = clock.now();
   auto store = open_store({.endpoints = {*parse_url(url)}}, clock, StopToken::never());
   while (clock.now() < end) {
-    const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
+    const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
     const Owner owner = Owner::fresh(rng, 1);
     const WaitPolicy policy{.until = end + 1s, .waits = true, .server_timeout = 5s};
     const auto outcome = wait_and_acquire(**store, spec, owner, policy, clock, rng, StopToken::never(), silent);

@@ -237,7 +237,7 @@ TEST_CASE("keeper: a release from another host, which announces nothing on this 
 
   const BootClock clock;
   RedisStore elsewhere(std::make_unique<Direct>(*parse_url(server.direct_url()), clock), clock);
-  const LockRequest spec{.name = *LockName::parse("x"), .kind = Plain{}, .ttl = 0ms, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("x"), .kind = Plain{}, .ttl = 0ms, .who = {}, .once = {}};
   const auto released =
       elsewhere.release(spec, Owner::of(owner(server)), {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()});
   REQUIRE(released);

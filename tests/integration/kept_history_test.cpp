@@ -53,16 +53,16 @@ TEST_CASE("history: a month of runs every five minutes takes less than 2 MB of t
   constexpr int failing = 4000;
   constexpr int runs_for_a_copy = 6;
   constexpr Millis month = std::chrono::days{30};
-  const LockRequest spec{.name = *LockName::parse("k"),
-                         .kind = Plain{},
-                         .ttl = 30s,
-                         .who = {.host = "web1.example.org",
-                                 .user = "backup",
-                                 .command = "/usr/local/bin/backup --all --target s3://bucket/daily",
-                                 .history = month},
-                         .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"),
+                      .kind = Plain{},
+                      .ttl = 30s,
+                      .who = {.host = "web1.example.org",
+                              .user = "backup",
+                              .command = "/usr/local/bin/backup --all --target s3://bucket/daily",
+                              .history = month},
+                      .once = {}};
   for (int run = 0; run < runs; ++run) {
-    LockRequest own = spec;
+    LockSpec own = spec;
     own.who.pid = 1000 + run;
     own.who.since_ms = wall_clock_ms();
     const Owner owner = Owner::fresh(rng, 1000 + run);

@@ -283,7 +283,7 @@ TEST_CASE("quorum: a server that comes back empty does not grant what it may hav
     }
     return std::make_unique<QuorumStore>(std::move(members), QuorumPolicy{}, real_clock, std::make_unique<SystemRng>());
   };
-  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 3s, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 3s, .who = {}, .once = {}};
   const auto granted = [&](const Owner& owner) {
     const auto attempt = store_of()->acquire(spec, owner, {}, within(2s));
     return attempt && std::holds_alternative<Granted>(*attempt);

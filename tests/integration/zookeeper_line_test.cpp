@@ -79,7 +79,7 @@ class Line {
 };
 
 // Of a caller that has forgotten --format.
-LockRequest plainly(LockKind kind = Plain{})
+LockSpec plainly(LockKind kind = Plain{})
 {
   return {.name = *LockName::parse("k"),
           .kind = kind,
@@ -89,12 +89,12 @@ LockRequest plainly(LockKind kind = Plain{})
           .beside = NativeFormat::none};
 }
 
-const LockRequest request{.name = *LockName::parse("k"),
-                          .kind = Plain{},
-                          .ttl = 30s,
-                          .who = {.lease = 30s, .automatic = true},
-                          .once = {},
-                          .beside = NativeFormat::curator};
+const LockSpec request{.name = *LockName::parse("k"),
+                       .kind = Plain{},
+                       .ttl = 30s,
+                       .who = {.lease = 30s, .automatic = true},
+                       .once = {},
+                       .beside = NativeFormat::curator};
 
 }  // namespace
 

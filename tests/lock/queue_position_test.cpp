@@ -27,7 +27,7 @@ class WaitingFixture {
   void leave(const std::string& owner) { REQUIRE(m_store->release(spec("k"), Owner::of(owner), {}, soon())); }
   std::unique_ptr<Listener> listener_of(const std::string& owner, const std::vector<std::string>& names = {"k"})
   {
-    std::vector<LockRequest> specs;
+    std::vector<LockSpec> specs;
     for (const std::string& name : names) {
       specs.push_back(spec(name));
     }
@@ -48,7 +48,7 @@ class WaitingFixture {
   RedisServer server;
 
  private:
-  static LockRequest spec(const std::string& name)
+  static LockSpec spec(const std::string& name)
   {
     return {.name = *LockName::parse(name), .kind = {}, .ttl = 30s, .who = {.host = "h", .pid = 1}, .once = {}};
   }

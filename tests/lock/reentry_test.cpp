@@ -43,7 +43,7 @@ class LossyTransport final : public Transport {
   int& m_calls;
 };
 
-LockRequest spec(Millis ttl = 30s)
+LockSpec spec(Millis ttl = 30s)
 {
   return {.name = *LockName::parse("k"), .kind = Plain{}, .ttl = ttl, .who = {.host = "h"}, .once = {}};
 }

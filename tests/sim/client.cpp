@@ -70,7 +70,7 @@ RunRequest request_of(const ClientPlan& plan, const Schedule& schedule, const st
 // The run asks for its lock as rlock freeze does. It has a job all the same, because the rules look at jobs.
 void wait_as_freeze(LockSet& lock_set, const RunRequest& request, const RunContext& context)
 {
-  LockRequest spec = lock_set.sessions.front().spec();
+  LockSpec spec = lock_set.sessions.front().spec();
   spec.who.freeze = "moving";
   const Owner owner = lock_set.sessions.front().hold().owner;
   lock_set.sessions.clear();

@@ -537,7 +537,7 @@ class SimulatedHost final : public ScriptHost {
   {
     return m_engine->find_logs(glob, limits);
   }
-  Result<Done> await_replicas(const LockRequest& request, const CallLimits& limit) override
+  Result<Done> await_replicas(const LockSpec& request, const CallLimits& limit) override
   {
     return m_engine->await_replicas(request, limit);
   }

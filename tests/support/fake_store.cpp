@@ -99,7 +99,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
  public:
   FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
 
-  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions&,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions&,
                           const CallLimits& limit) override
   {
     const Instant sent_at = m_clock.now();
@@ -116,7 +116,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
       return Granted{.fence = m_server->m_fence, .count = 1, .lease = lease_from(sent_at, spec.ttl)};
     });
   }
-  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override
+  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override
   {
     const Instant sent_at = m_clock.now();
     return answer<ReentryResult>("reenter", hold.owner, limit, [&]() -> ReentryResult {
@@ -129,8 +129,8 @@ class FakeStore final : public LockStore, public ForceUnlock {
                      .agreed = m_server->m_agreed.has_value()};
     });
   }
-  Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return false; }
-  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override
   {
     const Instant sent_at = m_clock.now();
@@ -140,8 +140,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
                           : Renewal{loss()};
     });
   }
-  Result<bool> raise_fence(const LockRequest&, const Owner& owner, std::uint64_t fence,
-                           const CallLimits& limit) override
+  Result<bool> raise_fence(const LockSpec&, const Owner& owner, std::uint64_t fence, const CallLimits& limit) override
   {
     return answer<bool>("raise", owner, limit, [&] {
       if (holds(owner)) {
@@ -151,7 +150,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
       return holds(owner);
     });
   }
-  Result<Release> release(const LockRequest&, const Hold& hold, const ReleaseOptions& release_options,
+  Result<Release> release(const LockSpec&, const Hold& hold, const ReleaseOptions& release_options,
                           const CallLimits& limit) override
   {
     return answer<Release>(release_options.announced ? "release" : "take back", hold.owner, limit, [&]() -> Release {
@@ -176,7 +175,7 @@ class FakeStore final : public LockStore, public ForceUnlock {
       return state;
     });
   }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest>, const Owner&, const CallLimits&) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const CallLimits&) override
   {
     return Error{ErrorCode::unreachable, "nobody listens here"};
   }

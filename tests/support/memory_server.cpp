@@ -13,10 +13,10 @@ MemoryServer& memory_server_called(const std::string& name)
   return servers[name];
 }
 
-MemoryListener::MemoryListener(MemoryServer& server, std::span<const LockRequest> specs, Owner owner)
+MemoryListener::MemoryListener(MemoryServer& server, std::span<const LockSpec> specs, Owner owner)
     : m_server(server), m_owner(std::move(owner)), m_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
-  for (const LockRequest& spec : specs) {
+  for (const LockSpec& spec : specs) {
     m_locks.push_back({.name = spec.name.text(), .hint = {}});
   }
   const std::lock_guard guard(m_server.mutex);

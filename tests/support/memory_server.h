@@ -56,7 +56,7 @@ MemoryServer& memory_server_called(const std::string& name);
 // Thread-safe, except tell().
 class MemoryListener final : public Listener {
  public:
-  MemoryListener(MemoryServer& server, std::span<const LockRequest> specs, Owner owner);
+  MemoryListener(MemoryServer& server, std::span<const LockSpec> specs, Owner owner);
   ~MemoryListener() override;
   MemoryListener(const MemoryListener&) = delete;
   MemoryListener& operator=(const MemoryListener&) = delete;

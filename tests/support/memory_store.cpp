@@ -18,7 +18,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
   {
   }
 
-  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);
@@ -36,7 +36,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return Attempt{grant(lock, *holder, owner.text(), spec.ttl)};
   }
 
-  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits&) override
+  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);
     LockRecord& lock = current(spec.name);
@@ -44,20 +44,20 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return holder != nullptr ? ReentryResult{grant(lock, *holder, hold.id, spec.ttl)} : ReentryResult{not_held(lock)};
   }
 
-  Result<bool> is_queued(const LockRequest& spec, const Owner& owner, const CallLimits&) override
+  Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);
     const auto& queue = current(spec.name).queue;
     return std::any_of(queue.begin(), queue.end(), [&](const WaiterRecord& each) { return each.owner == owner; });
   }
 
-  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override
   {
     return renew_hold(spec, Hold(owner), options, limit);
   }
 
-  Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
                              const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);
@@ -73,7 +73,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return Renewal{Renewed{.lease = lease, .forced = holder->wanted}};
   }
 
-  Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& options,
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                           const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);
@@ -101,7 +101,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return state_of(name, current(name));
   }
 
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits&) override
   {
     return std::unique_ptr<Listener>(std::make_unique<MemoryListener>(m_server, specs, owner));
@@ -250,7 +250,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return {.fence = lock.fence, .count = static_cast<std::int64_t>(holder.holds.size()), .lease = lease};
   }
 
-  Busy refuse(LockRecord& lock, const LockRequest& spec, const Owner& owner, const AcquireOptions& options) const
+  Busy refuse(LockRecord& lock, const LockSpec& spec, const Owner& owner, const AcquireOptions& options) const
   {
     auto waiter = std::find_if(lock.queue.begin(), lock.queue.end(),
                                [&](const WaiterRecord& each) { return each.owner == owner; });

@@ -36,7 +36,7 @@ class ScriptedStore final : public LockStore {
  public:
   explicit ScriptedStore(WaitFixture& fixture) : m_fixture(fixture) {}
 
-  Result<Attempt> acquire(const LockRequest& spec, const Owner&, const AcquireOptions& options,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner&, const AcquireOptions& options,
                           const CallLimits& limit) override
   {
     const std::size_t which = number(spec.name);
@@ -57,12 +57,12 @@ class ScriptedStore final : public LockStore {
                   .at = m_fixture.server_time ? std::optional(m_fixture.server_time()) : std::nullopt};
     });
   }
-  Result<bool> is_queued(const LockRequest& spec, const Owner&, const CallLimits& limit) override
+  Result<bool> is_queued(const LockSpec& spec, const Owner&, const CallLimits& limit) override
   {
     const std::size_t which = number(spec.name);
     return call<bool>("check", which, limit, [&] { return m_fixture.locks[which].is_queued; });
   }
-  Result<Release> release(const LockRequest& spec, const Hold&, const ReleaseOptions&, const CallLimits& limit) override
+  Result<Release> release(const LockSpec& spec, const Hold&, const ReleaseOptions&, const CallLimits& limit) override
   {
     const std::size_t which = number(spec.name);
     WaitFixture::Lock& lock = m_fixture.locks[which];
@@ -74,7 +74,7 @@ class ScriptedStore final : public LockStore {
       return Dequeued{};
     });
   }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner&,
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner&,
                                            const CallLimits& limit) override
   {
     return call<std::unique_ptr<Listener>>("listen", specs.size(), limit,
@@ -82,12 +82,12 @@ class ScriptedStore final : public LockStore {
   }
   void drop_connection() override { ++m_fixture.drops; }
 
-  Result<Renewal> renew(const LockRequest&, const Owner&, const RenewOptions&, const CallLimits&) override
+  Result<Renewal> renew(const LockSpec&, const Owner&, const RenewOptions&, const CallLimits&) override
   {
     return unasked();
   }
   Result<LockState> inspect(const LockName&, const CallLimits&) override { return unasked(); }
-  Result<ReentryResult> reenter(const LockRequest&, const Hold&, const CallLimits&) override { return unasked(); }
+  Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return unasked(); }
 
  private:
   static std::size_t number(const LockName& name) { return std::stoul(name.text().substr(2)); }  // "k:3"
@@ -122,9 +122,9 @@ class ScriptedStore final : public LockStore {
 
 }  // namespace
 
-std::vector<LockRequest> WaitFixture::specs() const
+std::vector<LockSpec> WaitFixture::specs() const
 {
-  std::vector<LockRequest> specs;
+  std::vector<LockSpec> specs;
   for (std::size_t i = 0; i < locks.size(); ++i) {
     specs.push_back({.name = *LockName::parse("k:" + std::to_string(i)),
                      .kind = {},

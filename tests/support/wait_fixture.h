@@ -66,7 +66,7 @@ struct WaitFixture {
     ::eventfd_write(readable, 1);
   }
 
-  [[nodiscard]] std::vector<LockRequest> specs() const;  // the locks k:0, k:1 and so on
+  [[nodiscard]] std::vector<LockSpec> specs() const;  // the locks k:0, k:1 and so on
 
   // "taken: 1; queues: 0 2"
   [[nodiscard]] std::string show() const

@@ -16,8 +16,7 @@ class SilentAfterGrant final : public LockStore {
  public:
   std::optional<Millis> asked_for;
 
-  Result<Attempt> acquire(const LockRequest& spec, const Owner&, const AcquireOptions&,
-                          const CallLimits& limit) override
+  Result<Attempt> acquire(const LockSpec& spec, const Owner&, const AcquireOptions&, const CallLimits& limit) override
   {
     if (asked_for) {
       return m_silent;
@@ -25,18 +24,18 @@ class SilentAfterGrant final : public LockStore {
     asked_for = spec.ttl;
     return Attempt{Granted{.fence = 1, .count = 1, .lease = LeaseTerm{.from = limit.deadline, .length = spec.ttl}}};
   }
-  Result<ReentryResult> reenter(const LockRequest&, const Hold&, const CallLimits&) override { return m_silent; }
-  Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return m_silent; }
-  Result<Renewal> renew(const LockRequest&, const Owner&, const RenewOptions&, const CallLimits&) override
+  Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return m_silent; }
+  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return m_silent; }
+  Result<Renewal> renew(const LockSpec&, const Owner&, const RenewOptions&, const CallLimits&) override
   {
     return m_silent;
   }
-  Result<Release> release(const LockRequest&, const Hold&, const ReleaseOptions&, const CallLimits&) override
+  Result<Release> release(const LockSpec&, const Hold&, const ReleaseOptions&, const CallLimits&) override
   {
     return m_silent;
   }
   Result<LockState> inspect(const LockName&, const CallLimits&) override { return m_silent; }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest>, const Owner&, const CallLimits&) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const CallLimits&) override
   {
     return m_silent;
   }

@@ -104,7 +104,7 @@ class Clients {
       default: return Permits{2};
     }
   }
-  LockRequest request(const Client& client)
+  LockSpec request(const Client& client)
   {
     return {.name = *LockName::parse("k"),
             .kind = client.kind,
@@ -120,7 +120,7 @@ class Clients {
       client.owner = Owner::fresh(m_owners, 1);
       client.kind = any_kind();
     }
-    const LockRequest wanted = request(client);
+    const LockSpec wanted = request(client);
     const auto answer = client.store->acquire(wanted, *client.owner, {.queues = m_world.pick(2) == 0}, limit());
     if (const auto* grant = answer ? std::get_if<Granted>(&*answer) : nullptr) {
       ++grants;

@@ -28,7 +28,7 @@ namespace {
 const BootClock real;
 const Log quiet(Verbosity::quiet);
 
-LockRequest spec_of(const std::string& name, Millis ttl)
+LockSpec spec_of(const std::string& name, Millis ttl)
 {
   return {.name = *LockName::parse(name), .kind = Plain{}, .ttl = ttl, .who = {}, .once = {}};
 }
@@ -45,7 +45,7 @@ struct Held {
     return {.spec = spec, .owner = owner, .lease = {.from = sent_at, .length = spec.ttl}, .listener = {}};
   }
 
-  LockRequest spec;
+  LockSpec spec;
   Lease lease;
 };
 
@@ -121,7 +121,7 @@ class TimedStore final : public LockStore {
  public:
   explicit TimedStore(World& world) : m_world(world) {}
 
-  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override
   {
     const RenewalCall call{.spec = spec, .owner = owner, .options = options};
@@ -131,18 +131,18 @@ class TimedStore final : public LockStore {
   {
     return m_world.sends_together ? answers(calls, limit) : LockStore::renew_each(calls, limit);
   }
-  Result<Attempt> acquire(const LockRequest&, const Owner&, const AcquireOptions&, const CallLimits&) override
+  Result<Attempt> acquire(const LockSpec&, const Owner&, const AcquireOptions&, const CallLimits&) override
   {
     return unused();
   }
-  Result<ReentryResult> reenter(const LockRequest&, const Hold&, const CallLimits&) override { return unused(); }
-  Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return unused(); }
-  Result<Release> release(const LockRequest&, const Hold&, const ReleaseOptions&, const CallLimits&) override
+  Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return unused(); }
+  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return unused(); }
+  Result<Release> release(const LockSpec&, const Hold&, const ReleaseOptions&, const CallLimits&) override
   {
     return unused();
   }
   Result<LockState> inspect(const LockName&, const CallLimits&) override { return unused(); }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest>, const Owner&, const CallLimits& limit) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const CallLimits& limit) override
   {
     CHECK(limit.deadline > m_world.clock.now());
     ++m_world.listens;

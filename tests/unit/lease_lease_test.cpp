@@ -29,7 +29,7 @@ struct Held {
   SteppedClock clock;
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   std::unique_ptr<LockStore> store = store_on(server, clock);
-  LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   Owner owner = Owner::of("alice:1");
   Lease lease{*store,
               {.spec = spec, .owner = owner, .lease = {.from = clock.now(), .length = spec.ttl}, .listener = {}},
@@ -93,7 +93,7 @@ TEST_CASE("lease: a claim after a long wait is watched from some time after its 
 {
   const SteppedClock clock;
   const auto store = store_on(std::make_shared<FakeServer>(), clock);
-  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const auto watched_after = [&](Millis age, Millis length) {
     GrantedLock claim{.spec = spec,
                       .owner = Owner::of("alice:1"),

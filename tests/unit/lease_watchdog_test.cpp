@@ -47,7 +47,7 @@ Millis longest_lease(double pace)
   const auto server = std::make_shared<FakeServer>();
   server->have_a_clock(pace);
   const auto store = store_on(server, clock);
-  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 1500ms, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 1500ms, .who = {}, .once = {}};
   const Owner alice = Owner::of("alice");
   const Instant acquired_at = clock.now();
   REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
@@ -86,7 +86,7 @@ TEST_CASE("watchdog: a lease that began with a hand-over is renewed at once, and
   const Log log(Verbosity::quiet);
   const auto server = std::make_shared<FakeServer>();
   const auto store = store_on(server, clock);
-  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 60s, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 60s, .who = {}, .once = {}};
   const Owner alice = Owner::of("alice");
   const Instant acquired_at = clock.now();
   REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
@@ -127,7 +127,7 @@ TEST_CASE("watchdog: a lock that is lost after a request for its release is told
   const Log log(Verbosity::quiet);
   const auto server = std::make_shared<FakeServer>();
   const auto store = store_on(server, clock);
-  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 9s, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 9s, .who = {}, .once = {}};
   const Owner alice = Owner::of("alice");
   const Instant acquired_at = clock.now();
   REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
@@ -179,7 +179,7 @@ struct Watched {
   Log log{Verbosity::quiet};
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   std::unique_ptr<LockStore> store;
-  LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = {}, .who = {}, .once = {}};
+  LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = {}, .who = {}, .once = {}};
   Owner alice = Owner::of("alice");
   LeaseTerm lease{};
   std::atomic<int> moves{0};

@@ -38,7 +38,7 @@ std::string taken_after(const std::function<void(WaitFixture&)>& event, bool tak
   const auto store = store_of(fixture);
   const BootClock clock;
   SystemRng rng;
-  const LockRequest spec{.name = *LockName::parse("k:0"), .kind = {}, .ttl = 30s, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k:0"), .kind = {}, .ttl = 30s, .who = {}, .once = {}};
   const WaitPolicy policy{.until = std::nullopt, .waits = true, .server_timeout = 5s, .takes_message = takes_message};
   Observer observer([&] { event(fixture); });
   const auto outcome =

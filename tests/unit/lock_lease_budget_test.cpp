@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 
 constexpr Millis half_and_more{15'000};  // of the lease passes with each reading of the clock
 
-const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
 const Owner alice = Owner::of("alice:1");
 
 // A lock that alice asks for, on a clock that moves while she waits for an answer.

@@ -86,7 +86,7 @@ TEST_CASE(
     "lock candidate: an unconfirmed hand-over is looked at when its time is over, and not when the next waiter is told "
     "that it is next")
 {
-  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const Instant now{1h};
   LockCandidate candidate{.spec = spec, .which = 0};
   candidate.ask_at = now + 10s;
@@ -127,7 +127,7 @@ TEST_CASE("lock candidate: far back in a slow line a waiter need not listen unti
   SystemRng rng;
   for (const Row& row : rows) {
     CAPTURE(row.why);
-    const LockRequest spec{.name = *LockName::parse("k"), .kind = {}, .ttl = 30s, .who = {}, .once = {}};
+    const LockSpec spec{.name = *LockName::parse("k"), .kind = {}, .ttl = 30s, .who = {}, .once = {}};
     LockCandidate candidate{.spec = spec, .which = 0};
     const Instant start = BootClock().now();
     candidate.refused({.ttl = 30s, .holder = {}, .waiters_ahead = row.first_place}, {.queues = true}, start, rng);

@@ -14,7 +14,7 @@ using Behavior = FakeServer::Behavior;
 
 namespace {
 
-const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 10s, .who = {}, .once = {}};
 const Owner alice = Owner::of("alice");
 const Owner bob = Owner::of("bob");
 
@@ -276,7 +276,7 @@ TEST_CASE("quorum store: a grant whose fencing number too few servers remember i
 TEST_CASE("quorum store: a grant that took longer than the lease is none")
 {
   const Five five({Behavior::hung, Behavior::hung, Behavior::hung, Behavior::fine, Behavior::fine});
-  LockRequest brief = spec;
+  LockSpec brief = spec;
   brief.ttl = 100ms;
   const auto store = five.store();
   std::thread thaw([&] {

@@ -435,11 +435,11 @@ TEST_CASE(
   for (std::size_t i = 0; i < locks; ++i) {
     names.push_back(*LockName::parse("lock" + std::to_string(i)));
     queries.push_back({.name = names.back(), .after = ""});
-    const LockRequest spec{.name = names.back(),
-                           .kind = i % 2 == 0 ? LockKind(Plain{}) : LockKind(Reader{}),
-                           .ttl = 60s,
-                           .who = {},
-                           .once = std::nullopt};
+    const LockSpec spec{.name = names.back(),
+                        .kind = i % 2 == 0 ? LockKind(Plain{}) : LockKind(Reader{}),
+                        .ttl = 60s,
+                        .who = {},
+                        .once = std::nullopt};
     REQUIRE(holder.acquire(spec, Owner::of("owner:" + std::to_string(i)), {}, limit()));
   }
   const auto held = [&] {
@@ -453,7 +453,7 @@ TEST_CASE(
   CHECK(asking.past_runs(names, LogPart::all, limits)->size() == locks);
   CHECK(asking.read_logs(queries, limit())->size() == locks);
   CHECK(own == 0);
-  const LockRequest first{.name = names[0], .kind = Plain{}, .ttl = 60s, .who = {}, .once = std::nullopt};
+  const LockSpec first{.name = names[0], .kind = Plain{}, .ttl = 60s, .who = {}, .once = std::nullopt};
   REQUIRE(holder.release(first, Owner::of("owner:0"), {}, limit()));
   CHECK(held() == locks - 1);
 }

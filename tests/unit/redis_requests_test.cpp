@@ -130,19 +130,19 @@ struct Recording {
     [[maybe_unused]] const auto answer = ask();
   }
 
-  static LockRequest request(const std::string& name, const LockKind& kind)
+  static LockSpec request(const std::string& name, const LockKind& kind)
   {
     return {.name = *LockName::parse(name), .kind = kind, .ttl = 30s, .who = who, .once = {}};
   }
 
-  void acquires(const std::string& of, const LockRequest& plain)
+  void acquires(const std::string& of, const LockSpec& plain)
   {
-    const auto acquire = [&](const std::string& how, const LockRequest& spec, const AcquireOptions& options) {
+    const auto acquire = [&](const std::string& how, const LockSpec& spec, const AcquireOptions& options) {
       note("acquire " + how + ", " + of, [&] { return store.acquire(spec, owner, options, limit); });
     };
     acquire("try", plain, {});
     acquire("wait", plain, {.queues = true, .ticket = 1'700'000'000'000'001});
-    LockRequest other = plain;
+    LockSpec other = plain;
     other.who.latest = true;
     acquire("latest", other, {.queues = true});
     other.who = who;
@@ -161,7 +161,7 @@ struct Recording {
     note("reenter once --per, " + of, [&] { return store.reenter(other, nested, limit); });
   }
 
-  void renewals(const std::string& of, const LockRequest& spec)
+  void renewals(const std::string& of, const LockSpec& spec)
   {
     note("renew, " + of, [&] { return store.renew(spec, owner, {}, limit); });
     note("check, " + of, [&] { return store.renew(spec, owner, {.only_checks = true}, limit); });
@@ -171,14 +171,14 @@ struct Recording {
     note("raise, " + of, [&] { return store.raise_fence(spec, owner, 1'700'000'000'000'007, limit); });
   }
 
-  void releases(const std::string& of, const LockRequest& plain)
+  void releases(const std::string& of, const LockSpec& plain)
   {
-    const auto release = [&](const std::string& how, const LockRequest& spec, const Hold& hold,
+    const auto release = [&](const std::string& how, const LockSpec& spec, const Hold& hold,
                              const ReleaseOptions& options) {
       note("release " + how + ", " + of, [&] { return store.release(spec, hold, options, limit); });
     };
     const Hold outer(owner);
-    LockRequest spec = plain;
+    LockSpec spec = plain;
     release("", spec, outer, {});
     release("nested, with a result", spec, nested,
             {.result = {.exit_code = 3, .outcome = Outcome::failed, .fence = 9}});
@@ -190,11 +190,11 @@ struct Recording {
     spec.once = 10min;
     spec.who.history = 24h;
     release("once", spec, outer, {.succeeded = true, .ran = 7s, .result = {.exit_code = 0, .attempt = 2}});
-    const LockRequest* const both[] = {&spec, &plain};
+    const LockSpec* const both[] = {&spec, &plain};
     note("release each, " + of, [&] { return store.release_each(both, owner, limit).size(); });
   }
 
-  void others(const std::string& of, const LockRequest& spec)
+  void others(const std::string& of, const LockSpec& spec)
   {
     const LockName& name = spec.name;
     note("skip, " + of, [&] { return store.note_skipped(spec, owner, {.waited = 1500ms}, limit); });
@@ -230,7 +230,7 @@ std::string all_requests()
                                                             {"string", StringLock{}}};
   for (const auto& [label, kind] : kinds) {
     Recording recorded(RightsCheck::none);
-    const LockRequest spec = Recording::request("stock", kind);
+    const LockSpec spec = Recording::request("stock", kind);
     recorded.acquires(label, spec);
     recorded.renewals(label, spec);
     recorded.releases(label, spec);
@@ -251,7 +251,7 @@ std::string all_requests()
   shown.note("known", [&] { return shown.store.find_known("*", shown.limits); });
   shown.note("marker", [&] { return shown.store.marker({}, shown.limit); });
   shown.note("marker of a lock", [&] { return shown.store.marker({.ttl = 30s, .counts_since = 17}, shown.limit); });
-  LockRequest replicated = Recording::request("stock", Plain{});
+  LockSpec replicated = Recording::request("stock", Plain{});
   replicated.sync = {.replicas = 2, .within = 100ms};
   shown.note("sync", [&] { return shown.store.await_replicas(replicated, shown.limit); });
   return all + checked.lines + cluster.lines + shown.lines;

@@ -61,7 +61,7 @@ class CancelHolderFixture {
   const Log log{Verbosity::quiet};
   const std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   const std::unique_ptr<LockStore> store = store_on(server, clock);
-  const LockRequest spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   CancelHolder cancel{*store, spec, 5s, clock, log};
 
  private:

@@ -22,7 +22,7 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   QuorumStore store(std::move(members), {}, clock, std::make_unique<SystemRng>());
   const LockName name = *LockName::parse("k");
   const Owner alice = Owner::of("alice");
-  const LockRequest spec{.name = name, .kind = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+  const LockSpec spec{.name = name, .kind = Plain{}, .ttl = 10s, .who = {}, .once = {}};
   REQUIRE(store.acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
   const auto session = [&] {
     return std::count_if(servers.begin(), servers.end(), [](const auto& each) { return each->holder().has_value(); });
@@ -63,7 +63,7 @@ TEST_CASE("force: a holder that stops its job is waited for until KILL and a whi
       const auto store = store_on(server, clock);
       const LockName name = *LockName::parse("k");
       const Owner alice = Owner::of("alice");
-      const LockRequest spec{.name = name, .kind = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+      const LockSpec spec{.name = name, .kind = Plain{}, .ttl = 10s, .who = {}, .once = {}};
       REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
       ForcedRelease release(*store,
                             {.name = name,

@@ -44,7 +44,7 @@ Result<Done> release_earlier_attempts(QuorumServer& server, const Clock& clock, 
 
 // The marker is read after the answer: if the server had lost its data in between, the marker would be gone as well. It
 // is read also when the server refuses, because the server may know a longer ttl than those that grant.
-Result<Vote> vote_of(QuorumServer& server, const LockRequest& spec, const Owner& owner, const Clock& clock,
+Result<Vote> vote_of(QuorumServer& server, const LockSpec& spec, const Owner& owner, const Clock& clock,
                      const CallLimits& limit)
 {
   RETURN_IF_ERROR(release_earlier_attempts(server, clock, limit));
@@ -100,7 +100,7 @@ Millis ttl_of_quorum(const Answers<Attempt>& answers, std::size_t quorum)
 
 }  // namespace
 
-Result<Attempt> QuorumStore::acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions&,
+Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions&,
                                      const CallLimits& limit)
 {
   const Instant asked_at = m_clock.now();
@@ -132,7 +132,7 @@ Result<Attempt> QuorumStore::acquire(const LockRequest& spec, const Owner& owner
 }
 
 // Decided by the settled votes in the first half of the time, then by all: the rest of the time is for confirm_grant.
-Answers<Vote> QuorumStore::ask_for_lock(const LockRequest& spec, const Owner& owner, const CallLimits& limit)
+Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
 {
   const auto is_decided = [&](const Answers<Vote>& votes) {
     const auto answers = counted_attempts(votes, needed_age(votes, spec.ttl, m_policy.restart_guard));
@@ -152,7 +152,7 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockRequest& spec, const Owner& ow
 
 // What is left to do once a quorum has granted: writes the fencing number back, tells the markers, and looks whether
 // the lease has time left. `counting`: as counting_servers says.
-Result<Done> QuorumStore::confirm_grant(const LockRequest& spec, const Owner& owner, const Granted& granted,
+Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner, const Granted& granted,
                                         const std::set<std::string>& counting, const CallLimits& limit)
 {
   const bool any_quorum_knows = quorum_of(spec) == size();
@@ -173,8 +173,7 @@ Result<Done> QuorumStore::confirm_grant(const LockRequest& spec, const Owner& ow
   return Done{};
 }
 
-Result<Attempt> QuorumStore::not_granted(const LockRequest& spec, const Answers<Vote>& votes, Millis took,
-                                         Millis within)
+Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vote>& votes, Millis took, Millis within)
 {
   const std::size_t quorum = quorum_of(spec);
   const Millis needed = needed_age(votes, spec.ttl, m_policy.restart_guard);
@@ -197,7 +196,7 @@ Result<Attempt> QuorumStore::not_granted(const LockRequest& spec, const Answers<
 // If one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got the lock,
 // and chance decides which client is first next time. For a lock with several holders each server may name another holder: such a
 // lock counts as held if no server grants it. `waiters_ahead` is 1, not 0, because no server promises the next turn.
-Attempt QuorumStore::refused(const LockRequest& spec, const Answers<Attempt>& answers, Millis took)
+Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took)
 {
   const std::size_t quorum = quorum_of(spec);
   const auto named = most_named(answers);
@@ -245,8 +244,8 @@ void QuorumStore::tell_longest_ttl(const Answers<Vote>& votes, Millis within)
 // Releases on all servers but those where another owner holds the lock: also where no answer came, because that server
 // may have granted. Does not wait for the answers. `announced`: a lock that had less than a quorum is no news for
 // waiters.
-void QuorumStore::take_back(const LockRequest& spec, const Owner& owner, const Answers<Attempt>& answers,
-                            bool announced, Millis within)
+void QuorumStore::take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
+                            Millis within)
 {
   for (std::size_t i = 0; i < size(); ++i) {
     const bool refused_it = answers[i] && *answers[i] && !std::holds_alternative<Granted>(**answers[i]);

@@ -371,7 +371,7 @@ Result<std::vector<LockName>> QuorumStore::find_known(std::string_view pattern, 
   return Names(known.begin(), known.end());
 }
 
-Result<Done> QuorumStore::note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
+Result<Done> QuorumStore::note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                                        const CallLimits& limit)
 {
   const auto [answers, decision] = prove<Done>(

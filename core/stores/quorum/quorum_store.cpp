@@ -114,7 +114,7 @@ Release merged_release(const Answers<Release>& answers, bool is_released)
 
 using ListenerPtr = std::unique_ptr<Listener>;
 
-Result<ListenerPtr> listen_for_releases(QuorumServer& server, std::span<const LockRequest> specs, const Owner& owner,
+Result<ListenerPtr> listen_for_releases(QuorumServer& server, std::span<const LockSpec> specs, const Owner& owner,
                                         const CallLimits& limit)
 {
   auto listener = server.store->listen(specs, owner, limit);
@@ -178,7 +178,7 @@ void QuorumStore::work_without_threads(const CallLimits& limit)
 }
 
 // Writes the number back again, because some servers may have granted late.
-Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit)
+Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_of(spec);
   const Millis within = std::chrono::ceil<Millis>(limit.deadline - m_clock.now());
@@ -205,7 +205,7 @@ Result<ReentryResult> QuorumStore::reenter(const LockRequest& spec, const Hold& 
                 : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
 }
 
-Result<bool> QuorumStore::raise_everywhere(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
+Result<bool> QuorumStore::raise_everywhere(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                            const CallLimits& limit)
 {
   const auto [answers, decision] = prove<bool>(
@@ -218,7 +218,7 @@ Result<bool> QuorumStore::raise_everywhere(const LockRequest& spec, const Owner&
                                        : Result<bool>(decision == Decision::carried);
 }
 
-Result<Renewal> QuorumStore::renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                                    const CallLimits& limit)
 {
   const auto request = [spec, owner, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
@@ -227,7 +227,7 @@ Result<Renewal> QuorumStore::renew(const LockRequest& spec, const Owner& owner, 
   return renew_by(request, spec, owner, limit);
 }
 
-Result<Renewal> QuorumStore::renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
+Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
                                         const CallLimits& limit)
 {
   const auto request = [spec, hold, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
@@ -313,7 +313,7 @@ Renewals QuorumStore::renew_each(std::span<const RenewalCall> calls, const CallL
   return merged;
 }
 
-Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockRequest& spec, const Hold& hold,
+Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
                                       const CallLimits& limit)
 {
   const std::size_t quorum = quorum_of(spec);
@@ -322,7 +322,7 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockRe
 
 // The process may end after a release, so a request that is under way to a server that hangs is interrupted, and the
 // release can be sent to that server.
-Result<Release> QuorumStore::release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& release_options,
+Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
                                      const CallLimits& limit)
 {
   const std::size_t quorum = quorum_of(spec);
@@ -343,7 +343,7 @@ Result<Release> QuorumStore::release(const LockRequest& spec, const Hold& hold, 
   return merged_release(answers, decision == Decision::carried);
 }
 
-void QuorumStore::post_release(std::size_t server, const LockRequest& spec, const Hold& hold, bool announced,
+void QuorumStore::post_release(std::size_t server, const LockSpec& spec, const Hold& hold, bool announced,
                                Millis within)
 {
   const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& at, const CallLimits& limit) {
@@ -358,7 +358,7 @@ void QuorumStore::post_release(std::size_t server, const LockRequest& spec, cons
 }
 
 // A quorum of servers is enough, because a holder announces its release on at least one of them.
-Result<std::unique_ptr<Listener>> QuorumStore::listen(std::span<const LockRequest> specs, const Owner& owner,
+Result<std::unique_ptr<Listener>> QuorumStore::listen(std::span<const LockSpec> specs, const Owner& owner,
                                                       const CallLimits& limit)
 {
   auto [answers, decision] = prove<ListenerPtr>(

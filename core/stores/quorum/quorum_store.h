@@ -69,19 +69,19 @@ class QuorumStore final : public LockStore,
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
-  Result<Attempt> acquire(const LockRequest& spec, const Owner& owner, const AcquireOptions& options,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits& limit) override;
-  Result<ReentryResult> reenter(const LockRequest& spec, const Hold& hold, const CallLimits& limit) override;
-  Result<bool> is_queued(const LockRequest&, const Owner&, const CallLimits&) override { return false; }
-  Result<Renewal> renew(const LockRequest& spec, const Owner& owner, const RenewOptions& options,
+  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
                         const CallLimits& limit) override;
   std::vector<Result<Renewal>> renew_each(std::span<const RenewalCall> calls, const CallLimits& limit) override;
-  Result<Renewal> renew_hold(const LockRequest& spec, const Hold& hold, const RenewOptions& options,
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
                              const CallLimits& limit) override;
-  Result<Release> release(const LockRequest& spec, const Hold& hold, const ReleaseOptions& release_options,
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
                           const CallLimits& limit) override;
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockRequest> specs, const Owner& owner,
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits& limit) override;
   void drop_connection() override {}  // each server's connection goes with the request that failed on it
   void stop_threads() override;
@@ -102,7 +102,7 @@ class QuorumStore final : public LockStore,
                                              const PerAnswer& limits) override;
   Result<Done> keep_runs(const LockName& name, Millis history, const PerAnswer& limits) override;
   Result<Forgotten> forget_runs(const LockName& name, const CallLimits& limit) override;
-  Result<Done> note_skipped(const LockRequest& spec, const Owner& owner, const SkippedRun& run,
+  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                             const CallLimits& limit) override;
 
  private:
@@ -131,26 +131,25 @@ class QuorumStore final : public LockStore,
 
   void work_without_threads(const CallLimits& limit);
 
-  Answers<Vote> ask_for_lock(const LockRequest& spec, const Owner& owner, const CallLimits& limit);
-  Result<Done> confirm_grant(const LockRequest& spec, const Owner& owner, const Granted& granted,
+  Answers<Vote> ask_for_lock(const LockSpec& spec, const Owner& owner, const CallLimits& limit);
+  Result<Done> confirm_grant(const LockSpec& spec, const Owner& owner, const Granted& granted,
                              const std::set<std::string>& counting, const CallLimits& limit);
-  Result<Attempt> not_granted(const LockRequest& spec, const Answers<Vote>& votes, Millis took, Millis within);
-  Attempt refused(const LockRequest& spec, const Answers<Attempt>& answers, Millis took);
-  Result<bool> raise_everywhere(const LockRequest& spec, const Owner& owner, std::uint64_t fence,
-                                const CallLimits& limit);
+  Result<Attempt> not_granted(const LockSpec& spec, const Answers<Vote>& votes, Millis took, Millis within);
+  Attempt refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took);
+  Result<bool> raise_everywhere(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);
   void tell_longest_ttl(const Answers<Vote>& votes, Millis within);
-  void take_back(const LockRequest& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
+  void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);
-  void post_release(std::size_t server, const LockRequest& spec, const Hold& hold, bool announced, Millis within);
+  void post_release(std::size_t server, const LockSpec& spec, const Hold& hold, bool announced, Millis within);
 
   using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const CallLimits&)>;
-  Result<Renewal> renew_by(const AskForRenewal& request, const LockRequest& spec, const Hold& hold,
+  Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
                            const CallLimits& limit);
   Result<LockState> merged(const LockName& name, const Answers<LockState>& answers) const;
 
   [[nodiscard]] std::size_t size() const { return m_workers.size(); }
   [[nodiscard]] std::size_t majority() const { return size() / 2 + 1; }
-  [[nodiscard]] std::size_t quorum_of(const LockRequest& spec) const
+  [[nodiscard]] std::size_t quorum_of(const LockSpec& spec) const
   {
     return quorum_size(m_policy.rule, spec.kind, size());
   }

@@ -23,7 +23,7 @@ namespace rlock {
 
 // A hold whose release got no answer.
 struct Unreleased {
-  LockRequest spec;
+  LockSpec spec;
   Hold hold;
   Instant expires_at;  // when the ttl has ended the lock
 };

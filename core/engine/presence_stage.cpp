@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/presence_keeper.h"
+#include "engine/presence_stage.h"
 
 #include <algorithm>
 #include <iterator>
@@ -67,7 +67,7 @@ std::int64_t shown_end_ms(const LeaseTerm& lease, const Snapshot& read)
 
 }  // namespace
 
-PresenceKeeper::Asked PresenceKeeper::asked_of(const Work& work)
+PresenceStage::Asked PresenceStage::asked_of(const Work& work)
 {
   if (work.request == nullptr) {
     return {};
@@ -92,18 +92,18 @@ PresenceKeeper::Asked PresenceKeeper::asked_of(const Work& work)
   return asked;
 }
 
-std::optional<LeaseTerm> PresenceKeeper::lease_of(const std::string& owner) const
+std::optional<LeaseTerm> PresenceStage::lease_of(const std::string& owner) const
 {
   const Own* const own = find(owner);
   return own != nullptr ? std::optional(own->presence.lease) : std::nullopt;
 }
 
-bool PresenceKeeper::Own::serves(const std::string& owner, Use use) const
+bool PresenceStage::Own::serves(const std::string& owner, Use use) const
 {
   return std::ranges::any_of(users, [&](const auto& each) { return each.first.owner == owner && each.second == use; });
 }
 
-const PresenceKeeper::Own* PresenceKeeper::find(const std::string& owner) const
+const PresenceStage::Own* PresenceStage::find(const std::string& owner) const
 {
   for (const Use use : {Use::holds, Use::waits}) {
     const auto own = std::ranges::find_if(m_own, [&](const Own& each) { return each.serves(owner, use); });
@@ -114,7 +114,7 @@ const PresenceKeeper::Own* PresenceKeeper::find(const std::string& owner) const
   return nullptr;
 }
 
-PresenceKeeper::Own* PresenceKeeper::find(const std::string& owner)
+PresenceStage::Own* PresenceStage::find(const std::string& owner)
 {
   const Own* const own = std::as_const(*this).find(owner);
   return own == nullptr ? nullptr : &m_own[static_cast<std::size_t>(own - m_own.data())];
@@ -122,7 +122,7 @@ PresenceKeeper::Own* PresenceKeeper::find(const std::string& owner)
 
 // An owner holds all its locks with one presence; a waiter that gets the lock may need another lease. No two owners share a presence:
 // it is removed with the release of its owner, so that a commit that arrives later changes nothing.
-PresenceKeeper::Own* PresenceKeeper::fitting(const Wanted& wanted)
+PresenceStage::Own* PresenceStage::fitting(const Wanted& wanted)
 {
   Own* const own = find(m_asked.owner);
   const bool fits =
@@ -132,7 +132,7 @@ PresenceKeeper::Own* PresenceKeeper::fitting(const Wanted& wanted)
 }
 
 // False: the presence is gone.
-Result<bool> PresenceKeeper::prove(Own& own, const CallLimits& limit)
+Result<bool> PresenceStage::prove(Own& own, const CallLimits& limit)
 {
   const PresenceId id = own.presence.id;
   ASSIGN_OR_RETURN(const auto proof, m_presences.prove(id, limit));
@@ -144,12 +144,12 @@ Result<bool> PresenceKeeper::prove(Own& own, const CallLimits& limit)
   return false;
 }
 
-void PresenceKeeper::forget(std::span<const PresenceId> gone)
+void PresenceStage::forget(std::span<const PresenceId> gone)
 {
   std::erase_if(m_own, [&](const Own& own) { return std::ranges::find(gone, own.presence.id) != gone.end(); });
 }
 
-Result<Done> PresenceKeeper::begin(const Work& work, const CallLimits& limit)
+Result<Done> PresenceStage::begin(const Work& work, const CallLimits& limit)
 {
   m_asked = asked_of(work);
   Own* const own = m_asked.verb == Asked::Verb::renew ? find(m_asked.owner) : nullptr;
@@ -159,7 +159,7 @@ Result<Done> PresenceKeeper::begin(const Work& work, const CallLimits& limit)
   return Done{};
 }
 
-void PresenceKeeper::fit_time(State& state)
+void PresenceStage::fit_time(State& state)
 {
   std::int64_t& time_us = state.read.time_us;
   if (const auto ahead = m_ahead.find(state.lock.text()); ahead != m_ahead.end()) {
@@ -171,7 +171,7 @@ void PresenceKeeper::fit_time(State& state)
   }
 }
 
-Result<Done> PresenceKeeper::after_read(std::span<State> states, const CallLimits& limit)
+Result<Done> PresenceStage::after_read(std::span<State> states, const CallLimits& limit)
 {
   std::vector<PresenceId> ids;
   for (State& state : states) {
@@ -193,7 +193,7 @@ Result<Done> PresenceKeeper::after_read(std::span<State> states, const CallLimit
   return Done{};
 }
 
-bool PresenceKeeper::is_revocation_over(const Round& round) const
+bool PresenceStage::is_revocation_over(const Round& round) const
 {
   const auto revoked = m_revocations.find({round.work.lock.text(), m_asked.owner});
   if (m_asked.verb != Asked::Verb::revoke || revoked == m_revocations.end()) {
@@ -204,7 +204,7 @@ bool PresenceKeeper::is_revocation_over(const Round& round) const
          m_clock.now() >= known_at + lease + drift_allowed(lease);
 }
 
-Result<bool> PresenceKeeper::before_script(Round& round, const CallLimits&)
+Result<bool> PresenceStage::before_script(Round& round, const CallLimits&)
 {
   m_revoked.reset();
   m_leaving.clear();
@@ -219,7 +219,7 @@ Result<bool> PresenceKeeper::before_script(Round& round, const CallLimits&)
   return true;
 }
 
-Result<PresenceKeeper::Proven> PresenceKeeper::make(const Wanted& wanted, const CallLimits& limit)
+Result<PresenceStage::Proven> PresenceStage::make(const Wanted& wanted, const CallLimits& limit)
 {
   ASSIGN_OR_RETURN(auto made, m_presences.make(wanted.lease, wanted.keeping, limit));
   m_own.push_back({.presence = std::move(made), .made_for = wanted, .users = {}});
@@ -227,8 +227,8 @@ Result<PresenceKeeper::Proven> PresenceKeeper::make(const Wanted& wanted, const 
 }
 
 // With a proof that is young enough.
-Result<PresenceKeeper::Proven> PresenceKeeper::own_for(const Wanted& wanted, const LockRecord& after,
-                                                       const CallLimits& limit)
+Result<PresenceStage::Proven> PresenceStage::own_for(const Wanted& wanted, const LockRecord& after,
+                                                     const CallLimits& limit)
 {
   Own* const own = fitting(wanted);
   if (own == nullptr) {
@@ -251,7 +251,7 @@ Result<PresenceKeeper::Proven> PresenceKeeper::own_for(const Wanted& wanted, con
   return counts ? Result(Proven{.own = nullptr, .since_read = true}) : make(wanted, limit);
 }
 
-Result<Done> PresenceKeeper::bind_to(Round& round, const Wanted& wanted, const CallLimits& limit)
+Result<Done> PresenceStage::bind_to(Round& round, const Wanted& wanted, const CallLimits& limit)
 {
   const std::string& lock = round.work.lock.text();
   ASSIGN_OR_RETURN(const auto proven, own_for(wanted, round.after, limit));
@@ -284,7 +284,7 @@ Result<Done> PresenceKeeper::bind_to(Round& round, const Wanted& wanted, const C
 }
 
 // --min-hold: no client renews the hold from now on.
-Result<Done> PresenceKeeper::keep_after_release(Round& round, const Standing& standing, const CallLimits& limit)
+Result<Done> PresenceStage::keep_after_release(Round& round, const Standing& standing, const CallLimits& limit)
 {
   const Millis lease{std::max<std::int64_t>(standing.ends_ms - round.after.time_us / 1000, 1)};
   ASSIGN_OR_RETURN(const auto kept, m_presences.make(lease, Keeping::unkept, limit));
@@ -297,7 +297,7 @@ Result<Done> PresenceKeeper::keep_after_release(Round& round, const Standing& st
 }
 
 // Another hold of the owner is left, maybe that of another process with a presence of its own.
-void PresenceKeeper::unbind_hold(Round& round)
+void PresenceStage::unbind_hold(Round& round)
 {
   const std::string& lock = round.work.lock.text();
   Own* const own = find(m_asked.owner);
@@ -319,7 +319,7 @@ void PresenceKeeper::unbind_hold(Round& round)
 }
 
 // The owner has nothing more there.
-void PresenceKeeper::leave_lock(const LockName& lock)
+void PresenceStage::leave_lock(const LockName& lock)
 {
   for (const Own& own : m_own) {
     for (const auto& [user, use] : own.users) {
@@ -331,7 +331,7 @@ void PresenceKeeper::leave_lock(const LockName& lock)
 }
 
 // The lease begins to run out when the revocation is known to be in the store.
-void PresenceKeeper::note_revocation(const Round& round)
+void PresenceStage::note_revocation(const Round& round)
 {
   const auto bound = round.after.bindings.find(m_asked.owner);
   auto fence = revoked_hold(round.after.keys, round.work.lock, m_asked.owner);
@@ -342,7 +342,7 @@ void PresenceKeeper::note_revocation(const Round& round)
 }
 
 // An unkept presence serves one owner on one lock. That of another process would last for its lease, and so would a keeper of it.
-Result<Done> PresenceKeeper::after_script(Round& round, const CallLimits& limit)
+Result<Done> PresenceStage::after_script(Round& round, const CallLimits& limit)
 {
   RETURN_IF_ERROR(bind(round, limit));
   m_unbound = unkept_in(round.state.record.bindings);
@@ -354,7 +354,7 @@ Result<Done> PresenceKeeper::after_script(Round& round, const CallLimits& limit)
   return Done{};
 }
 
-Result<Done> PresenceKeeper::bind(Round& round, const CallLimits& limit)
+Result<Done> PresenceStage::bind(Round& round, const CallLimits& limit)
 {
   drop_idle(round.after, round.work.lock);
   const Standing standing = standing_of(round.after.keys, round.work.lock, m_asked.owner);
@@ -400,7 +400,7 @@ Result<Done> PresenceKeeper::bind(Round& round, const CallLimits& limit)
 }
 
 // False: some end with their lease.
-bool PresenceKeeper::remove_unbound(const CallLimits& limit)
+bool PresenceStage::remove_unbound(const CallLimits& limit)
 {
   bool all_removed = true;
   for (const PresenceId& id : std::exchange(m_unbound, {})) {
@@ -411,7 +411,7 @@ bool PresenceKeeper::remove_unbound(const CallLimits& limit)
 
 // The hold ends with its presences, unless one was not removed, or is that of another process. The store does not hear of the run, and
 // the hand-over has not happened.
-void PresenceKeeper::do_without_commit(Round& round, const CallLimits& limit)
+void PresenceStage::do_without_commit(Round& round, const CallLimits& limit)
 {
   const Error& why = round.commit->error();
   const bool was_held = is_answer<answers::Released>(round.answer);
@@ -428,7 +428,7 @@ void PresenceKeeper::do_without_commit(Round& round, const CallLimits& limit)
   }
 }
 
-Result<Done> PresenceKeeper::after_commit(Round& round, const CallLimits& limit)
+Result<Done> PresenceStage::after_commit(Round& round, const CallLimits& limit)
 {
   if (round.commit && !*round.commit) {
     do_without_commit(round, limit);
@@ -444,7 +444,7 @@ Result<Done> PresenceKeeper::after_commit(Round& round, const CallLimits& limit)
 }
 
 // False: some presences end with their lease.
-bool PresenceKeeper::settle(const CallLimits& limit)
+bool PresenceStage::settle(const CallLimits& limit)
 {
   if (m_revoked) {
     auto& [what, revocation] = *m_revoked;

@@ -35,10 +35,10 @@
 namespace rlock::record {
 
 // The stage of a store with presences.
-class PresenceKeeper final : public Stage {
+class PresenceStage final : public Stage {
  public:
   // Both must outlive it.
-  PresenceKeeper(Presences& presences, const Clock& clock) : m_presences(presences), m_clock(clock) {}
+  PresenceStage(Presences& presences, const Clock& clock) : m_presences(presences), m_clock(clock) {}
 
   // Proves the presence that a renewal counts on.
   Result<Done> begin(const Work& work, const CallLimits& limit) override;

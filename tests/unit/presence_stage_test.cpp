@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a proof is worth that is younger than the state on which the engine decides.
-#include "engine/presence_keeper.h"
+#include "engine/presence_stage.h"
 
 #include "engine/record_host.h"
 #include "engine/script_store.h"
@@ -114,11 +114,11 @@ class RevokedBeforeProof {
   const std::string name = "late-proof-" + std::to_string(++number);
   std::function<void()> before_proof;
   const Owner owner = Owner::of("11111111-2222-3333-4444-555555555555:1");
-  const LockRequest wanted{.name = *LockName::parse("k"),
-                           .kind = Plain{},
-                           .ttl = 1510ms,  // of which the store makes a longer one, so that nothing changes
-                           .who = {.host = "h", .pid = 1, .automatic = true},
-                           .once = {}};
+  const LockSpec wanted{.name = *LockName::parse("k"),
+                        .kind = Plain{},
+                        .ttl = 1510ms,  // of which the store makes a longer one, so that nothing changes
+                        .who = {.host = "h", .pid = 1, .automatic = true},
+                        .once = {}};
   ScriptStore holder{host(std::make_unique<LateBackend>(session_backend(name, clock), before_proof)), clock};
   ScriptStore operating{host(session_backend(name, clock)), clock};
 
@@ -132,7 +132,7 @@ class RevokedBeforeProof {
 
 }  // namespace
 
-TEST_CASE("presence keeper: a hold that is revoked between the read and the proof is not believed in for longer")
+TEST_CASE("presence stage: a hold that is revoked between the read and the proof is not believed in for longer")
 {
   RevokedBeforeProof store;
   const auto again = store.holder.acquire(store.wanted, store.owner, {}, store.limit());
@@ -143,7 +143,7 @@ TEST_CASE("presence keeper: a hold that is revoked between the read and the proo
   CHECK(store.freed_at() >= believed_until);
 }
 
-TEST_CASE("presence keeper: a nested hold is not granted in a hold that is revoked between the read and the proof")
+TEST_CASE("presence stage: a nested hold is not granted in a hold that is revoked between the read and the proof")
 {
   RevokedBeforeProof store;
   SeededRng rng(2);
@@ -161,7 +161,7 @@ TEST_CASE("presence keeper: a nested hold is not granted in a hold that is revok
 }
 
 TEST_CASE(
-    "presence keeper: a lock that changes hands between the read and the question for its holder is not shown as free")
+    "presence stage: a lock that changes hands between the read and the question for its holder is not shown as free")
 {
   const BootClock clock;
   const CallLimits limit{.deadline = clock.now() + 10s, .stop = StopToken::never()};
@@ -172,11 +172,11 @@ TEST_CASE(
   const auto backend = [&] { return session_backend("late-look", clock); };
   ScriptStore clients = store_with(backend());
   ScriptStore looking = store_with(std::make_unique<LateLook>(backend(), before_question));
-  const LockRequest wanted{.name = *LockName::parse("k"),
-                           .kind = Plain{},
-                           .ttl = 30s,
-                           .who = {.host = "h", .pid = 1, .automatic = true},
-                           .once = {}};
+  const LockSpec wanted{.name = *LockName::parse("k"),
+                        .kind = Plain{},
+                        .ttl = 30s,
+                        .who = {.host = "h", .pid = 1, .automatic = true},
+                        .once = {}};
   const Owner first = Owner::of("11111111-2222-3333-4444-555555555555:1");
   const Owner second = Owner::of("11111111-2222-3333-4444-666666666666:1");
   REQUIRE(std::holds_alternative<Granted>(*clients.acquire(wanted, first, {}, limit)));

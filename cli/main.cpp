@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 #include "base/system.h"
-#include "cli/options/server.h"
+#include "cli/options/passwords.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "process/signals.h"

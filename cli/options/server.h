@@ -40,6 +40,9 @@ Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& envir
 
 inline constexpr std::string_view default_url = "redis://127.0.0.1:6379";
 
+// Whether the word is the @NAME of a URL in the config file.
+inline bool is_name_of_server(std::string_view word) { return word.starts_with('@'); }
+
 // The URLs in a variable are separated by spaces.
 std::vector<std::string> urls_in(std::string_view text);
 
@@ -57,27 +60,12 @@ struct NamedEndpoints {
 // has no such NAME.
 Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment);
 
-// Where the password of the endpoint comes from; nullopt: it has none. `endpoint`, `url_origin`: of NamedEndpoints.
-std::optional<Origin> origin_of_password(const RawServer& raw, const Environment& environment, const Endpoint& endpoint,
-                                         const Origin& url_origin);
-
 // The server's options among those that were given.
 RawServer server_given_by(std::span<const Given> options);
-
-// The user that rlock names to the servers, and where its password stands: "the user 'ann' and the password in RLOCK_PASSWORD", for
-// with_login. Empty: there is no password, or there are several.
-std::string login_of(const NamedEndpoints& named, const RawServer& raw, const Environment& environment);
-
-// Adds to a refusal of a server that a job, or a script with a lock, was refused for want of the outer rlock's password.
-Error with_password_for_job(Error error, const Environment& environment);
 
 // The variables in which a caller names the files for TLS.
 inline constexpr std::string_view cacert_variable = "RLOCK_CACERT";
 inline constexpr std::string_view cert_variable = "RLOCK_CERT";
 inline constexpr std::string_view tls_key_variable = "RLOCK_TLS_KEY";
-
-// Writes '*' over user and password of every URL in argv, in place, because ps(1) reads that memory. Copy the words before,
-// also those of the job, which needs them unchanged.
-void wipe_passwords(std::span<char* const> argv);
 
 }  // namespace rlock::cli

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
+#include "cli/options/passwords.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"

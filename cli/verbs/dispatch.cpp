@@ -7,6 +7,7 @@
 #include "cli/options/config.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
+#include "cli/options/passwords.h"
 #include "cli/options/server.h"
 #include "cli/output/output.h"
 #include "redis/acl.h"

@@ -4,7 +4,7 @@
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
 #include "cli/options/parse_words.h"
-#include "cli/options/server.h"
+#include "cli/options/passwords.h"
 #include "cli/verbs/acquire.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/flock.h"

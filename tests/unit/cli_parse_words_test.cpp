@@ -2,7 +2,7 @@
 #include "cli/options/parse_words.h"
 
 #include "cli/options/option_table.h"
-#include "cli/options/server.h"
+#include "cli/options/passwords.h"
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 #include "base/stop.h"
 #include "base/text.h"
 #include "lease/lease.h"
@@ -195,6 +194,9 @@ class KeeperLoop {
   Reason end_script(Reason reason)
   {
     reason = begin_to_end(reason);
+    if (reason == Reason::release_requested && !is_protected()) {
+      return end_watched();
+    }
     while (m_script && !m_script->is_over()) {
       const bool waits_for_script = !m_task.watched.has_ended();
       const bool waits_for_pipe = m_pipe->is_held();
@@ -221,6 +223,24 @@ class KeeperLoop {
       m_script->stop(kill_after(reason));
     }
     return reason;
+  }
+
+  // The watched process has been asked to end, and may clean up for long: the lock is renewed until it has ended.
+  Reason end_watched()
+  {
+    signal_watched();
+    while (!m_task.watched.has_ended() && !m_lease.is_lost_later() &&
+           m_task.context.clock.now() < m_deadline.times().lease_end) {
+      wait(m_deadline.times().lease_end, {.watched = m_task.watched.fd(), .release = m_release_socket.fd()});
+      if (auto connection = m_release_socket.accept()) {
+        m_releaser = *std::move(connection);
+        return Reason::release_announced;
+      }
+      if (is_told_to_end()) {
+        return Reason::told_to_end;
+      }
+    }
+    return Reason::release_requested;
   }
 
   // What an operator asks for is done also with --on-lost warn.
@@ -293,7 +313,7 @@ class KeeperLoop {
       case Reason::release_announced:
         await_releaser();
         return release_and_tell(announced_result());  // in case `rlock release` was killed before it could
-      case Reason::release_requested: signal_watched(); break;
+      case Reason::release_requested: break;
       case Reason::lost:
       case Reason::unconfirmed: signal_watched_if_asked(); break;
     }

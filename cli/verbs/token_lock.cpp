@@ -117,25 +117,32 @@ std::string why_gone(const TokenLock& token_lock, const NotHeld& found, const Op
   return was_released ? already_released : text_of(found);
 }
 
+struct LockOnServer {
+  LockSpec spec;
+  bool has_owner = false;  // the owner of the token is a holder, or may be one of those that the answer leaves out
+};
+
 // With the kind of lock that the server has. A key that is gone or holds no lock counts as a plain lock: the notes that the
 // scripts keep beside the key are the same for all kinds.
-Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
+Result<LockOnServer> find_lock(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
 {
   const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
   if (!state && state.error().code != ErrorCode::config) {
     return state.error();
   }
-  LockSpec spec{.name = token_lock.name,
-                .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
-                .ttl = ttl,
-                .who = {},
-                .once = {}};
+  LockOnServer found{.spec = {.name = token_lock.name,
+                              .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
+                              .ttl = ttl,
+                              .who = {},
+                              .once = {}},
+                     .has_owner = state && state->count > state->holders.size()};
   for (const Holder& holder : state ? state->holders : std::vector<Holder>{}) {
-    if (holder.owner == token_lock.hold.owner && holder.info) {
-      spec.who.history = holder.info->history;
+    if (holder.owner == token_lock.hold.owner) {
+      found.has_owner = true;
+      found.spec.who.history = holder.info ? holder.info->history : std::nullopt;
     }
   }
-  return spec;
+  return found;
 }
 
 Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
@@ -182,23 +189,23 @@ Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const st
 Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call)
 {
   ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
-  const Fd announced = announce_release(token_lock.hold);  // open until the release is over
-  ASSIGN_OR_RETURN(const auto spec, lock_spec_of(token_lock, Millis{0}, opened));
-  const Result<Release> released =
-      opened.store->release(spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened.limit());
-  if (!released) {
-    return released.error();
-  }
-  if (const auto* lost = std::get_if<NotHeld>(&*released)) {
+  ASSIGN_OR_RETURN(const auto lock, find_lock(token_lock, Millis{0}, opened));
+  const LockSpec& spec = lock.spec;
+  // Open until the release is over. The keeper then releases its lock itself, so it is not told of a key that is not its own.
+  const Fd announced = lock.has_owner ? announce_release(token_lock.hold) : Fd();
+  ASSIGN_OR_RETURN(
+      const auto released,
+      opened.store->release(spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened.limit()));
+  if (const auto* lost = std::get_if<NotHeld>(&released)) {
     return report_not_held(token_lock, *lost, raw);
   }
-  if (std::holds_alternative<Dequeued>(*released)) {
+  if (std::holds_alternative<Dequeued>(released)) {
     return report_not_held(token_lock, "its owner was still waiting for it", raw);
   }
   if (raw.exit_code) {
     announce_exit_code(announced, *raw.exit_code);
   }
-  if (std::holds_alternative<Released>(*released) && !announced) {  // else the keeper does it
+  if (std::holds_alternative<Released>(released) && !announced) {  // else the keeper does it
     SystemRng rng;
     keep_runs(*opened.store, spec.name, spec.who.history, raw.exit_code.value_or(0) == 0, opened.timeout, *opened.clock,
               rng, log_of(raw));
@@ -209,31 +216,26 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
 Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Millis> ttl, const RawTokenLock& raw,
                                 const Call& call)
 {
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
+  if (ttl && !opened.store->traits().has_token_leases) {
+    return not_offered("renew", opened.server, no_token_leases);
   }
-  if (ttl && !opened->store->traits().has_token_leases) {
-    return not_offered("renew", opened->server, no_token_leases);
-  }
-  ASSIGN_OR_RETURN(const auto spec, lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened));
-  const Result<Renewal> renewal =
-      opened->store->renew_hold(spec, token_lock.hold, {.only_checks = !ttl}, opened->limit());
-  if (!renewal) {
-    return renewal.error();
-  }
-  if (const auto* lost = std::get_if<NotHeld>(&*renewal)) {
-    const std::string reason = lost->is_unexplained() ? why_gone(token_lock, *lost, *opened) : text_of(*lost);
+  ASSIGN_OR_RETURN(const auto lock, find_lock(token_lock, ttl.value_or(Millis{0}), opened));
+  const LockSpec& spec = lock.spec;
+  ASSIGN_OR_RETURN(const auto renewal,
+                   opened.store->renew_hold(spec, token_lock.hold, {.only_checks = !ttl}, opened.limit()));
+  if (const auto* lost = std::get_if<NotHeld>(&renewal)) {
+    const std::string reason = lost->is_unexplained() ? why_gone(token_lock, *lost, opened) : text_of(*lost);
     return report_not_held(token_lock, reason, raw);
   }
-  if (const auto lasts = lasts_without_keeper(*opened->store)) {
-    RETURN_IF_ERROR(leave_keeper_of_leases(*opened->store, token_lock.name));
+  if (const auto lasts = lasts_without_keeper(*opened.store)) {
+    RETURN_IF_ERROR(leave_keeper_of_leases(*opened.store, token_lock.name));
     log_of(raw).notice(kept_by_keeper(token_lock.name, *lasts));
   }
-  if (const auto& request = std::get<Renewed>(*renewal).forced) {
+  if (const auto& request = std::get<Renewed>(renewal).forced) {
     log_of(raw).notice(request_text(request->by, token_lock.name, "release it soon"));
   }
-  return raw.json ? print_lease(token_lock, *opened, raw) : ended(ExitCode::ok);
+  return raw.json ? print_lease(token_lock, opened, raw) : ended(ExitCode::ok);
 }
 
 namespace {
@@ -270,8 +272,6 @@ const Verb check_verb{
     .synopsis = "[[-k] KEY] [OPTION...]",
     .examples = check_examples,
     .own_exits = check_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawTokenLock, add_check_options, execute_check>,
 };
 
@@ -336,8 +336,6 @@ const Verb renew_verb{
     .synopsis = "[[-k] KEY] [OPTION...]",
     .examples = renew_examples,
     .own_exits = renew_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawRenew, add_renew_options, execute_renew>,
 };
 
@@ -381,8 +379,6 @@ const Verb release_verb{
     .synopsis = "[[-k] KEY] [OPTION...]",
     .examples = release_examples,
     .own_exits = release_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawTokenLock, add_release_options, execute_release>,
 };
 

@@ -324,6 +324,36 @@ TEST_CASE("keeper: force-unlock reaches the script, and no other job overlaps wi
   wait_for_end(server);
 }
 
+TEST_CASE("keeper: a script without --export keeps its lock, too, for as long as it cleans up for force-unlock")
+{
+  const RedisServer server;
+  Process holder = script(server,
+                          R"(token=$(rlock acquire -S "$URL" -k x --pid $$ --ttl 1s) || exit
+                             trap 'sleep 3; rlock check -q -S "$URL" -k x --token "$token" && echo still ours; exit 0' TERM
+                             echo ready; )" +
+                              work);
+  keeper_of(server, holder);
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "x", "--yes"});
+  CHECK(forced.code == 0);
+  CHECK(has(forced.out, "released by "));
+  CHECK(holder.wait() == success);
+  CHECK(holder.out() == "ready\nstill ours\n");
+  wait_for_end(server);
+}
+
+TEST_CASE("keeper: it does not end when a release names another key")
+{
+  const RedisServer server;
+  Process holder = script(server, acquire_line("--pid $$ --ttl 1s") + work);
+  keeper_of(server, holder);
+  CHECK(rlock_on(server, {"release", "-k", "other", "--token", owner(server)}).code == 1);
+  for (int renewals = 0; renewals < 2; ++renewals) {
+    auto left = as_int(server.command({"PTTL", "x"}));
+    wait_until([&] { return std::exchange(left, as_int(server.command({"PTTL", "x"}))) < left; }, "the keeper renews");
+  }
+  CHECK(holder.running());
+}
+
 TEST_CASE("keeper: a caller that was killed before it had its token has no lock")
 {
   const RedisServer server;

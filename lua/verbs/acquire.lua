@@ -10,7 +10,7 @@
 local @unpack.acquire@
 
 -- The most frequent case: the lock is free, no client waits for it, and no success of another job counts.
-local is_free = WAIT_MODE ~= 'again' and WAIT_MODE ~= 'latest' and SUCCESS_MAX_AGE == '0'
+local is_free = WAIT_MODE ~= 'again' and WAIT_MODE ~= 'latest' and SUCCESS_MAX_AGE == '0' and TICKET == '0'
 if NEEDS_NO_KEY then
   is_free = is_free and redis.call('EXISTS', LOCK, QUEUE, RESERVED) == 0
 else
@@ -299,6 +299,10 @@ end
 local newer = WAIT_MODE == 'latest' and replaced_by()
 if newer then
   return {'replaced', newer}
+end
+if TICKET ~= '0' then
+  -- An operator may have asked for an earlier hold of OWNER, a hand-over that OWNER confirmed too late.
+  redis.pcall('HDEL', FORCE, OWNER, 'revoked:' .. OWNER, 'stops:' .. OWNER)
 end
 if not admits(REQUESTED_MODE) then
   local answer = obstacle_reply()

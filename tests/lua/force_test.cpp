@@ -56,6 +56,23 @@ TEST_EACH_KIND("revoke: a late copy of the request that was granted does not fre
   CHECK(word(lock.renew("a", 60'000)) == "lost");
 }
 
+// A waiter that was stopped confirms the hand-over too late, and is granted the lock later.
+TEST_EACH_KIND("force: a request about a hold that has expired does not concern the next hold of that owner")
+{
+  for (const char* step : {"ask", "revoke"}) {
+    CAPTURE(step);
+    REQUIRE(word(lock.acquire("a", "a", 100)) == "granted");
+    REQUIRE(word(lock.force(step, "a")) == "held");
+    wait_for_expiry(lock);
+    REQUIRE(word(lock.wait("a", "1795926781549000")) == "granted");
+    CHECK(revoked(lock) == Words{});
+    const Reply renewed = lock.renew("a");
+    CHECK(word(renewed) == "kept");
+    CHECK(renewed.elements.at(1).kind == Reply::Kind::nil);
+    REQUIRE(word(lock.release("a")) == "released");
+  }
+}
+
 TEST_EACH_KIND("revoke: a mark that is lost does no harm")
 {
   REQUIRE(word(lock.acquire("a")) == "granted");

@@ -54,11 +54,15 @@ end
 -- The reply to an operator if the named owner does not hold the lock.
 local function not_held_reply()
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
-  if kind ~= NAME or lost_content then
+  local owner, count
+  if lost_content or kind ~= NAME and not is_other_exclusive(kind) then
     return {'other', lost_content or kind}
+  elseif kind ~= NAME then
+    owner, count = holder_of_other_kind()
+  else
+    owner, count = unpack(holders(), 1, 2)
   end
-  local found = holders()
-  return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])} or {'free'}
+  return owner and {'changed', owner, count, redis.call('HGET', HOLDER, owner)} or {'free'}
 end
 
 -- Checks, before the first write, the rights that renewing, releasing and handing over will need: a client that may acquire a

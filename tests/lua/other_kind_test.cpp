@@ -66,6 +66,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("other kind: who asks a holder that is gone for its release is told of the holder of the other kind")
+{
+  for (const auto& pair : pairs) {
+    const ScriptedLock lock(pair.first);
+    REQUIRE(word(lock.acquire_as(pair.second, "b")) == "granted");
+    for (const char* step : {"look", "revoke", "take"}) {
+      const Reply answer = lock.force(step, "a");
+      CHECK(word(answer) == "changed");
+      CHECK(answer.elements.at(1).text == "b");
+    }
+    CHECK(word(lock.renew("a")) == "lost");
+  }
+}
+
 TEST_CASE("other kind: every third hand-over is left to it")
 {
   for (const auto& pair : pairs) {

@@ -306,7 +306,7 @@ struct ForceOutcomeOf {
   ForceOutcome operator()(const ForceExpired& end) const
   {
     Holder holder = end.holder;
-    holder.revoked = true;
+    holder.revoked = end.revoked;
     return {true, "expired", holder_json(holder)};
   }
   ForceOutcome operator()(const Broken& end) const { return {true, "broken", holder_json(end.holder)}; }

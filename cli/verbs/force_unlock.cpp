@@ -47,7 +47,7 @@ struct OutcomeText {
   }
   std::string operator()(const ForceExpired& end) const
   {
-    return "revoked and expired; it was held by " + describe(end.holder);
+    return (end.revoked ? "revoked and expired; it was held by " : "expired; it was held by ") + describe(end.holder);
   }
   std::string operator()(const Broken& end) const
   {
@@ -300,12 +300,9 @@ Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& open
   }
   for (;;) {
     ASSIGN_OR_RETURN(const auto state, opened.store->inspect(options.name, opened.limit()));
-    const Result<Taken> taken = take_shown(state, options, opened);
-    if (!taken) {
-      return taken.error();
-    }
-    if (options.owner || state.count <= state.holders.size() || !taken->any) {
-      return ended(taken->code);
+    ASSIGN_OR_RETURN(const auto taken, take_shown(state, options, opened));
+    if (options.owner || state.count <= state.holders.size() || !taken.any) {
+      return ended(taken.code);
     }
   }
 }
@@ -331,8 +328,6 @@ const Verb force_unlock_verb{
     .synopsis = "[-k] KEY (--token T | --yes) [OPTION...]",
     .examples = force_unlock_examples,
     .own_exits = force_unlock_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawForce, add_force_options, execute>,
 };
 

@@ -195,7 +195,8 @@ Result<ForceEnd> ForcedRelease::end_of_hold(StopToken stop) const
     return ForceEnd{Broken{.holder = broken->holder, .job_was_over = broken->job_was_over}};
   }
   const Holder& holder = m_last_held->holder;
-  return has_expired(stop) ? ForceEnd{ForceExpired{holder}} : ForceEnd{ReleasedByHolder{holder}};
+  return has_expired(stop) ? ForceEnd{ForceExpired{holder, m_next == Next::repeat_revoke}}
+                           : ForceEnd{ReleasedByHolder{holder}};
 }
 
 // The end of the force-unlock after its last answer.

@@ -39,6 +39,7 @@ struct ReleasedByHolder {
 // The holder did not answer, and its lease ended.
 struct ForceExpired {
   Holder holder;
+  bool revoked = false;  // by this request; false: it was no longer renewed
 };
 // The lock was removed.
 struct Broken {

@@ -203,13 +203,13 @@ Verdict verdict_of(const RunFacts& job)
   // Although this process, the runner, lives.
   const bool guardian_failed = job.job && job.job->why == Stopped::runner_gone;
   if (guardian_failed) {
-    return with_code(ExitCode::os, Outcome::failed, "guardian_failed",
-                     "the guardian process lost its connection to rlock: the job was stopped and " +
-                         names_of(job.locks) + " released");
+    return with_code(
+        ExitCode::os, Outcome::failed, "guardian_failed",
+        "the guardian process lost its connection to rlock: the job of " + names_of(job.locks) + " was stopped");
   }
   if (!job.job) {
     return with_code(ExitCode::os, Outcome::failed, "guardian_killed",
-                     "the guardian process was killed: the job was stopped and " + names_of(job.locks) + " released");
+                     "the guardian process was killed: the job of " + names_of(job.locks) + " was stopped");
   }
   if (job.job->why == Stopped::lease_end) {
     return with_code(ExitCode::time_over, Outcome::timed_out, "time_over",

@@ -54,14 +54,26 @@ struct Call {
 // Runs the verb; called after the options have been parsed. Prints on stdout; the caller prints the Error.
 using VerbAction = std::function<Result<RunEnd>(const Call&)>;
 
+// Verbs that ask no server.
+inline constexpr std::array printing_codes{ExitCode::usage, ExitCode::os};
+// Verbs that ask a server.
+inline constexpr std::array asking_codes{ExitCode::usage, ExitCode::unavailable, ExitCode::os, ExitCode::refused,
+                                         ExitCode::config};
+// Verbs that run a job.
+inline constexpr std::array job_codes{ExitCode::usage,     ExitCode::unavailable,    ExitCode::internal, ExitCode::os,
+                                      ExitCode::busy,      ExitCode::refused,        ExitCode::config,   ExitCode::lost,
+                                      ExitCode::time_over, ExitCode::not_executable, ExitCode::not_found};
+inline constexpr std::array job_exits{
+    ExitLine{"the job's own", "the job ran; when a signal killed it, rlock dies of the same one"}};
+
 struct Verb {
   std::string_view name;
   std::string_view summary;   // one line, lower case
   std::string_view synopsis;  // what follows the name
   std::span<const std::string_view> examples;
-  std::span<const ExitLine> own_exits;     // codes whose meaning is the verb's own; they come first, or by their number
-  std::span<const ExitCode> common_exits;  // codes with the meaning of the table in base/exit_code.h
-  Operands operands;
+  std::span<const ExitLine> own_exits;  // codes whose meaning is the verb's own; they come first, or by their number
+  std::span<const ExitCode> common_exits = asking_codes;  // codes with the meaning of the table in base/exit_code.h
+  Operands operands = Operands::anywhere;
   std::span<const KeyLine> keys = {};                          // empty: no live screen
   std::string_view other_synopsis = {};                        // of a second form of the call; empty: there is none
   std::vector<std::string_view> (*more_examples)() = nullptr;  // those of the stores
@@ -97,18 +109,6 @@ using Verbs = std::span<const Verb* const>;
 
 // Adds all options of the verb, -h and --help too. These two have no effect: the caller looks for them in the words.
 VerbAction add_verb_options(const Verb& verb, OptionTable& table);
-
-// Verbs that ask no server.
-inline constexpr std::array printing_codes{ExitCode::usage, ExitCode::os};
-// Verbs that ask a server.
-inline constexpr std::array asking_codes{ExitCode::usage, ExitCode::unavailable, ExitCode::os, ExitCode::refused,
-                                         ExitCode::config};
-// Verbs that run a job.
-inline constexpr std::array job_codes{ExitCode::usage,     ExitCode::unavailable,    ExitCode::internal, ExitCode::os,
-                                      ExitCode::busy,      ExitCode::refused,        ExitCode::config,   ExitCode::lost,
-                                      ExitCode::time_over, ExitCode::not_executable, ExitCode::not_found};
-inline constexpr std::array job_exits{
-    ExitLine{"the job's own", "the job ran; when a signal killed it, rlock dies of the same one"}};
 
 inline RunEnd ended(ExitCode code) { return ExitWith{static_cast<int>(code)}; }
 

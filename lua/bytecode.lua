@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- bytecode.lua, a part of build.lua: returns a function that makes the text of generated/bytecode.cpp of a list of scripts, each with
+-- bytecode.lua, a part of build.lua: returns a function that makes a source file with the bytecode of scripts. It gets a list of them, each with
 -- `name`, `first` and `whole`, the texts of its first part and of all parts.
 
 local function fail(text) error('lua/bytecode.lua: ' .. text, 0) end

@@ -13,11 +13,8 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -136,11 +133,7 @@ class RawFileReader {
   {
     for (const auto& [key, node] : file) {
       const toml::table* const table = node.as_table();
-      const Result<Done> done =
-          table != nullptr ? read_table(std::string(key.str()), *table) : read_entry({}, key, node);
-      if (!done) {
-        return done.error();
-      }
+      RETURN_IF_ERROR(table != nullptr ? read_table(std::string(key.str()), *table) : read_entry({}, key, node));
     }
     std::ranges::stable_sort(m_entries, {}, &TomlEntry::line);
     return std::move(m_entries);
@@ -150,10 +143,7 @@ class RawFileReader {
   Result<Done> read_table(const std::string& name, const toml::table& table)
   {
     for (const auto& [key, node] : table) {
-      const Result<Done> done = read_entry({.name = name, .line = table.source().begin.line}, key, node);
-      if (!done) {
-        return done;
-      }
+      RETURN_IF_ERROR(read_entry({.name = name, .line = table.source().begin.line}, key, node));
     }
     return Done{};
   }
@@ -406,10 +396,6 @@ class SettingsReader {
   const Verbs m_verbs;
   std::vector<Found> m_found;
 };
-
-}  // namespace
-
-namespace {
 
 // The tables of other verbs than `verb`, each with the options of its own verb.
 Result<Done> check_tables(const ConfigFile& file, const std::vector<TomlEntry>& entries, std::string_view verb,

@@ -197,6 +197,17 @@ Result<Done> OptionTable::apply(std::span<const Given> options) const
   return all;
 }
 
+Result<Done> OptionTable::apply_by_name(std::span<const Given> options) const
+{
+  std::vector<Given> known;
+  for (const Given& given : options) {
+    if (const Option* const option = find(given.option->name())) {
+      known.push_back({.option = option, .value = given.value});
+    }
+  }
+  return apply(known);
+}
+
 Result<Done> read_value(const Given&, bool& target)
 {
   target = true;

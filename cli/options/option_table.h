@@ -195,6 +195,8 @@ class OptionTable {
   // The effects of those of the options that are in this table. After an error the others have their effects all the same. The
   // first error is returned.
   Result<Done> apply(std::span<const Given> options) const;
+  // The same for the options of another table, by their names.
+  Result<Done> apply_by_name(std::span<const Given> options) const;
 
  private:
   template <typename T>

@@ -17,8 +17,6 @@ extern ostream cerr;
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <utility>
 
 namespace rlock::cli {
 namespace {
@@ -248,9 +246,7 @@ Result<Done> check_others(std::span<const Given> options)
     if (other != options.end()) {
       return exclusive(*one, *other);
     }
-    if (const Result<Done> needed = check_needs(*one, options); !needed) {
-      return needed;
-    }
+    RETURN_IF_ERROR(check_needs(*one, options));
   }
   return Done{};
 }

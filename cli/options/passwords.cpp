@@ -232,9 +232,7 @@ Result<Done> apply_passwords(const RawServer& raw, const Environment& environmen
       continue;
     }
     const std::optional<PasswordFile> file = password_file_of(raw, environment, endpoint);
-    if (const Result<Done> applied = apply_password(file, environment, endpoint); !applied) {
-      return applied;
-    }
+    RETURN_IF_ERROR(apply_password(file, environment, endpoint));
     if (file) {
       server.password_file = path_for_job(endpoint.password_file);
       if (!std::exchange(is_file_known, true)) {

@@ -337,13 +337,7 @@ RawServer server_given_by(std::span<const Given> options)
   RawServer raw;
   OptionTable known;
   add_server_options(known, raw);
-  std::vector<Given> relevant;
-  for (const Given& given : options) {
-    if (const Option* const option = known.find(given.option->name())) {
-      relevant.push_back({.option = option, .value = given.value});
-    }
-  }
-  static_cast<void>(known.apply(relevant));  // the verb has told what is wrong
+  static_cast<void>(known.apply_by_name(options));  // the verb has told what is wrong
   return raw;
 }
 

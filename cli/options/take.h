@@ -9,7 +9,6 @@
 #include "cli/options/server.h"
 
 #include <optional>
-#include <string_view>
 
 namespace rlock::cli {
 

@@ -4,7 +4,6 @@
 #include "cli/output/json_fields.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <clocale>
-#include <cstdint>
 #include <cstdio>
 #include <cwchar>
 #include <system_error>

@@ -4,7 +4,6 @@
 #include "cli/output/watch.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <utility>

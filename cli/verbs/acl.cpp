@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 
 namespace rlock::cli {
 namespace {
@@ -166,7 +165,6 @@ const Verb acl_verb{
     .examples = acl_examples,
     .own_exits = acl_exits,
     .common_exits = printing_codes,
-    .operands = Operands::anywhere,
     .other_synopsis = "-S URL [--user NAME]",
     .more_examples = examples_of_stores,
     .add_options = bound<RawAcl, add_acl_options, execute>,

@@ -302,7 +302,6 @@ const Verb acquire_verb{
     .examples = acquire_examples,
     .own_exits = acquire_exits,
     .common_exits = acquire_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawAcquire, add_acquire_options, execute>,
 };
 

@@ -129,7 +129,6 @@ const Verb bench_verb{
     .synopsis = "[OPTION...]",
     .examples = bench_examples,
     .own_exits = bench_exits,
-    .common_exits = asking_codes,
     .operands = Operands::none,
     .add_options = bound<RawBench, add_bench_options, execute>,
 };

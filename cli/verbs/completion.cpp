@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -96,13 +95,7 @@ std::vector<Candidate> locks(std::span<const Given> options, const Environment& 
   RawKeys keys;
   add_server_options(known, server);
   add_prefix_option(known, keys);
-  std::vector<Given> relevant;
-  for (const Given& given : options) {
-    if (const Option* const option = known.find(given.option->name())) {
-      relevant.push_back({.option = option, .value = given.value});
-    }
-  }
-  if (!known.apply(relevant)) {
+  if (!known.apply_by_name(options)) {
     return {};
   }
   server.timeout = server_timeout;
@@ -340,7 +333,6 @@ const Verb completion_verb{
     .examples = completion_examples,
     .own_exits = completion_exits,
     .common_exits = printing_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawCompletion, add_completion_options, execute>,
 };
 

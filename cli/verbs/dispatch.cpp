@@ -168,13 +168,10 @@ Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const E
     print(words->has("--help") ? help_of(verb) : brief_help_of(verb));
     return ended(ExitCode::ok);
   }
-  const auto config =
-      known.find("--server") == nullptr ? Result(std::optional<ConfigFile>()) : find_config(environment);
-  if (!config) {
-    return config.error();
-  }
-  return *config ? act_with(**config, verb, action, known, *words, environment, signals)
-                 : act(verb, action, known, *words, {}, environment, signals);
+  ASSIGN_OR_RETURN(const auto config,
+                   known.find("--server") == nullptr ? Result(std::optional<ConfigFile>()) : find_config(environment));
+  return config ? act_with(*config, verb, action, known, *words, environment, signals)
+                : act(verb, action, known, *words, {}, environment, signals);
 }
 
 // `rlock --help` and `rlock --version` mean the verbs.

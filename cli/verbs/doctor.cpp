@@ -201,7 +201,6 @@ const Verb doctor_verb{
     .synopsis = "[OPTION...]",
     .examples = doctor_examples,
     .own_exits = doctor_exits,
-    .common_exits = asking_codes,
     .operands = Operands::none,
     .add_options = bound<RawDoctor, add_doctor_options, execute>,
 };

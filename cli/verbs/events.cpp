@@ -10,6 +10,7 @@
 #include "cli/output/show.h"
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
+#include "cli/verbs/known_locks.h"
 #include "lock/abilities.h"
 
 #include <algorithm>
@@ -181,16 +182,9 @@ Result<RunEnd> follow(FollowedLocks& logs, const RawEvents& raw, const std::opti
 
 Result<FollowedLocks> open_event_logs(const RawEvents& raw, const Environment& environment)
 {
-  const Result<ServerSpec> server = resolve_server(raw.server, environment);
-  if (!server) {
-    return server.error();
-  }
-  if (server->endpoints.size() > 1) {
-    return usage("events: every server has events of its own (give one -S)");
-  }
   ASSIGN_OR_RETURN(auto opened, open_server(raw.server, environment));
   if (opened.store->event_log() == nullptr) {
-    return not_offered(events_verb.name, opened.server);
+    return usage("events: every server has events of its own (give one -S)");
   }
   return FollowedLocks(std::move(opened));
 }
@@ -207,7 +201,7 @@ Error with_advice(const FollowedLocks& logs, Error error)
 void tell_names_without_events(const FollowedLocks& logs)
 {
   for (const LockName& name : logs.without_events()) {
-    const bool is_pattern = name.text().find_first_of("*?[") != std::string::npos;
+    const bool is_pattern = is_glob(name.text());
     Log(Verbosity::normal)
         .notice("no event of " + printable(name.text()) + " is known" +
                 (is_pattern ? " (this verb takes names; rlock history takes patterns)" : ""));
@@ -272,8 +266,6 @@ const Verb events_verb{
     .synopsis = "[OPTION...] [[-k] KEY...]",
     .examples = events_examples,
     .own_exits = events_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawEvents, add_events_options, execute_for_reader>,
 };
 

@@ -426,7 +426,6 @@ const Verb freeze_verb{
     .examples = freeze_examples,
     .own_exits = freeze_exits,
     .common_exits = freeze_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawFreeze, add_freeze_options, execute>,
 };
 

@@ -10,7 +10,6 @@
 #include "stores/open.h"
 
 #include <array>
-#include <memory>
 
 namespace rlock::cli {
 namespace {
@@ -67,7 +66,6 @@ const Verb help_verb{
     .examples = help_examples,
     .own_exits = help_exits,
     .common_exits = printing_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawHelp, add_help_options, execute>,
 };
 

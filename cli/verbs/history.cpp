@@ -180,8 +180,6 @@ const Verb history_verb{
     .synopsis = "[OPTION...] [[-k] KEY | PATTERN]...",
     .examples = history_examples,
     .own_exits = history_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawHistory, add_history_options, execute>,
 };
 

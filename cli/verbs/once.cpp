@@ -187,18 +187,15 @@ Result<RunEnd> execute(const RawForget& raw, const Call& call)
   }
   ASSIGN_OR_RETURN(const auto forgotten, memory->forget_success(lock.name, lock.opened.limit()));
   RunHistory* const history = lock.opened.store->run_history();
-  const Result<Forgotten> rest =
-      history != nullptr ? history->forget_runs(lock.name, lock.opened.limit()) : Result(Forgotten{});
-  if (!rest) {
-    return rest.error();
-  }
-  const bool has_rest = rest->runs || rest->permits;
+  ASSIGN_OR_RETURN(const auto rest,
+                   history != nullptr ? history->forget_runs(lock.name, lock.opened.limit()) : Result(Forgotten{}));
+  const bool has_rest = rest.runs || rest.permits;
   if (raw.json) {
-    print(forget_json(lock.name, forgotten, *rest));
+    print(forget_json(lock.name, forgotten, rest));
     return ended(forgotten || has_rest ? ExitCode::ok : ExitCode::no);
   }
   if (forgotten || has_rest) {
-    print(forgotten_text(lock.name, forgotten, *rest));
+    print(forgotten_text(lock.name, forgotten, rest));
   }
   if (!has_rest) {
     tell_kept(lock, forgotten);
@@ -221,8 +218,6 @@ const Verb forget_verb{
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = forget_examples,
     .own_exits = forget_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawForget, add_forget_options, execute>,
 };
 

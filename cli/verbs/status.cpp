@@ -259,8 +259,6 @@ const Verb list_verb{
     .synopsis = "[OPTION...] [PATTERN]",
     .examples = list_examples,
     .own_exits = list_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawList, add_list_options, execute>,
 };
 
@@ -393,8 +391,6 @@ const Verb status_verb{
     .synopsis = "[OPTION...] [[-k] KEY | PATTERN]...",
     .examples = status_examples,
     .own_exits = status_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawStatus, add_status_options, execute>,
 };
 
@@ -444,8 +440,6 @@ const Verb ttl_verb{
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = ttl_examples,
     .own_exits = ttl_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawTtl, add_ttl_options, execute>,
 };
 
@@ -489,12 +483,9 @@ Result<RunEnd> execute(const RawWait& raw, const Call& call)
   const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
   ServerLine line(clock, log);
   const WaitPolicy policy = wait_policy(raw.request.wait, opened.timeout, clock, raw.request.wait_server);
-  const Result<WaitResult> result =
-      wait_until_free(*opened.store, lock.name, policy, clock, rng, StopToken::never(), line);
-  if (!result) {
-    return result.error();
-  }
-  if (*result == WaitResult::free) {
+  ASSIGN_OR_RETURN(const auto result,
+                   wait_until_free(*opened.store, lock.name, policy, clock, rng, StopToken::never(), line));
+  if (result == WaitResult::free) {
     return ended(ExitCode::ok);
   }
   return busy(lock, raw.request.wait.value_or(Millis{0}), log);
@@ -519,8 +510,6 @@ const Verb wait_verb{
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = wait_examples,
     .own_exits = wait_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawWait, add_wait_verb_options, execute>,
 };
 

@@ -77,15 +77,12 @@ Result<std::vector<LockState>> frozen_states_of(const Subject& subject, const Op
 Result<bool> thaw_and_tell(const LockState& state, const std::string& by, const OpenedStore& opened, bool json)
 {
   const HolderInfo* const freeze = freeze_of(state);
-  const Result<bool> thawed = freeze != nullptr ? thaw(state, by, opened) : Result(false);
-  if (!thawed) {
-    return thawed.error();
-  }
+  ASSIGN_OR_RETURN(const auto thawed, freeze != nullptr ? thaw(state, by, opened) : Result(false));
   const std::string key = printable(state.name.text());
   if (json) {
-    print(*thawed ? freeze_json(state.name, *freeze, state.ttl, true)
-                  : freeze_json(state.name, std::nullopt, std::nullopt, false));
-  } else if (*thawed) {
+    print(thawed ? freeze_json(state.name, *freeze, state.ttl, true)
+                 : freeze_json(state.name, std::nullopt, std::nullopt, false));
+  } else if (thawed) {
     print(key + " is thawed; it was " + freeze_text(*freeze, state.ttl, wall_clock_ms()) + "\n");
   } else {
     const bool is_held = state.held() && freeze == nullptr;
@@ -126,11 +123,8 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   }
   const std::string by = own_identity(call.environment.all());
   for (const LockState& lock : locks) {
-    const Result<bool> thawed = thaw_and_tell(lock, by, opened, raw.json);
-    if (!thawed) {
-      return thawed.error();
-    }
-    all_thawed = all_thawed && *thawed;
+    ASSIGN_OR_RETURN(const auto thawed, thaw_and_tell(lock, by, opened, raw.json));
+    all_thawed = all_thawed && thawed;
   }
   return ended(all_thawed ? ExitCode::ok : ExitCode::no);
 }
@@ -157,8 +151,6 @@ const Verb thaw_verb{
     .synopsis = "[OPTION...] --all | [-k] KEY | PATTERN...",
     .examples = thaw_examples,
     .own_exits = thaw_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .add_options = bound<RawThaw, add_thaw_options, execute>,
 };
 

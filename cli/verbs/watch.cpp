@@ -466,28 +466,24 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (call.operands.size() > 1) {
     return several_patterns(watch_verb.name);
   }
-  WatchOptions options{
-      .server = {}, .server_option = {}, .sort = raw.sort, .colors = resolve_colors(raw.color, call.environment)};
-  ASSIGN_OR_RETURN(const auto server, resolve_server(raw.server, call.environment));
-  Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
+  ASSIGN_OR_RETURN(auto opened, open_server(raw.server, call.environment));
+  if (opened.store->listing() == nullptr) {
+    return not_offered(watch_verb.name, opened.server);
   }
-  if (opened->store->listing() == nullptr) {
-    return not_offered(watch_verb.name, opened->server);
-  }
-  options.server = server.shown();
-  options.server_option = opened->server_option;
+  const WatchOptions options{.server = opened.server,
+                             .server_option = opened.server_option,
+                             .sort = raw.sort,
+                             .colors = resolve_colors(raw.color, call.environment)};
   call.signals.block();
-  WatchedLocks locks(*opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()),
+  WatchedLocks locks(opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()),
                      raw.interval, call.signals.stop());
   if (const auto begun = locks.begin(); !begun) {
     return call.signals.stop().requested() ? Result(die_of_signal(call.signals)) : Result<RunEnd>(begun.error());
   }
   if (raw.json || !Screen::is_there()) {
-    return print_lines(raw.json, locks, *opened->clock, call.signals);
+    return print_lines(raw.json, locks, *opened.clock, call.signals);
   }
-  return WatchScreen(locks, *opened->clock, options, raw.server, call).run();
+  return WatchScreen(locks, *opened.clock, options, raw.server, call).run();
 }
 
 constexpr OptionRow<RawWatch> interval_row{
@@ -518,8 +514,6 @@ const Verb watch_verb{
     .synopsis = "[OPTION...] [PATTERN]",
     .examples = watch_examples,
     .own_exits = watch_exits,
-    .common_exits = asking_codes,
-    .operands = Operands::anywhere,
     .keys = keys,
     .add_options = bound<RawWatch, add_watch_options, execute>,
 };

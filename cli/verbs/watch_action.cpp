@@ -60,12 +60,9 @@ Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Cal
 Result<RunEnd> thaw(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
 {
   ASSIGN_OR_RETURN(const auto opened, open_server(server, call.environment));
-  const Result<bool> thawed = cli::thaw(about, user, opened);
-  if (!thawed) {
-    return thawed.error();
-  }
-  print(printable(about.name.text()) + (*thawed ? " is thawed\n" : " is not frozen any more\n"));
-  return ended(*thawed ? ExitCode::ok : ExitCode::no);
+  ASSIGN_OR_RETURN(const auto thawed, cli::thaw(about, user, opened));
+  print(printable(about.name.text()) + (thawed ? " is thawed\n" : " is not frozen any more\n"));
+  return ended(thawed ? ExitCode::ok : ExitCode::no);
 }
 
 // `user`: of `rlock watch`.

@@ -39,10 +39,7 @@ class Bencher {
   Result<Done> pairs_until(Instant end)
   {
     while (m_clock.now() < end) {
-      const auto done = pair();
-      if (!done) {
-        return done;
-      }
+      RETURN_IF_ERROR(pair());
     }
     return Done{};
   }
@@ -99,10 +96,7 @@ class Bencher {
   Result<Done> hand_over(const Owner& holder, const Owner& next)
   {
     ASSIGN_OR_RETURN(const auto listener, m_store->listen({&m_spec, 1}, next, limit()));
-    const auto queued = take(next, {.queues = true});
-    if (!queued) {
-      return queued;
-    }
+    RETURN_IF_ERROR(take(next, {.queues = true}));
     const Instant start = m_clock.now();
     RETURN_IF_ERROR(m_store->release(m_spec, holder, {}, limit()));
     std::array<pollfd, 2> waits{pollfd{listener->fd(), POLLIN, 0}, pollfd{m_stop.fd(), POLLIN, 0}};

@@ -2,7 +2,6 @@
 // Writes an answer of lock/calls.h as a script would. Private to engine.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>

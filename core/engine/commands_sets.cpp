@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
-#include <stdexcept>
 
 namespace rlock::record {
 namespace {

@@ -3,7 +3,6 @@
 #include "engine/line_stages.h"
 
 #include <algorithm>
-#include <utility>
 #include "engine/answer_value.h"
 #include "engine/lock_keys.h"
 #include "engine/script_reply.h"

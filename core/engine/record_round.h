@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 #include "engine/key_space.h"
 #include "engine/native_line.h"

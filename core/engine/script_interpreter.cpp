@@ -4,8 +4,6 @@
 #include "engine/commands.h"
 #include "lua/bytecode.h"
 
-#include <stdexcept>
-
 extern "C" {
 #include <lauxlib.h>
 #include <lua.h>

@@ -2,7 +2,6 @@
 // The abilities of ScriptStore that operators use: inspect, list, forget, force-unlock.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <numeric>
 #include "engine/lock_keys.h"
 #include "engine/script_call.h"

@@ -191,19 +191,16 @@ Result<ReentryResult> ScriptStore::reenter(const LockSpec& spec, const Hold& hol
 
 Result<DataAge> ScriptStore::marker(const MarkerNews& news, const CallLimits& limit)
 {
-  const auto reply =
-      m_host->run(ScriptCall{.script = scripts::marker,
-                             .keys = {std::string(marker_key)},
-                             .args = words_of(calls::Marker{.ttl = news.ttl, .since = news.counts_since})},
-                  limit);
-  if (!reply) {
-    return reply.error();
-  }
+  ASSIGN_OR_RETURN(const auto reply,
+                   m_host->run(ScriptCall{.script = scripts::marker,
+                                          .keys = {std::string(marker_key)},
+                                          .args = words_of(calls::Marker{.ttl = news.ttl, .since = news.counts_since})},
+                               limit));
   answers::MarkerAge answer;
-  if (reply->elements.size() != answer.size) {
+  if (reply.elements.size() != answer.size) {
     return Error{ErrorCode::internal, "the marker of a server of the quorum cannot be read"};
   }
-  read_fields(reply->elements, 0, answer);
+  read_fields(reply.elements, 0, answer);
   return DataAge{.age = answer.age, .longest_ttl = answer.longest_ttl, .since = answer.since, .sure = answer.sure};
 }
 

@@ -15,9 +15,6 @@
 // Errors mean "unknown": the request may have happened. Every request may be sent again (same answer, same state). After
 // an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network, ErrorCode::config
 // means that the key holds something that is no lock of this kind.
-//
-// An owner, or a nested hold, that was released must not be used for another attempt: its release may be delivered late
-// and would end the later grant.
 #pragma once
 
 #include <algorithm>

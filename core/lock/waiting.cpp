@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 #include "lock/lease_budget.h"
 #include "lock/lock_candidates.h"
 #include "lock/reach_server.h"

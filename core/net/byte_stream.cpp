@@ -7,11 +7,9 @@
 #include <sys/socket.h>
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <system_error>
 #include <utility>
 #include <vector>
 #include "base/duration.h"
@@ -292,9 +290,6 @@ Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock&
   }
   if (endpoint.kind != Endpoint::Kind::unix_socket) {
     return Error{ErrorCode::internal, "this endpoint only leads to a server"};
-  }
-  if (endpoint.kind == Endpoint::Kind::sentinel) {
-    return Error{ErrorCode::internal, "sentinels have to be asked before their master is connected to"};
   }
   if (!fits_socket_address(endpoint.path)) {
     return Error{ErrorCode::config, socket_path_too_long()};

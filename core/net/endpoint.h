@@ -87,7 +87,7 @@ struct Endpoint {
   [[nodiscard]] bool is_same_server(const Endpoint& other) const;
 };
 
-// A path as the address of a unix socket. Private to net and server.
+// A path as the address of a unix socket. Private to net and redis.
 
 // In bytes. One byte of the address stays free, because the getsockname of some servers needs a final zero byte.
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;

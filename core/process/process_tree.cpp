@@ -5,10 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <string>
 #include <utility>
 #include "process/signals.h"
 

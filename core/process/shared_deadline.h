@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <utility>
 #include "base/clock.h"
 #include "base/fd.h"
 

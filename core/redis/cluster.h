@@ -3,7 +3,6 @@
 // redirects the request (MOVED, ASK). All steps end by the caller's deadline.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>

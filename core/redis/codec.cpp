@@ -14,7 +14,6 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace rlock {
 

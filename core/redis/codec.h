@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes RESP2, and decodes RESP2 with hiredis. No other file uses hiredis. Private to net.
+// Encodes RESP2, and decodes RESP2 with hiredis. No other file uses hiredis. Private to redis.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 #include "base/reply.h"
 #include "base/result.h"
 

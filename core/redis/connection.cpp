@@ -15,7 +15,7 @@
 
 namespace rlock {
 
-// Logs in, selects the db and checks the role, before any other request. Private to net.
+// Logs in, selects the db and checks the role, before any other request. Private to redis.
 
 // Takes one round trip, or none without a password, a db and Endpoint::must_be_master. The handshake is never sent together with
 // another request, because that request would run as the default user or in db 0 after a refused AUTH or SELECT. When the server

@@ -25,7 +25,7 @@ namespace rlock {
 class Connection {
  public:
   // Connects, with TLS if the URL says so. A password or a db takes one more round trip. `clock` must outlive the connection. An
-  // endpoint that only leads to a server (`local:`, sentinels, a cluster) is ErrorCode::internal, because core/server turns such
+  // endpoint that only leads to a server (`local:`, sentinels, a cluster) is ErrorCode::internal, because open_transport turns such
   // an endpoint into a TCP or unix endpoint.
   //   unreachable  no answer by the deadline, refused, no such socket or host, connection lost
   //   server_not_ready  loading, too many clients, an invalid certificate, a replica instead of a master

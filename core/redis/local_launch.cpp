@@ -225,10 +225,6 @@ bool is_program(const std::string& path)
   return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-}  // namespace
-
-namespace {
-
 // The path of the program in PATH; empty: it is not there.
 std::string find_in_path(std::string_view name)
 {

@@ -148,9 +148,7 @@ Result<Keys> locks_beside(Transport& transport, std::string_view part, std::stri
   ASSIGN_OR_RETURN(const auto keys,
                    from_all_servers(transport, limits, [&](const std::string& route, Keys& found) -> Result<Done> {
                      for (const std::string& glob : globs_beside(part, pattern)) {
-                       if (const auto added = add_keys_at(transport, route, glob, type, found, limits); !added) {
-                         return added.error();
-                       }
+                       RETURN_IF_ERROR(add_keys_at(transport, route, glob, type, found, limits));
                      }
                      return Done{};
                    }));

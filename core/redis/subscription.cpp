@@ -52,9 +52,7 @@ Result<Done> Subscription::add(std::span<const std::string_view> channels, const
   for (const auto& [slot, names] : of_slots) {
     const auto receiver = m_by_slot.find(slot);
     Receiver& of_slot = m_receivers[receiver == m_by_slot.end() ? 0 : receiver->second];
-    if (const auto listening = of_slot.listen_to_both_kinds(names, limit); !listening) {
-      return listening;
-    }
+    RETURN_IF_ERROR(of_slot.listen_to_both_kinds(names, limit));
   }
   return Done{};
 }

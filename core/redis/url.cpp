@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis/url.h"
 
-#include <arpa/inet.h>
 #include <algorithm>
 #include <charconv>
 #include "base/server_schemes.h"
@@ -182,10 +181,6 @@ std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t m
   const bool whole = error == std::errc{} && end == text.data() + text.size();
   return whole && number <= max ? std::optional(number) : std::nullopt;
 }
-
-}  // namespace
-
-namespace {
 
 // Whether the user and password have a character that ends the part of a URL where they stand.
 bool has_raw_login(std::string_view url)

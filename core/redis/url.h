@@ -2,11 +2,8 @@
 // Parses the URL of a server: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, local: (rlock(1), SERVERS).
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 #include "base/result.h"
 #include "net/endpoint.h"
 #include "net/url_parts.h"

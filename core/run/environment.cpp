@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <variant>
@@ -230,10 +229,7 @@ std::string own_identity(const std::vector<std::string>& environment)
 Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
                    const Signals& signals)
 {
-  const Result<std::string> path = find_command(argv.front(), find_variable(environment, "PATH"));
-  if (!path) {
-    return path.error();
-  }
+  ASSIGN_OR_RETURN(const auto path, find_command(argv.front(), find_variable(environment, "PATH")));
   std::vector<char*> words;
   words.reserve(argv.size() + 1);
   for (const std::string& word : argv) {
@@ -241,7 +237,7 @@ Error exec_command(const std::vector<std::string>& argv, const std::vector<std::
   }
   words.push_back(nullptr);
   signals.restore();
-  ::execv(path->c_str(), words.data());
+  ::execv(path.c_str(), words.data());
   return {ErrorCode::not_executable,
           "cannot execute " + printable(argv.front()) + ": " + std::generic_category().message(errno)};
 }

@@ -13,7 +13,6 @@
 // Another keeper keeps a fixed lease, or --min-hold, that is longer than the longest session of ZooKeeper: leave_keeper_of_leases.
 #pragma once
 
-#include <optional>
 #include <string>
 #include "base/fd.h"
 #include "base/result.h"

@@ -93,12 +93,9 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
     }
     own_policy.stopper = &cancel.emplace(*m_store, spec(), own_policy.server_timeout, m_context.clock, m_context.log);
   }
-  auto entry =
-      enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock, m_context.rng, stop, observer);
-  if (!entry) {
-    return entry.error();
-  }
-  if (auto* entered = std::get_if<Entered>(&*entry)) {
+  ASSIGN_OR_RETURN(auto entry, enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock,
+                                     m_context.rng, stop, observer));
+  if (auto* entered = std::get_if<Entered>(&entry)) {
     if (const auto lasts = m_request.automatic || !is_for_job ? std::nullopt : lasts_without_keeper(*m_store)) {
       const CallLimits limit{.deadline = m_context.clock.now() + give_back_timeout, .stop = StopToken::never()};
       [[maybe_unused]] const auto released = m_store->release(m_any_of[entered->taken.which], entered->hold,
@@ -108,10 +105,10 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
     begin(std::move(*entered));
     return Acquired{Done{}};
   }
-  if (const auto* done = std::get_if<AlreadyDone>(&*entry)) {
+  if (const auto* done = std::get_if<AlreadyDone>(&entry)) {
     return Acquired{*done};
   }
-  const auto* timed_out = std::get_if<TimedOut>(&*entry);
+  const auto* timed_out = std::get_if<TimedOut>(&entry);
   return timed_out != nullptr ? Acquired{*timed_out} : Acquired{Interrupted{}};
 }
 

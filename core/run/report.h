@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of `rlock run` about its job.
+// The messages of `rlock run` about its job, and how rlock ends after each.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,6 @@
 #include "run/verdict.h"
 
 namespace rlock {
-
-// The messages of `rlock run` about its job, and how rlock ends after each.
 
 // The job never ran.
 RunReport report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <sstream>
 
 namespace rlock::test {

@@ -15,7 +15,6 @@
 #include "fuzz/shown.h"
 
 #include <array>
-#include <span>
 
 namespace rlock::test {
 namespace {

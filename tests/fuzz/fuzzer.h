@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 
 namespace rlock::test {

@@ -6,7 +6,6 @@
 #include "net/url_parts.h"
 #include "stores/open.h"
 
-#include <algorithm>
 #include <array>
 
 namespace rlock::test {

@@ -7,8 +7,6 @@
 #include "support/skip.h"
 #include "support/terminal.h"
 
-#include <iterator>
-
 using namespace rlock::test;
 
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a script has started under a lock of `rlock acquire --pid $$ --export`: the lock is not free while it lives. Over 300 lines:
 // every case needs the scripts at the top.
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>

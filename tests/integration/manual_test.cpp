@@ -8,7 +8,6 @@
 #include "support/paths.h"
 #include "support/skip.h"
 
-#include <iterator>
 #include <regex>
 #include <set>
 #include <sstream>

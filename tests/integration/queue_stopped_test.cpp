@@ -7,8 +7,6 @@
 #include "support/skip.h"
 #include "support/slowness.h"
 
-#include <iterator>
-
 using namespace rlock::test;
 
 namespace {

@@ -8,7 +8,6 @@
 #include "support/recipe_fixture.h"
 #include "support/skip.h"
 
-#include <iterator>
 #include <regex>
 
 using namespace rlock::test;

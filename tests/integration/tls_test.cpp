@@ -4,8 +4,6 @@
 #include "support/integration.h"
 #include "support/skip.h"
 
-#include <iterator>
-
 #include <netdb.h>
 
 using namespace rlock::test;

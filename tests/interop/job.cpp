@@ -2,7 +2,6 @@
 // job DIR WHO MODE HOLD: the job that rlock runs, a critical section. It writes a line to DIR/log when it begins and when it
 // ends, with the time in nanoseconds (CLOCK_MONOTONIC), and between them increments the number in DIR/counter, which only the
 // lock protects, unless the MODE, `read` or `permits`, has several holders. HOLD is in milliseconds; `-`: until the end of standard input.
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <string>

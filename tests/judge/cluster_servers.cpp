@@ -7,11 +7,9 @@
 #include "support/redis_cluster.h"
 #include "support/wait_until.h"
 
-#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
 namespace rlock::judge {
 namespace {

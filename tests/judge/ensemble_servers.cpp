@@ -6,7 +6,6 @@
 #include "support/database_topology.h"
 #include "support/wait_until.h"
 
-#include <csignal>
 #include <deque>
 #include <stdexcept>
 #include <thread>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <iomanip>
 #include <sstream>
 
 #include <fcntl.h>

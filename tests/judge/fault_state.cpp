@@ -4,7 +4,6 @@
 
 #include "support/wait_until.h"
 
-#include <algorithm>
 #include <string_view>
 #include <thread>
 

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <string>
-#include <vector>
 
 namespace rlock::judge {
 

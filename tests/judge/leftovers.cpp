@@ -3,7 +3,6 @@
 
 #include "support/text_file.h"
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>

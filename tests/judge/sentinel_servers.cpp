@@ -7,10 +7,8 @@
 #include "support/sentinel_group.h"
 #include "support/wait_until.h"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 namespace rlock::judge {
 namespace {

@@ -13,9 +13,7 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <deque>
-#include <functional>
 #include <iostream>
 #include <iterator>
 #include <map>

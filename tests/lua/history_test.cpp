@@ -6,8 +6,6 @@
 #include "lock/event_log.h"
 #include "lua/scripts.h"
 
-#include <algorithm>
-
 using namespace rlock;
 using namespace rlock::test;
 

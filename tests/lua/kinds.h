@@ -4,7 +4,6 @@
 
 #include "lua/scripted_lock.h"
 
-#include <cstddef>
 #include <variant>
 
 namespace rlock::test {

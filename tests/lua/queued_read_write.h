@@ -4,7 +4,6 @@
 
 #include "lua/scripted_lock.h"
 
-#include <algorithm>
 #include <string>
 
 namespace rlock::test {

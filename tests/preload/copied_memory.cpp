@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaded into rlock with LD_PRELOAD: a new process that asks for the memory of its parent gets a copy, and its parent goes on at
 // once, as qemu-user and valgrind do it.
-#include <cstdarg>
 
 #include <dlfcn.h>
 #include <sched.h>

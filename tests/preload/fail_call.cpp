@@ -13,8 +13,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
-#include <pwd.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>

@@ -10,7 +10,6 @@
 
 #include <doctest/doctest.h>
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace rlock;

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <random>
 
 namespace rlock::sim {

@@ -7,7 +7,6 @@
 
 #include <exception>
 #include <functional>
-#include <memory>
 
 #include <poll.h>
 #include <ucontext.h>

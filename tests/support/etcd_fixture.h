@@ -2,7 +2,6 @@
 // A private etcd cluster of a test case: one node or several, on free ports of the loopback interface.
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/fake_store.h"
 
-#include <array>
 #include <utility>
 
 namespace rlock::test {

@@ -5,7 +5,6 @@
 #include "lock/abilities.h"
 #include "lock/store.h"
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>

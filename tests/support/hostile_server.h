@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 
 namespace rlock::test {

@@ -8,8 +8,3 @@
 #include "support/test.h"
 #include "support/text_file.h"
 #include "support/wait_until.h"
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <thread>

@@ -6,7 +6,6 @@
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
-#include <array>
 #include <cstdlib>
 
 #include <doctest/doctest.h>

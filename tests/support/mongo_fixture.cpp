@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <sstream>
 
 #include <doctest/doctest.h>
 #include <unistd.h>

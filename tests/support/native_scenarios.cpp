@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/native_scenarios.h"
 
-#include <algorithm>
 #include <csignal>
 
 namespace rlock::test {

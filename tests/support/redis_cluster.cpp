@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <iterator>
 #include <optional>
 
 namespace rlock::test {

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <filesystem>
 #include <string>
 #include <vector>
 

@@ -9,7 +9,6 @@
 #include "support/process.h"
 #include "support/topology.h"
 
-#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <functional>

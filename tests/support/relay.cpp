@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <memory>
 #include <utility>
 
 #include <poll.h>

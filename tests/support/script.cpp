@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <sstream>
-#include <utility>
 
 namespace rlock::test {
 namespace {

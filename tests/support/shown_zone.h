@@ -5,7 +5,6 @@
 #include "base/shown_time.h"
 
 #include <cstdlib>
-#include <ctime>
 
 namespace rlock::test {
 

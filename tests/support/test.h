@@ -6,13 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace rlock::test {

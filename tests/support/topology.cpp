@@ -20,7 +20,6 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace rlock::test {

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <iostream>
 
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>

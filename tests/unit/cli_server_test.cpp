@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include <unistd.h>

@@ -4,7 +4,6 @@
 // members are cut off.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <memory>

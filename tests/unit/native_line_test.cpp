@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which contenders a record needs in the line of native clients.
 #include "engine/native_line.h"
-#include <algorithm>
 #include "engine/lock_keys.h"
 #include "engine/record_codec.h"
 #include "support/test.h"

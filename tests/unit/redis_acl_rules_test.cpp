@@ -4,7 +4,6 @@
 #include "lua/scripts.h"
 #include "support/test.h"
 
-#include <array>
 #include <cctype>
 #include <regex>
 #include <set>

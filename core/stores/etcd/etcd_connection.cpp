@@ -144,23 +144,20 @@ Result<Done> Connection::connect_to(std::size_t member, const CallLimits& limit)
 Result<Done> Connection::log_in(const CallLimits& limit)
 {
   m_channel->set_metadata("token", "");
-  const auto answer =
-      m_channel->call("/etcdserverpb.Auth/Authenticate", encode_authenticate(m_spec.user, m_spec.password), limit);
-  if (!answer) {
-    return answer.error();
-  }
-  if (answer->status.code == GrpcCode::failed_precondition && has_text(answer->status.text, "not enabled")) {
+  ASSIGN_OR_RETURN(const auto answer, m_channel->call("/etcdserverpb.Auth/Authenticate",
+                                                      encode_authenticate(m_spec.user, m_spec.password), limit));
+  if (answer.status.code == GrpcCode::failed_precondition && has_text(answer.status.text, "not enabled")) {
     return Done{};  // who may do everything needs no token
   }
-  if (answer->status.code != GrpcCode::ok) {
+  if (answer.status.code != GrpcCode::ok) {
     auto password = changed_password(m_spec.members[m_member].password_file, m_spec.password);
-    if (password && has_text(answer->status.text, "authentication failed")) {
+    if (password && has_text(answer.status.text, "authentication failed")) {
       m_spec.password = *std::move(password);
       return log_in(limit);
     }
-    return refused(answer->status);
+    return refused(answer.status);
   }
-  const auto token = decode_token(answer->message);
+  const auto token = decode_token(answer.message);
   if (!token || token->empty()) {
     return nonsense();
   }

@@ -160,9 +160,7 @@ void Listeners::suspend()
 
 Result<Done> Listeners::resume(const CallLimits& limit)
 {
-  if (const auto granted = grant_lease(limit); !granted) {
-    return granted;
-  }
+  RETURN_IF_ERROR(grant_lease(limit));
   Txn txn;
   for (const auto& [source, locks] : m_listened) {
     for (const auto& [lock, channels] : locks) {
@@ -217,9 +215,7 @@ Result<Done> Listeners::listen(std::size_t source, std::span<const LockChannel> 
   std::set<std::string> locks;
   for (const LockChannel& each : channels) {
     const std::int64_t watch = ++m_last_watch;
-    if (const auto done = m_connection.watch(m_layout.all(Kind::message, each.channel), watch, limit); !done) {
-      return done;
-    }
+    RETURN_IF_ERROR(m_connection.watch(m_layout.all(Kind::message, each.channel), watch, limit));
     m_watches[watch] = {.channel = std::string(each.channel), .source = source};
     listened[std::string(each.lock)].insert(std::string(each.channel));
     locks.emplace(each.lock);

@@ -87,17 +87,14 @@ Result<std::optional<Proof>> EtcdPresences::try_to_prove(const PresenceId& id, O
   const Instant sent_at = m_clock.now();
   ASSIGN_OR_RETURN(const auto kept, m_connection.keep_alive(own.lease, limit));
   const auto connection = m_connection.generation();
-  const auto committed =
-      m_connection.txn(commit_of_proof(m_layout.key(Kind::presence, id), own.create_revision), limit);
-  if (!committed) {
-    return committed.error();
-  }
+  ASSIGN_OR_RETURN(const auto committed,
+                   m_connection.txn(commit_of_proof(m_layout.key(Kind::presence, id), own.create_revision), limit));
   if (connection != m_connection.generation()) {
     return std::optional<Proof>();
   }
-  const auto proof = proof_of(kept, *committed, own.create_revision, sent_at);
-  if (own.create_revision == 0 && !committed->answers.empty() && !committed->answers.front().keys.empty()) {
-    own.create_revision = committed->answers.front().keys.front().create_revision;  // the answer to its Put was lost
+  const auto proof = proof_of(kept, committed, own.create_revision, sent_at);
+  if (own.create_revision == 0 && !committed.answers.empty() && !committed.answers.front().keys.empty()) {
+    own.create_revision = committed.answers.front().keys.front().create_revision;  // the answer to its Put was lost
   }
   return proof;
 }
@@ -173,9 +170,7 @@ Result<Done> EtcdPresences::need(std::span<const PresenceId> ids, Txn& txn, cons
   for (const PresenceId& id : ids) {
     const auto own = m_own.find(id);
     if (own != m_own.end()) {
-      if (const auto known = find_out(id, own->second, limit); !known) {
-        return known;
-      }
+      RETURN_IF_ERROR(find_out(id, own->second, limit));
     }
     std::string key = m_layout.key(Kind::presence, id);
     if (own == m_own.end() || own->second.create_revision != 0) {

@@ -32,23 +32,20 @@ Result<Location> location_in(std::string_view text)
 Result<Endpoint> parse_etcd_url(std::string_view url)
 {
   const std::string name(url.substr(0, url.find(':')));
-  const auto read = read_server_url(url, name + "://user@host:2379,other/prefix");
-  if (!read) {
-    return read.error();
-  }
+  ASSIGN_OR_RETURN(const auto read, read_server_url(url, name + "://user@host:2379,other/prefix"));
   const auto invalid = [&](std::string_view why) {
     return invalid_url(url, why, name + "://user@host:2379,other/prefix");
   };
-  if (read->user.empty() && !read->password.empty()) {
+  if (read.user.empty() && !read.password.empty()) {
     return invalid("a password needs a user");
   }
-  if (!read->parts.parameters.empty()) {
+  if (!read.parts.parameters.empty()) {
     return invalid("it has no parameters");
   }
-  if (const auto location = location_in(read->parts.location); !location) {
+  if (const auto location = location_in(read.parts.location); !location) {
     return invalid(location.error().text);
   }
-  Endpoint endpoint = other_endpoint(*read);
+  Endpoint endpoint = other_endpoint(read);
   if (name == tls_scheme) {
     endpoint.tls.emplace();
   }

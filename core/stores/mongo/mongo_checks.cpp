@@ -2,7 +2,6 @@
 #include "stores/mongo/mongo_checks.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 #include "base/duration.h"

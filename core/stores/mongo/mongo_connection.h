@@ -5,8 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include "base/clock.h"
 #include "base/defaults.h"

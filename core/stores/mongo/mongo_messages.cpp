@@ -113,12 +113,8 @@ Result<Done> PollingSource::add(std::span<const LockChannel> channels, const Cal
       names.push_back(name);
     }
   }
-  if (const auto looked = look(limit); !looked) {
-    return looked;
-  }
-  if (const auto registered = register_at(names, limit); !registered) {
-    return registered;
-  }
+  RETURN_IF_ERROR(look(limit));
+  RETURN_IF_ERROR(register_at(names, limit));
   m_quiet_since = m_clock.now();
   m_next_beat = m_quiet_since + listener_beat;
   set_timer();
@@ -227,17 +223,11 @@ Result<Done> PollingSource::poll(const CallLimits& limit)
 {
   const CallLimits each{m_clock.now() + longest_look, limit.stop};
   if (m_clock.now() >= m_next_beat) {
-    if (const auto lives = beat(each); !lives) {
-      return lives;
-    }
+    RETURN_IF_ERROR(beat(each));
   }
-  if (const auto looked = look(each); !looked) {
-    return looked;
-  }
+  RETURN_IF_ERROR(look(each));
   if (!m_unregistered.empty()) {
-    if (const auto registered = register_at(m_unregistered, each); !registered) {
-      return registered;
-    }
+    RETURN_IF_ERROR(register_at(m_unregistered, each));
   }
   set_timer();
   return Done{};

@@ -196,9 +196,7 @@ class MysqlBackend final : public Backend {
   Result<Done> check(std::string_view name, const CallLimits& limit)
   {
     if (m_tables.are_shared && !m_is_layout_checked) {
-      if (const auto checked = check_layout(limit); !checked) {
-        return checked;
-      }
+      RETURN_IF_ERROR(check_layout(limit));
     }
     const auto characters = static_cast<std::size_t>(std::ranges::count_if(name, begins_character));
     if (characters > m_longest_name) {

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -262,9 +261,7 @@ Result<Done> Connection::connect(const CallLimits& limit)
 {
   ASSIGN_OR_RETURN(const auto library, libmariadb());
   m_lib = library;
-  if (const auto readable = check_files(); !readable) {
-    return readable;
-  }
+  RETURN_IF_ERROR(check_files());
   return connect_in_turn(m_spec.hosts, *m_clock, limit,
                          [this](const HostPort& host, const CallLimits& share) { return connect_to(host, share); });
 }

@@ -3,7 +3,6 @@
 // stores/mysql.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

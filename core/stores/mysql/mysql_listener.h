@@ -11,7 +11,6 @@
 // others wait for that lock, and one of them gets it when that listener ends.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <span>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 #include "base/text.h"
 #include "engine/shared_table.h"

@@ -157,24 +157,21 @@ class PostgresBackend final : public Backend {
   {
     const std::array parameters{Parameter{std::string(name)}};
     const bool asks_for_rights = std::exchange(m_asks_for_rights, false);
-    const auto rows =
-        ask(asks_for_rights ? read_sql(m_tables, rights_columns_sql(m_tables)) : m_read, parameters, limit);
-    if (!rows) {
-      return rows.error();
-    }
+    ASSIGN_OR_RETURN(const auto rows, ask(asks_for_rights ? read_sql(m_tables, rights_columns_sql(m_tables)) : m_read,
+                                          parameters, limit));
     const int columns = columns_of_read();
     constexpr int columns_of_rights = 2;
-    if (rows->count() != 1 || rows->columns() != columns + (asks_for_rights ? columns_of_rights : 0)) {
+    if (rows.count() != 1 || rows.columns() != columns + (asks_for_rights ? columns_of_rights : 0)) {
       m_connection.drop();
       return Error{ErrorCode::internal, m_connection.where() + " answered nonsense (is it PostgreSQL?)"};
     }
     if (asks_for_rights) {
-      if (const std::string missing = rows->text(0, columns); !missing.empty()) {
-        return lacks(missing, rows->text(0, columns + 1));
+      if (const std::string missing = rows.text(0, columns); !missing.empty()) {
+        return lacks(missing, rows.text(0, columns + 1));
       }
       m_has_rights = true;
     }
-    return snapshot(*rows, 0);
+    return snapshot(rows, 0);
   }
 
   Result<record::StatesAndLogs> read_each(std::span<const std::string_view> names, bool with_logs,

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/postgres/postgres_checks.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include "base/duration.h"
 #include "engine/server_findings.h"
 #include "stores/postgres/postgres_connection.h"

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include "base/defaults.h"
 #include "base/reply.h"
 #include "base/result.h"

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <vector>
 #include "base/text.h"

@@ -270,10 +270,6 @@ Answers<Renewal> answers_about(std::size_t which, const Answers<Renewals>& all)
   return answers;
 }
 
-}  // namespace
-
-namespace {
-
 // A server that answered for no lock has not answered.
 Result<Renewals> answered_by(Renewals renewals)
 {

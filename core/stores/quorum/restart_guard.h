@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include "lock/abilities.h"
 #include "lock/store.h"
 #include "stores/quorum/quorum.h"

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <utility>
 #include "base/password_file.h"

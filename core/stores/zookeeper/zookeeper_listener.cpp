@@ -78,10 +78,7 @@ Result<Done> WatchingSource::add(std::span<const LockChannel> channels, const Ca
 {
   for (const LockChannel& each : channels) {
     Node node{.lock = std::string(each.lock), .channel = std::string(each.channel), .path = {}};
-    const auto made = make(node, limit);
-    if (!made) {
-      return made;
-    }
+    RETURN_IF_ERROR(make(node, limit));
     if (m_nodes.empty()) {
       m_session = m_client.session_number();
       m_connection = m_client.connection_number();
@@ -179,9 +176,7 @@ Result<Done> WatchingSource::read_changed(const CallLimits& limit)
   }
   ASSIGN_OR_RETURN(const auto answers, m_client.ask(questions, limit));
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (const auto taken = take_news(*asked[i], answers[i]); !taken) {
-      return taken;
-    }
+    RETURN_IF_ERROR(take_news(*asked[i], answers[i]));
   }
   for (std::size_t i = 0; i < foreign.size(); ++i) {
     if (answers[asked.size() + i].code == Code::no_node) {

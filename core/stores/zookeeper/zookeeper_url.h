@@ -2,7 +2,6 @@
 // The URL of a ZooKeeper ensemble: zookeeper://[user:password@]host[:port][,host[:port]...][/chroot], and zookeeper+tls://.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

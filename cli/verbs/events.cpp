@@ -12,6 +12,7 @@
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/known_locks.h"
 #include "lock/abilities.h"
+#include "redis/acl.h"
 
 #include <algorithm>
 #include <array>
@@ -48,8 +49,6 @@ class FollowedLocks {
  public:
   // The store must offer an event log.
   explicit FollowedLocks(OpenedStore opened) : m_event_log(opened.store->event_log()), m_opened(std::move(opened)) {}
-
-  [[nodiscard]] bool is_about_one_lock(const Error& refused) const { return m_event_log->is_about_one_lock(refused); }
 
   void follow(const LockName& name) { m_logs.try_emplace(name); }
 
@@ -190,9 +189,9 @@ Result<FollowedLocks> open_event_logs(const RawEvents& raw, const Environment& e
 }
 
 // For a user who may read some locks only, but asked for all.
-Error with_advice(const FollowedLocks& logs, Error error)
+Error with_advice(Error error)
 {
-  if (logs.is_about_one_lock(error) && error.text.ends_with(')')) {
+  if (is_about_keys(error) && error.text.ends_with(')')) {
     error.text.insert(error.text.size() - 1, "; -k KEY or --prefix PREFIX limits the locks that rlock reads");
   }
   return error;
@@ -226,7 +225,7 @@ Result<RunEnd> execute(const RawEvents& raw, const Call& call)
   const auto printed = found ? print_events(logs.new_events(), raw) : found;
   const auto rest = printed ? print_events(logs.new_and_expired_events(), raw) : printed;
   if (!rest) {
-    return pattern ? with_advice(logs, rest.error()) : rest.error();
+    return pattern ? with_advice(rest.error()) : rest.error();
   }
   if (raw.follow) {
     return follow(logs, raw, pattern);

@@ -137,12 +137,6 @@ class Backend {
   // The names that match the glob, sorted: of the locks whose face shows a holder, or that have an event log.
   virtual Result<std::vector<std::string>> list(std::string_view glob, Which which, const CallLimits& limit) = 0;
 
-  // Waits until the last commit is on as many replicas as `request` asks for. The default is for stores without replicas.
-  virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits&)
-  {
-    return Error{ErrorCode::config, "--sync " + std::to_string(spec.sync.replicas) +
-                                        ": rlock cannot ask this store for its replicas (leave out --sync)"};
-  }
   // Deletes the record and the event log of a lock that no other client uses. The default is for stores that end with their
   // process.
   virtual Result<Done> erase(std::string_view, const CallLimits&)

@@ -126,11 +126,6 @@ Result<std::vector<std::string>> RecordHost::find_logs(std::string_view glob, co
   });
 }
 
-Result<Done> RecordHost::await_replicas(const LockSpec& spec, const CallLimits& limit)
-{
-  return m_backend->await_replicas(spec, limit);
-}
-
 Result<Done> RecordHost::erase(const LockName& lock, const CallLimits& limit)
 {
   m_rounds.forget();

@@ -37,8 +37,6 @@ class RecordHost final : public ScriptHost {
                                                    const CallLimits& limit) override;
   Result<std::vector<std::string>> find_locks(std::string_view glob, const PerAnswer& limits) override;
   Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) override;
-  Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
-  [[nodiscard]] bool is_about_one_lock(const Error&) const override { return false; }
   Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
   LeaseKeeping* lease_keeping() override

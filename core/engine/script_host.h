@@ -136,10 +136,12 @@ class ScriptHost {
     return find_logs(glob, limits);
   }
 
-  // Waits until LockSpec::sync is satisfied for the last write of this host.
-  virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) = 0;
-  // Whether the store refused a request because of the lock's name, so that another lock may be permitted.
-  [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
+  // Waits until LockSpec::sync is satisfied for the last write of this host. The default is for stores without replicas.
+  virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits&)
+  {
+    return Error{ErrorCode::config, "--sync " + std::to_string(spec.sync.replicas) +
+                                        ": rlock cannot ask this store for its replicas (leave out --sync)"};
+  }
   // LockStore::erase. The default deletes the keys of the lock.
   virtual Result<Done> erase(const LockName& lock, const CallLimits& limit);
   // LockStore::lease_keeping.

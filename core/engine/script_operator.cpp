@@ -543,6 +543,4 @@ Result<std::vector<LockName>> ScriptStore::find_logs(std::string_view pattern, c
   return found;
 }
 
-bool ScriptStore::is_about_one_lock(const Error& refused) const { return m_host->is_about_one_lock(refused); }
-
 }  // namespace rlock

@@ -78,7 +78,6 @@ class ScriptStore : public LockStore,
   Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
                                                             const CallLimits& limit) override;
-  [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
   Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                            const CallLimits& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;

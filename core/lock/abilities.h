@@ -111,8 +111,6 @@ class EventLog {
   // For each query the entries after EventLogQuery::after, the oldest first.
   virtual Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
                                                                     const CallLimits& limit) = 0;
-  // Whether the server refused a request because of the lock's name, so that another lock may be permitted.
-  [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
 };
 
 // How much of the event log of a lock to read.

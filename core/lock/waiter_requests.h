@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of one waiter. Private to waiting.cpp.
+// The requests of one waiter. Private to lock/waiting.cpp.
 #pragma once
 
 #include "base/clock.h"

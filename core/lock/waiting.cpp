@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/waiting.h"
 
-#include <poll.h>
-#include <unistd.h>
 #include <algorithm>
-#include <array>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -14,86 +10,9 @@
 #include "lock/reach_server.h"
 #include "lock/store.h"
 #include "lock/waiter_requests.h"
+#include "lock/waiter_rest.h"
 
 namespace rlock {
-
-// Receives the messages to one waiter about all its lock candidates over one connection, and moves the time of each
-// candidate's next request accordingly. Messages may be lost. Not thread-safe.
-
-class WaitNotifications {
- public:
-  // All arguments must outlive this.
-  WaitNotifications(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, LockCandidates& candidates,
-                    const Clock& clock)
-      : m_store(store), m_specs(specs), m_owner(owner), m_candidates(candidates), m_clock(clock)
-  {
-  }
-
-  [[nodiscard]] bool is_open() const { return m_listener != nullptr; }
-  [[nodiscard]] int fd() const { return m_listener ? m_listener->fd() : -1; }  // readable: call receive()
-
-  // Subscribes, and checks that the waiter is still in each queue, because the store may have handed a lock over before the
-  // subscription, or told the waiter to watch a hand-over. A candidate whose check fails is due soon.
-  void open(const CallLimits& limit);
-  void close();
-
-  // Takes the messages that have arrived. Returns whether the waiter may now be first in one of the queues. first_of_quick: the last
-  // hold of that lock was short.
-  enum class Place { behind, first, first_of_quick };
-  Place receive();
-
-  // Gives the listener to the caller. nullptr: there is none, or it listens for an earlier owner.
-  std::unique_ptr<Listener> take_listener() { return m_listens_for == m_owner ? std::move(m_listener) : nullptr; }
-
- private:
-  void check(LockCandidate& candidate, const CallLimits& limit);
-  void hear_releases(LockCandidate& candidate, const CallLimits& limit);
-
-  LockStore& m_store;
-  const std::span<const LockSpec> m_specs;
-  const Owner& m_owner;
-  LockCandidates& m_candidates;
-  const Clock& m_clock;
-  std::unique_ptr<Listener> m_listener;  // for all of m_specs
-  std::optional<Owner> m_listens_for;    // the owner when m_listener was opened
-};
-
-// What a waiter does between two requests: it hears messages, and lets its caller prepare a job, show the wait and stop the
-// holder. Not thread-safe.
-
-class WaiterRest {
- public:
-  // All references must outlive this.
-  WaiterRest(const WaitPolicy& policy, const Clock& clock, StopToken stop, WaitObserver& observer,
-             LockCandidates& candidates, WaitNotifications& notifications)
-      : m_policy(policy),
-        m_clock(clock),
-        m_stop(stop),
-        m_observer(observer),
-        m_candidates(candidates),
-        m_notifications(notifications)
-  {
-  }
-
-  // Notes that the waiter is first in line since the request that was sent at `sent_at`.
-  void first_in_line(Instant sent_at);
-  // Returns when a request is due, when a message has come, or at `until`, the end of the wait.
-  Wake rest(Instant until);
-
- private:
-  void call_observer(Instant now);
-  [[nodiscard]] Instant stopper_due() const;
-  void stop_holder();
-  void receive();
-
-  const WaitPolicy& m_policy;
-  const Clock& m_clock;
-  const StopToken m_stop;
-  WaitObserver& m_observer;
-  LockCandidates& m_candidates;
-  WaitNotifications& m_notifications;
-  Instant m_prepare_at = far_future;  // when the observer may prepare its job; set while the waiter is first
-};
 
 namespace {
 
@@ -129,7 +48,7 @@ class WaitLoop {
         return WaitOutcome{*std::move(taken)};
       }
       if (LockCandidate* const candidate =
-              m_candidates.due(time_is_over() && !waits_for_server() ? far_future : m_clock.now())) {
+              m_candidates.due(time_is_over() && !only_server_counts() ? far_future : m_clock.now())) {
         auto outcome = attempt(*candidate);
         if (!outcome || *outcome) {
           if (!outcome || !std::holds_alternative<Taken>(**outcome)) {
@@ -138,7 +57,8 @@ class WaitLoop {
           return outcome ? Result(**std::move(outcome)) : Result<WaitOutcome>(outcome.error());
         }
         listen_after(*candidate);
-      } else if (m_rest.rest(waits_for_server() ? far_future : m_policy.until.value_or(far_future)) == Wake::stopped) {
+      } else if (m_rest.rest(only_server_counts() ? far_future : m_policy.until.value_or(far_future)) ==
+                 Wake::stopped) {
         m_requests.release_all_but(m_candidates, nullptr);
         return WaitOutcome{Interrupted{}};
       }
@@ -303,7 +223,7 @@ class WaitLoop {
   }
 
   // Then the end of the wait for the lock does not count.
-  [[nodiscard]] bool waits_for_server() const
+  [[nodiscard]] bool only_server_counts() const
   {
     return m_pauses.failures() > 0 && rlock::waits_for_server(m_policy, m_clock.now());
   }
@@ -360,157 +280,6 @@ Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec>
                                      WaitObserver& observer)
 {
   return WaitLoop(store, specs, owner, policy, clock, rng, stop, observer).run();
-}
-
-namespace {
-
-// The first waiter prepares its job this long after the job before has begun, because both may share a core, and at once where the
-// last hold was shorter than QUICK_TURN (lua/lib/waiters.lua). Measured with 200 waiters: a tenth less time from job to job if jobs
-// take 3 ms or 10 ms; a fifth more if they take no time.
-constexpr std::chrono::microseconds preparation_delay{1500};
-
-}  // namespace
-
-void WaiterRest::first_in_line(Instant sent_at) { m_prepare_at = sent_at + preparation_delay; }
-
-Wake WaiterRest::rest(Instant until)
-{
-  if (m_notifications.is_open()) {
-    receive();  // messages that came with the reply to the subscription are read already: poll does not see them
-  }
-  for (;;) {
-    const Instant now = m_clock.now();
-    const Instant end = std::min(m_candidates.next_due(), until);
-    call_observer(now);
-    if (now >= end) {
-      return Wake::due;  // a request looks at the stop token first
-    }
-    if (now >= stopper_due()) {
-      stop_holder();
-      continue;
-    }
-    std::array<pollfd, 3> waits{pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
-                                pollfd{.fd = m_notifications.fd(), .events = POLLIN, .revents = 0},
-                                pollfd{.fd = m_observer.fd(), .events = POLLIN, .revents = 0}};
-    poll_until(waits, now, std::min({end, m_observer.due(), m_prepare_at, stopper_due()}));
-    if (waits[0].revents != 0) {
-      return Wake::stopped;
-    }
-    if (waits[1].revents != 0) {
-      receive();
-    }
-    if (waits[2].revents != 0) {
-      m_observer.tick();
-    }
-  }
-}
-
-void WaiterRest::call_observer(Instant now)
-{
-  if (now >= m_observer.due()) {
-    m_observer.tick();
-  }
-  if (now >= m_prepare_at) {
-    m_prepare_at = far_future;
-    m_observer.next_in_line();
-  }
-}
-
-Instant WaiterRest::stopper_due() const { return m_policy.stopper != nullptr ? m_policy.stopper->due() : far_future; }
-
-void WaiterRest::stop_holder()
-{
-  if (m_policy.stopper->step(m_stop)) {
-    m_candidates.ask_all_by(m_clock.now());
-  }
-}
-
-void WaiterRest::receive()
-{
-  switch (m_notifications.receive()) {
-    case WaitNotifications::Place::behind: break;
-    case WaitNotifications::Place::first: first_in_line(m_clock.now()); break;
-    case WaitNotifications::Place::first_of_quick: m_prepare_at = m_clock.now(); break;
-  }
-}
-
-namespace {
-
-constexpr Millis poll_pause{200};  // between requests of a waiter that cannot subscribe
-
-}  // namespace
-
-void WaitNotifications::open(const CallLimits& limit)
-{
-  if (!m_listener) {
-    auto listener = m_store.listen(m_specs, m_owner, limit);
-    if (!listener) {
-      m_candidates.ask_all_by(m_clock.now() + poll_pause);
-      return;
-    }
-    m_listener = *std::move(listener);
-    m_listens_for = m_owner;
-  }
-  const Instant now = m_clock.now();
-  for (LockCandidate& candidate : m_candidates) {
-    const bool rests = candidate.queued && now < candidate.due_at();
-    if (rests && m_listener) {
-      check(candidate, limit);
-    }
-  }
-}
-
-void WaitNotifications::check(LockCandidate& candidate, const CallLimits& limit)
-{
-  if (!candidate.queue_checked) {
-    candidate.queue_checked = true;
-    const auto queued = m_store.is_queued(candidate.spec, m_owner, limit);
-    if (!queued || !*queued) {
-      candidate.ask_at = m_clock.now();
-      return;
-    }
-  }
-  if (candidate.must_hear_releases && !candidate.hears_releases) {
-    hear_releases(candidate, limit);
-  }
-}
-
-void WaitNotifications::hear_releases(LockCandidate& candidate, const CallLimits& limit)
-{
-  candidate.hears_releases = true;
-  candidate.ask_at = m_clock.now();
-  if (!m_listener->hear_releases(candidate.which, limit)) {
-    close();
-    candidate.ask_at += poll_pause;
-  }
-}
-
-void WaitNotifications::close()
-{
-  m_listener.reset();
-  for (LockCandidate& candidate : m_candidates) {
-    candidate.stopped_listening();
-  }
-}
-
-WaitNotifications::Place WaitNotifications::receive()
-{
-  const auto hints = m_listener->heard(m_clock);
-  const Instant now = m_clock.now();
-  if (!hints) {
-    close();
-    m_candidates.ask_all_at(now);  // whatever cut the connection may have changed the queues as well
-    return Place::behind;
-  }
-  Place place = Place::behind;
-  for (LockCandidate& candidate : m_candidates) {
-    const Hint& hint = (*hints)[candidate.which];
-    candidate.notified(hint, now);
-    if (hint.next && !hint.look_in) {
-      place = hint.quick ? Place::first_of_quick : std::max(place, Place::first);
-    }
-  }
-  return place;
 }
 
 }  // namespace rlock

@@ -214,6 +214,4 @@ Result<Done> RedisHost::await_replicas(const LockSpec& spec, const CallLimits& l
                    ": it was given back (raise --server-timeout, or look at the replicas)"};
 }
 
-bool RedisHost::is_about_one_lock(const Error& refused) const { return is_about_keys(refused); }
-
 }  // namespace rlock

@@ -45,7 +45,6 @@ class RedisHost final : public ScriptHost {
   Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) override;
   Result<std::vector<std::string>> find_remembered(std::string_view glob, const PerAnswer& limits) override;
   Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
-  [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
   void drop_connection() override { m_transport->forget(); }
   [[nodiscard]] Traits traits() const override
   {

@@ -537,14 +537,6 @@ class SimulatedHost final : public ScriptHost {
   {
     return m_engine->find_logs(glob, limits);
   }
-  Result<Done> await_replicas(const LockSpec& request, const CallLimits& limit) override
-  {
-    return m_engine->await_replicas(request, limit);
-  }
-  [[nodiscard]] bool is_about_one_lock(const Error& refused) const override
-  {
-    return m_engine->is_about_one_lock(refused);
-  }
   void drop_connection() override { m_engine->drop_connection(); }
   [[nodiscard]] Traits traits() const override { return m_engine->traits(); }
   [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override

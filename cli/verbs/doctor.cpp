@@ -117,9 +117,6 @@ Result<Diagnosed> diagnose_store(const ServerSpec& server, const Endpoint& endpo
   Facts& facts = diagnosed.facts;
   facts.server = endpoint.shown();
   ASSIGN_OR_RETURN(const auto store, open_store(server, clock, StopToken::never()));
-  if (!store->traits().can_check_server) {
-    return not_offered(doctor_verb.name, endpoint.shown());
-  }
   auto found = store->check_server({clock.now() + server.timeout, StopToken::never()});
   if (!found) {
     facts.failure = found.error();

@@ -217,9 +217,6 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
                                 const Call& call)
 {
   ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
-  if (ttl && !opened.store->traits().has_token_leases) {
-    return not_offered("renew", opened.server, no_token_leases);
-  }
   ASSIGN_OR_RETURN(const auto lock, find_lock(token_lock, ttl.value_or(Millis{0}), opened));
   const LockSpec& spec = lock.spec;
   ASSIGN_OR_RETURN(const auto renewal,

@@ -55,8 +55,7 @@ class RecordHost final : public ScriptHost {
             .spares_connections = !knows_clients,
             .may_fail_over = knows_clients,
             .has_only_locks = is_shared,
-            .can_keep_runs = !is_shared,
-            .can_check_server = true};
+            .can_keep_runs = !is_shared};
   }
   [[nodiscard]] std::optional<LeaseTerm> lease_of(const Owner& owner) const override
   {

@@ -160,16 +160,11 @@ struct Finding {
   std::string advice;  // what to do; empty: nothing
 };
 
-// Why a server does not offer Traits::keeps_after_release and Traits::has_token_leases.
-inline constexpr std::string_view nothing_kept_after_release = "its locks end with their release";
-inline constexpr std::string_view no_token_leases = "its locks end with the process that took them";
-
 // The error of a verb that needs an ability which the server does not offer; exit code 78. `server` as shown to people.
-inline Error not_offered(std::string_view verb, std::string_view server, std::string_view why = {})
+inline Error not_offered(std::string_view verb, std::string_view server)
 {
   return {ErrorCode::config, "rlock " + std::string(verb) + ": the server " + std::string(server) +
-                                 " does not offer it" + (why.empty() ? "" : ", because " + std::string(why)) +
-                                 " (give another server with -S)"};
+                                 " does not offer it (give another server with -S)"};
 }
 
 }  // namespace rlock

@@ -74,10 +74,6 @@ class Listener {
 
 // What a store is: its engine says this once.
 struct Traits {
-  // A released lock can stay taken for a while (ReleaseOptions::keep), though no process holds it.
-  bool keeps_after_release = true;
-  // A hold lasts for its whole lease although the process that took it has ended, and any process that knows the token can renew it.
-  bool has_token_leases = true;
   // The store ends a hold with the presence of its client, so that a ttl is a bound (see the head).
   bool ends_holds_with_clients = false;
   // It serves so few connections at once that waiters far back in a queue must close theirs.
@@ -94,8 +90,6 @@ struct Traits {
   bool has_only_locks = false;
   // It has a place for more runs of a lock than its event log holds.
   bool can_keep_runs = true;
-  // It knows what to ask of its server (check_server).
-  bool can_check_server = false;
   // It can be one of several servers of which a quorum must agree (raise_fence, marker).
   bool can_join_quorum = false;
 };

@@ -76,14 +76,6 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
   if (m_request.once && m_store->once_memory() == nullptr) {
     return not_offered("once", m_request.server.shown());
   }
-  if (m_request.min_hold > Millis{0} && !m_store->traits().keeps_after_release) {
-    return not_offered("run --min-hold", m_request.server.shown(), nothing_kept_after_release);
-  }
-  const bool is_for_job = m_request.held_for == HeldFor::job;
-  if (!is_for_job && !m_request.automatic && !m_store->traits().has_token_leases) {
-    return not_offered(m_request.held_for == HeldFor::script ? "acquire without --pid" : "freeze",
-                       m_request.server.shown(), no_token_leases);
-  }
   WaitPolicy own_policy = policy;
   own_policy.takes_message = may_begin_on_message();
   std::optional<CancelHolder> cancel;
@@ -96,6 +88,7 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
   ASSIGN_OR_RETURN(auto entry, enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock,
                                      m_context.rng, stop, observer));
   if (auto* entered = std::get_if<Entered>(&entry)) {
+    const bool is_for_job = m_request.held_for == HeldFor::job;
     if (const auto lasts = m_request.automatic || !is_for_job ? std::nullopt : lasts_without_keeper(*m_store)) {
       const CallLimits limit{.deadline = m_context.clock.now() + give_back_timeout, .stop = StopToken::never()};
       [[maybe_unused]] const auto released = m_store->release(m_any_of[entered->taken.which], entered->hold,

@@ -303,12 +303,9 @@ TEST_CASE("contract: inspect shows the holder, its holds and its info")
   });
 }
 
-TEST_CASE("contract: where a store keeps a lock after its release, no other client gets it for a while")
+TEST_CASE("contract: a store keeps a lock after its release, and no other client gets it for a while")
 {
   on_each_store([](Tested& store) {
-    if (!store.one().traits().keeps_after_release) {
-      return;
-    }
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
     CHECK(std::holds_alternative<Released>(store.release(store.one(), holder, {.keep = 1500ms})));

@@ -7,7 +7,6 @@
 #include "stores/open.h"
 #include "support/databases.h"
 #include "support/memory_backend.h"
-#include "support/memory_store.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
 #include "support/topology.h"
@@ -29,13 +28,6 @@ struct RunningServers {
   std::vector<std::unique_ptr<RedisServer>> redis;
   std::unique_ptr<DatabaseServer> database = nullptr;
 };
-
-inline RunningServers memory_server(const std::string& scheme)
-{
-  static int number = 0;
-  add_memory_engine();
-  return {.spec = {.endpoints = {*parse_server(scheme + ":contract-" + std::to_string(++number))}}, .redis = {}};
-}
 
 inline RunningServers records_in_memory(const std::string& scheme)
 {
@@ -88,8 +80,6 @@ struct StoreRow {
 };
 
 inline const std::array stores{
-    StoreRow{"memory", [] { return memory_server("memory"); }, true},
-    StoreRow{"memory with sessions", [] { return memory_server("memory-sessions"); }, true},
     StoreRow{"records in memory", [] { return records_in_memory("records"); }, true},
     StoreRow{"records in memory with sessions", [] { return records_in_memory("record-sessions"); }, true},
     StoreRow{"redis", [] { return redis_servers(1); }, true},

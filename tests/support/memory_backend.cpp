@@ -31,8 +31,9 @@ using record::Version;
 constexpr std::string_view scheme = "records";
 constexpr std::string_view session_scheme = "record-sessions";
 
-// A session gets at least this, and is a little longer than what was asked for, as ZooKeeper rounds to its ticks.
+// A session gets no less and no more than this, and is a little longer than what was asked for, as ZooKeeper rounds to its ticks.
 constexpr Millis shortest_session{100};
+constexpr Millis longest_session{6000};
 constexpr Millis session_step{50};
 
 struct Row {
@@ -124,7 +125,8 @@ class MemoryPresences final : public record::Presences {
   Result<record::Presence> make(Millis lease, record::Keeping, const CallLimits&) override
   {
     const std::lock_guard guard(m_table.mutex);
-    const Millis length = std::max(shortest_session, (lease + session_step - Millis{1}) / session_step * session_step);
+    const Millis length =
+        std::clamp((lease + session_step - Millis{1}) / session_step * session_step, shortest_session, longest_session);
     const std::string id = "session " + std::to_string(++m_table.last_session);
     const Instant from = m_clock.now();
     m_table.sessions[id] = {.ends = from + length, .length = length};

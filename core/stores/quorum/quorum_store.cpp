@@ -131,9 +131,6 @@ QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy,
     : m_policy(policy), m_clock(clock), m_rng(std::move(rng)), m_backoff(std::make_shared<Backoff>(*m_rng))
 {
   for (QuorumServer& server : servers) {
-    const Traits traits = server.store->traits();
-    m_traits.keeps_after_release = m_traits.keeps_after_release && traits.keeps_after_release;
-    m_traits.has_token_leases = m_traits.has_token_leases && traits.has_token_leases;
     m_can_force = m_can_force && server.store->force_unlock() != nullptr;
     m_can_list = m_can_list && server.store->listing() != nullptr;
     m_can_forget_success = m_can_forget_success && server.store->once_memory() != nullptr;

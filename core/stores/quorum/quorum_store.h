@@ -87,7 +87,7 @@ class QuorumStore final : public LockStore,
   void stop_threads() override;
 
   // An ability is offered if each of the servers offers it.
-  [[nodiscard]] Traits traits() const override { return m_traits; }
+  [[nodiscard]] Traits traits() const override { return {.releases_refused_attempts = true}; }
   ForceUnlock* force_unlock() override { return m_can_force ? this : nullptr; }
   LockListing* listing() override { return m_can_list ? this : nullptr; }
   OnceMemory* once_memory() override { return m_can_forget_success ? this : nullptr; }
@@ -158,7 +158,6 @@ class QuorumStore final : public LockStore,
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
-  Traits m_traits{.releases_refused_attempts = true};
   bool m_can_force = true;
   bool m_can_list = true;
   bool m_can_forget_success = true;

@@ -3,6 +3,7 @@
 #include "support/certificates.h"
 #include "support/integration.h"
 #include "support/redis_cluster.h"
+#include "support/refusal.h"
 
 using namespace rlock::test;
 
@@ -32,19 +33,6 @@ std::size_t listening_on(const RedisServer& node)
 bool has_sent_somebody_on(const RedisServer& node)
 {
   return has(as_text(node.command({"INFO", "errorstats"})), "errorstat_MOVED:");
-}
-
-// No job has run, and one line says why.
-void check_refusal(const RedisCluster& cluster, Words words, const std::string& says)
-{
-  words.insert(words.begin(), "run");
-  words.insert(words.end(), {"-k", "k", "--server-timeout", "5s", "--", "echo", "ran"});
-  const Finished end = run_rlock(words);
-  CHECK(end.code == 69);
-  CHECK(end.out == "");
-  CHECK_MESSAGE(has(end.err, says), end.err);
-  CHECK_MESSAGE(count(end.err, "\n") == 1, end.err);
-  CHECK(as_int(cluster.command({"EXISTS", "redisson_lock_token:{k}"})) == 0);
 }
 
 }  // namespace
@@ -81,7 +69,9 @@ TEST_CASE("cluster: over TLS a node signed by another authority is refused, and 
   const Secured secured;
   const Authority other;
   const std::string url = secured.cluster.url();
-  check_refusal(secured.cluster, {"-S", url, "--cacert", other.file()}, " is not signed by a trusted CA ");
-  check_refusal(secured.cluster, {"-S", url}, " is not signed by a trusted CA ");
-  check_refusal(secured.cluster, {"-S", "redis" + url.substr(url.find('+'))}, "(if it speaks TLS: rediss");
+  const Words in_time{"--server-timeout", "5s"};
+  check_refused(url, 69, " is not signed by a trusted CA ", joined(in_time, {"--cacert", other.file()}));
+  check_refused(url, 69, " is not signed by a trusted CA ", in_time);
+  check_refused("redis" + url.substr(url.find('+')), 69, "(if it speaks TLS: rediss", in_time);
+  CHECK(as_int(secured.cluster.command({"EXISTS", "redisson_lock_token:{k}"})) == 0);
 }

@@ -3,6 +3,7 @@
 #include "support/clean_text.h"
 #include "support/hostile_server.h"
 #include "support/integration.h"
+#include "support/refusal.h"
 
 using namespace rlock::test;
 using namespace std::string_literals;
@@ -12,7 +13,8 @@ namespace {
 const std::vector<Words> three{{"run", "-k", "k", "--", "echo", "ran"}, {"status", "k"}, {"events", "k"}};
 
 // Ends within the time for one request and some more, with this code and one line; no job ran.
-void check_refused(const std::string& url, int code, const std::string& says, const std::vector<Words>& verbs = three)
+void check_each_refused(const std::string& url, int code, const std::string& says,
+                        const std::vector<Words>& verbs = three)
 {
   for (const Words& words : verbs) {
     CAPTURE(words.front());
@@ -20,12 +22,7 @@ void check_refused(const std::string& url, int code, const std::string& says, co
     all.insert(all.begin() + 1, {"-S", url, "--server-timeout", "1s"});
     Process rlock = start_rlock(all);
     const Exit exit = rlock.wait(10s);
-    const std::string err = rlock.err();
-    CHECK_MESSAGE(exit == Exit{code}, err);
-    CHECK(rlock.out() == "");
-    CHECK_MESSAGE(has(err, says), err);
-    CHECK_MESSAGE(is_clean(err), err);
-    CHECK(count(err, "\n") == 1);
+    check_refused({.code = exit.code, .signal = exit.signal, .out = rlock.out(), .err = rlock.err()}, code, says);
   }
 }
 
@@ -59,7 +56,7 @@ TEST_CASE("hostile: a cluster that redirects in circles")
                               {.word = "EVALSHA", .reply = "-" + word + " 7629 " + here + "\r\n"},
                               {.word = "", .reply = "-" + word + " 7629 " + here + "\r\n"}});
     });
-    check_refused(url_of("redis+cluster", server), 69, "127.0.0.1");
+    check_each_refused(url_of("redis+cluster", server), 69, "127.0.0.1");
   }
 }
 
@@ -114,7 +111,7 @@ TEST_CASE("hostile: a sentinel that names an absurd address")
                               {.word = "", .reply = "-ERR no such thing\r\n"}});
     });
     const bool is_refused = row.port == "1";
-    check_refused(url_of("redis+sentinel", sentinel) + "/mymaster", is_refused ? 69 : 78, row.says);
+    check_each_refused(url_of("redis+sentinel", sentinel) + "/mymaster", is_refused ? 69 : 78, row.says);
   }
 }
 
@@ -127,7 +124,7 @@ TEST_CASE("hostile: TLS that is none, half of it, or no end of it")
   };
   for (const Behavior& script : scripts) {
     const HostileServer server(script, Endpoint::Kind::tcp);
-    check_refused(url_of("rediss", server), 69, "127.0.0.1", {three.front()});
+    check_each_refused(url_of("rediss", server), 69, "127.0.0.1", {three.front()});
   }
 }
 

@@ -1,38 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // PostgreSQL servers that refuse, that are no primary server, that are too old, or that speak nonsense: the right code, one clear
 // line, and no job.
-#include "support/clean_text.h"
 #include "support/hostile_server.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
+#include "support/refusal.h"
 #include "support/sockets.h"
 
 using namespace rlock::test;
 
 namespace {
-
-Words job_on(const std::string& url, const Words& more = {"-k", "k"})
-{
-  return joined(joined({"run", "-S", url}, more), {"--", "echo", "the-job-ran"});
-}
-
-void check_refused(const std::string& url, int code, const std::string& says, const Words& more = {"-k", "k"})
-{
-  CAPTURE(says);
-  const Finished end = run_rlock(job_on(url, more));
-  CHECK_MESSAGE(end.code == code, end.err);
-  CHECK(end.out.empty());
-  CHECK_MESSAGE(has(end.err, says), end.err);
-  CHECK_MESSAGE(count(end.err, "\n") == 1, end.err);
-  CHECK(is_clean(end.err));
-}
-
-void check_granted(const std::string& url)
-{
-  const Finished end = run_rlock(job_on(url));
-  CHECK_MESSAGE(end.code == 0, end.err);
-  CHECK(end.out == "the-job-ran\n");
-}
 
 // A message of the server, by PostgreSQL's protocol 3.
 std::string framed(char type, const std::string& body)
@@ -92,7 +69,7 @@ TEST_CASE("postgres refusals: a wrong password, or none, is 77, and the right on
 
 TEST_CASE("postgres refusals: no rule of pg_hba.conf, no such user and no right to connect are 77")
 {
-  const Words waits{"-k", "k", "--wait-server", "1m"};
+  const Words waits{"--wait-server", "1m"};
   const PostgresServer server;
   (void)server.sql("create role staff; create role deploy login");
   check_refused(server.url("bob"), 77, "role \"bob\" does not exist (create the user", waits);
@@ -140,7 +117,7 @@ TEST_CASE("postgres refusals: a first host that answers nothing leaves time for 
   const SilentPort silent;
   const std::string ports = std::to_string(silent.number()) + "," + std::to_string(server.port());
   const auto check_in_time = [](const std::string& url) {
-    const Finished end = run_rlock(job_on(url, {"-k", "k", "--server-timeout", "2s"}));
+    const Finished end = run_job_at(url, {"--server-timeout", "2s"});
     CHECK_MESSAGE(end.code == 0, end.err);
   };
   check_in_time("postgresql://127.0.0.1,127.0.0.1/postgres?user=postgres&port=" + ports);
@@ -153,13 +130,13 @@ TEST_CASE("postgres refusals: a name that is no UTF-8 is 78, and the longest nam
 {
   const PostgresServer server;
   check_granted(server.url());
-  check_refused(server.url(), 78, "the name of the lock is no text of the database's encoding", {"-k", "caf\xe9"});
+  check_refused(server.url(), 78, "the name of the lock is no text of the database's encoding", {}, "caf\xe9");
   std::string longest;
   SystemRng rng;
   while (longest.size() < 1024) {  // PostgreSQL compresses what repeats
     longest += static_cast<char>('a' + below(rng, 26));
   }
-  CHECK(run_rlock(job_on(server.url(), {"-k", longest})).code == 0);
+  CHECK(run_job_at(server.url(), {}, longest).code == 0);
   const Finished other = run_rlock({"run", "-S", server.url(), "-k", "caf\xc3\xa9 \"x\\y\" 'z'", "--", "true"});
   CHECK_MESSAGE(other.code == 0, other.err);
 }
@@ -171,7 +148,7 @@ TEST_CASE("postgres refusals: a database of another encoding takes the names tha
   const std::string url = server.url("postgres", "dbname=latin");
   const Finished written = run_rlock({"run", "-S", url, "-k", "caf\xc3\xa9", "--", "true"});
   CHECK_MESSAGE(written.code == 0, written.err);
-  check_refused(url, 78, "no text of the database's encoding", {"-k", "\xe2\x82\xac"});
+  check_refused(url, 78, "no text of the database's encoding", {}, "\xe2\x82\xac");
 }
 
 TEST_CASE("postgres refusals: a server that is too old is 69, with its version")
@@ -219,7 +196,7 @@ TEST_CASE("postgres refusals: a hostile server, at each step of a run, ends it i
     CAPTURE(each.name);
     const HostileServer server([&](std::uint16_t) { return each.script; });
     const auto begun = std::chrono::steady_clock::now();
-    const Finished end = run_rlock(job_on(url_of(server), {"-k", "k", "--server-timeout", "1s"}));
+    const Finished end = run_job_at(url_of(server), {"--server-timeout", "1s"});
     CHECK(std::chrono::steady_clock::now() - begun < 8s);
     CHECK_MESSAGE((end.code == 69 || end.code == 70 || end.code == 78), "code " << end.code << ": " << end.err);
     CHECK(end.out.empty());
@@ -236,7 +213,7 @@ TEST_CASE("postgres refusals: a server that ends each connection at the first re
     return answers_by_word({{.word = "select", .reply = error}, {.word = "", .reply = welcome("15.4")}});
   });
   const auto begun = std::chrono::steady_clock::now();
-  const Finished end = run_rlock(job_on(url_of(server), {"-k", "k", "--server-timeout", "1s", "-w", "1s"}));
+  const Finished end = run_job_at(url_of(server), {"--server-timeout", "1s", "-w", "1s"});
   CHECK(std::chrono::steady_clock::now() - begun < 8s);
   CHECK_MESSAGE((end.code == 69 || end.code == 75), "code " << end.code << ": " << end.err);
   CHECK(end.out.empty());
@@ -271,7 +248,7 @@ TEST_CASE(
 TEST_CASE("postgres refusals: what is wrong in the URL ends rlock at once, also with --wait-server")
 {
   const PostgresServer server({}, true);
-  const Words waits{"-k", "k", "--wait-server", "1m"};
+  const Words waits{"--wait-server", "1m"};
   check_refused(server.tcp_url("postgres", "sslmode=bogus"), 78, "invalid sslmode value", waits);
   check_refused(server.tcp_url("postgres", "service=nowhere"), 78, "definition of service", waits);
   check_refused("postgresql://postgres@127.0.0.1/postgres?port=notaport", 64, "a port is not from 1 to 65535", waits);

@@ -3,6 +3,7 @@
 #include "support/certificates.h"
 #include "support/integration.h"
 #include "support/postgres_fixture.h"
+#include "support/refusal.h"
 
 using namespace rlock::test;
 
@@ -13,23 +14,6 @@ std::vector<std::string> tls_settings(const Certificate& certificate, const std:
   return {"ssl=on", "ssl_cert_file=" + file_for_postgres(text_of(certificate.file)),
           "ssl_key_file=" + file_for_postgres(text_of(certificate.key)),
           "hba_file=" + file_for_postgres("local all all trust\n" + rules)};
-}
-
-void check_refused(const std::string& url, int code, const std::string& says)
-{
-  CAPTURE(says);
-  const Finished end = run_rlock({"run", "-S", url, "-k", "k", "--", "echo", "ran"});
-  CHECK_MESSAGE(end.code == code, end.err);
-  CHECK(end.out.empty());
-  CHECK_MESSAGE(has(end.err, says), end.err);
-  CHECK_MESSAGE(count(end.err, "\n") == 1, end.err);
-}
-
-void check_granted(const std::string& url)
-{
-  const Finished end = run_rlock({"run", "-S", url, "-k", "k", "--", "echo", "ran"});
-  CHECK_MESSAGE(end.code == 0, end.err);
-  CHECK(end.out == "ran\n");
 }
 
 std::string ca(const Authority& authority) { return "sslrootcert=" + authority.file(); }

@@ -2,6 +2,7 @@
 // rediss:// the same behaviour over TLS, and only the named server is trusted.
 #include "support/certificates.h"
 #include "support/integration.h"
+#include "support/refusal.h"
 #include "support/skip.h"
 
 #include <netdb.h>
@@ -22,17 +23,6 @@ struct Secured {
   }
   [[nodiscard]] std::int64_t exists(const std::string& key) const { return as_int(server.command({"EXISTS", key})); }
 };
-
-// The job did not run, and one line says why.
-void check_refusal(const Words& words, int code, const std::string& says)
-{
-  CAPTURE(says);
-  const Finished end = run_rlock(joined(words, {"-k", "k", "--", "echo", "ran"}));
-  CHECK(end.code == code);
-  CHECK(end.out == "");
-  CHECK_MESSAGE(has(end.err, says), end.err);
-  CHECK(count(end.err, "\n") == 1);
-}
 
 void run_a_job_on(const std::string& host)
 {
@@ -86,22 +76,22 @@ TEST_CASE("tls: a server whose certificate is no good")
   };
   for (const Row& row : rows) {
     const RedisServer server({.tcp = true, .tls = row.certificate});
-    check_refusal({"run", "-S", server.tcp_url(), "--cacert", row.trusted.file()}, 69, row.says);
+    check_refused(server.tcp_url(), 69, row.says, {"--cacert", row.trusted.file()});
     CHECK(as_int(server.command({"DBSIZE"})) == 0);
   }
   const RedisServer server({.tcp = true, .tls = authority.sign(here)});
-  check_refusal({"run", "-S", server.tcp_url()}, 69, " is not signed by a trusted CA ");
+  check_refused(server.tcp_url(), 69, " is not signed by a trusted CA ");
 }
 
 TEST_CASE("tls: one side speaks it, the other does not")
 {
   const Secured secured;
   const RedisServer plain({.tcp = true});
-  check_refusal({"run", "-S", "rediss://127.0.0.1:" + std::to_string(plain.port()), "--server-timeout", "500ms"}, 69,
-                "(if it speaks no TLS: redis://)");
+  check_refused("rediss://127.0.0.1:" + std::to_string(plain.port()), 69, "(if it speaks no TLS: redis://)",
+                {"--server-timeout", "500ms"});
   const std::string port = std::to_string(secured.server.port());
-  check_refusal({"run", "-S", "redis://127.0.0.1:" + port}, 69, "(if it speaks TLS: rediss://)");
-  check_refusal({"run", "-S", "redis://:pw@127.0.0.1:" + port}, 69, "(if it speaks TLS: rediss://)");
+  check_refused("redis://127.0.0.1:" + port, 69, "(if it speaks TLS: rediss://)");
+  check_refused("redis://:pw@127.0.0.1:" + port, 69, "(if it speaks TLS: rediss://)");
 }
 
 TEST_CASE("tls: a server that wants a client certificate")
@@ -111,13 +101,13 @@ TEST_CASE("tls: a server that wants a client certificate")
   const RedisServer server({.tcp = true, .tls = authority.sign(here), .client_ca = authority.file()});
   const Certificate accepted = authority.sign("DNS:us");
   const Certificate refused = other.sign("DNS:us");
-  const Words words{"run", "-S", server.tcp_url(), "--cacert", authority.file()};
+  const std::string url = server.tcp_url();
   const auto with = [&](const Certificate& certificate) {
-    return joined(words, {"--cert", certificate.file, "--tls-key", certificate.key});
+    return Words{"--cacert", authority.file(), "--cert", certificate.file, "--tls-key", certificate.key};
   };
-  check_refusal(words, 77, " wants a client certificate (give --cert and --tls-key)");
-  check_refusal(with(refused), 77, " does not accept the client certificate: ");
-  CHECK(run_rlock(joined(with(accepted), {"-k", "k", "--", "true"})).code == 0);
+  check_refused(url, 77, " wants a client certificate (give --cert and --tls-key)", {"--cacert", authority.file()});
+  check_refused(url, 77, " does not accept the client certificate: ", with(refused));
+  CHECK(run_job_at(url, with(accepted)).code == 0);
 
   const std::filesystem::path both = make_temp_dir("both") / "pem";
   std::ofstream(both) << text_of(accepted.file) << text_of(accepted.key);
@@ -129,15 +119,15 @@ TEST_CASE("tls: a server that wants a client certificate")
 TEST_CASE("tls: files that are no good are named with their option")
 {
   const Secured secured;
-  const Words words{"run", "-S", secured.server.tcp_url()};
+  const std::string url = secured.server.tcp_url();
   const Certificate one = secured.authority.sign("DNS:one");
   const Certificate two = secured.authority.sign("DNS:two");
-  check_refusal(joined(words, {"--cacert", "/nonexistent/x"}), 78, "--cacert: cannot use /nonexistent/x: ");
-  check_refusal(joined(words, {"--cacert", one.key}), 78, "--cacert: cannot use " + one.key);
-  check_refusal(joined(words, {"--cert", one.key}), 78, "--cert: cannot use " + one.key);
-  check_refusal(joined(words, {"--cert", one.file, "--tls-key", two.key}), 78, "--tls-key: cannot use " + two.key);
-  check_refusal(joined(words, {"--tls-key", one.key}), 64, "--tls-key needs --cert");
-  check_refusal({"run", "-S", secured.server.url(), "--cacert", one.file}, 64, " is a server without TLS ");
+  check_refused(url, 78, "--cacert: cannot use /nonexistent/x: ", {"--cacert", "/nonexistent/x"});
+  check_refused(url, 78, "--cacert: cannot use " + one.key, {"--cacert", one.key});
+  check_refused(url, 78, "--cert: cannot use " + one.key, {"--cert", one.key});
+  check_refused(url, 78, "--tls-key: cannot use " + two.key, {"--cert", one.file, "--tls-key", two.key});
+  check_refused(url, 64, "--tls-key needs --cert", {"--tls-key", one.key});
+  check_refused(secured.server.url(), 64, " is a server without TLS ", {"--cacert", one.file});
 }
 
 TEST_CASE("tls: renewed, waited for and taken by force as without")

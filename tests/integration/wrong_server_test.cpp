@@ -3,28 +3,12 @@
 #include "base/duration.h"
 #include "support/deaf_port.h"
 #include "support/integration.h"
+#include "support/refusal.h"
 #include "support/scripted_server.h"
 #include "support/sentinel_group.h"
 #include "support/sockets.h"
 
 using namespace rlock::test;
-
-namespace {
-
-Finished run_job_at(const std::string& url, const Words& options = {})
-{
-  return run_rlock(joined(joined({"run", "-S", url, "-k", "k"}, options), {"--", "echo", "ran"}));
-}
-
-void check_refused(const Finished& end, int code, const std::string& why)
-{
-  CHECK(end.code == code);
-  CHECK(end.out == "");
-  CHECK_MESSAGE(has(end.err, why), end.err);
-  CHECK(count(end.err, "\n") == 1);
-}
-
-}  // namespace
 
 TEST_CASE("wrong server: a replica is refused by each way to it, although it accepts writes")
 {

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doctor's rules for certificates, sentinels, clusters, several servers and this host.
 #include "doctor/rules.h"
+#include "support/findings.h"
 #include "support/test.h"
 
 using namespace rlock::test;
 
 namespace {
-
-std::string status_in(const std::vector<Finding>& findings, std::string_view check)
-{
-  constexpr const char* words[] = {"ok", "warn", "fail", "unknown"};
-  for (const Finding& finding : findings) {
-    if (finding.check == check) {
-      return words[static_cast<int>(finding.status)];
-    }
-  }
-  return "missing";
-}
 
 std::string status_of(const Facts& facts, std::string_view check) { return status_in(check_server(facts, 30s), check); }
 

@@ -3,6 +3,7 @@
 #include "doctor/rules.h"
 
 #include "support/clean_text.h"
+#include "support/findings.h"
 #include "support/test.h"
 
 using namespace rlock::test;
@@ -19,13 +20,7 @@ Facts told(std::string_view info)
 
 std::string status_of(const Facts& facts, std::string_view check, Millis ttl = 30s)
 {
-  constexpr const char* words[] = {"ok", "warn", "fail", "unknown"};
-  for (const Finding& finding : check_server(facts, ttl)) {
-    if (finding.check == check) {
-      return words[static_cast<int>(finding.status)];
-    }
-  }
-  return "missing";
+  return status_in(check_server(facts, ttl), check);
 }
 
 // These round trips, and two clock samples one second apart.

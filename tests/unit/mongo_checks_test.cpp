@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/mongo/mongo_checks.h"
 
+#include "support/findings.h"
 #include "support/test.h"
 
 using namespace rlock::test;
@@ -21,25 +22,9 @@ CheckedFacts good_facts()
   return facts;
 }
 
-Finding finding(const CheckedFacts& facts, std::string_view check)
-{
-  for (const Finding& each : findings_of(facts)) {
-    if (each.check == check) {
-      return each;
-    }
-  }
-  FAIL("no such check: " << check);
-  return {};
-}
-
 }  // namespace
 
-TEST_CASE("mongo checks: a good replica set passes all")
-{
-  for (const Finding& each : findings_of(good_facts())) {
-    CHECK_MESSAGE(each.status == CheckStatus::ok, std::string(each.check) << ": " << each.found);
-  }
-}
+TEST_CASE("mongo checks: a good replica set passes all") { check_all_ok(findings_of(good_facts())); }
 
 TEST_CASE("mongo checks: each fact that makes a server unfit is found")
 {

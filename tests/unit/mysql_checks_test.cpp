@@ -3,6 +3,7 @@
 #include "stores/mysql/mysql_checks.h"
 #include "stores/mysql/mysql_schema.h"
 
+#include "support/findings.h"
 #include "support/test.h"
 
 #include <algorithm>
@@ -34,24 +35,9 @@ ServerFacts good()
   return facts;
 }
 
-Finding finding(const ServerFacts& facts, std::string_view check)
-{
-  const auto findings = findings_of(facts);
-  const auto found = std::ranges::find(findings, check, &Finding::check);
-  REQUIRE(found != findings.end());
-  return *found;
-}
-
 }  // namespace
 
-TEST_CASE("mysql doctor: a good server has no finding but ok")
-{
-  for (const Finding& each : findings_of(good())) {
-    CAPTURE(each.check);
-    CHECK(each.status == CheckStatus::ok);
-    CHECK(each.advice.empty());
-  }
-}
+TEST_CASE("mysql doctor: a good server has no finding but ok") { check_all_ok(findings_of(good())); }
 
 TEST_CASE("mysql doctor: what makes a server unfit, each by its own check")
 {

@@ -3,6 +3,7 @@
 #include "stores/postgres/postgres_checks.h"
 #include "stores/postgres/postgres_schema.h"
 
+#include "support/findings.h"
 #include "support/test.h"
 
 #include <algorithm>
@@ -27,24 +28,9 @@ ServerFacts with(Column column, const std::string& value)
   return facts;
 }
 
-Finding finding(const ServerFacts& facts, std::string_view check)
-{
-  const auto findings = findings_of(facts);
-  const auto found = std::ranges::find(findings, check, &Finding::check);
-  REQUIRE(found != findings.end());
-  return *found;
-}
-
 }  // namespace
 
-TEST_CASE("postgres doctor: a good server has no finding but ok")
-{
-  for (const Finding& each : findings_of(good())) {
-    CAPTURE(each.check);
-    CHECK(each.status == CheckStatus::ok);
-    CHECK(each.advice.empty());
-  }
-}
+TEST_CASE("postgres doctor: a good server has no finding but ok") { check_all_ok(findings_of(good())); }
 
 TEST_CASE("postgres doctor: what makes a server unfit, each by its own check")
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/zookeeper/zookeeper_checks.h"
 
+#include "support/findings.h"
 #include "support/test.h"
 
 using namespace rlock::test;
@@ -21,24 +22,13 @@ ServerFacts three_members()
   return facts;
 }
 
-std::string status_of(const ServerFacts& facts, std::string_view check)
-{
-  for (const auto& finding : findings_of(facts)) {
-    if (finding.check == check) {
-      constexpr std::array<const char*, 4> words{"ok", "warn", "fail", "unknown"};
-      return words[static_cast<std::size_t>(finding.status)];
-    }
-  }
-  return "missing";
-}
-
 }  // namespace
 
 TEST_CASE("zookeeper checks: an ensemble of three is fit")
 {
   for (const char* check : {"version", "members", "sessions", "messages", "encryption", "clock"}) {
     CAPTURE(std::string(check));
-    CHECK(status_of(three_members(), check) == "ok");
+    CHECK(status_in(findings_of(three_members()), check) == "ok");
   }
 }
 
@@ -46,29 +36,29 @@ TEST_CASE("zookeeper checks: what is not fit is named")
 {
   ServerFacts facts = three_members();
   facts.members[1].version = "3.4.14";
-  CHECK(status_of(facts, "version") == "fail");
+  CHECK(status_in(findings_of(facts), "version") == "fail");
   facts = three_members();
   for (MemberFacts& member : facts.members) {
     member.version.clear();
   }
-  CHECK(status_of(facts, "version") == "unknown");
+  CHECK(status_in(findings_of(facts), "version") == "unknown");
   facts = three_members();
   facts.members[2].answers = false;
-  CHECK(status_of(facts, "members") == "warn");
+  CHECK(status_in(findings_of(facts), "members") == "warn");
   facts = three_members();
   facts.members.resize(1);
-  CHECK(status_of(facts, "members") == "warn");
+  CHECK(status_in(findings_of(facts), "members") == "warn");
   facts = three_members();
   facts.session = 20s;
-  CHECK(status_of(facts, "sessions") == "warn");
+  CHECK(status_in(findings_of(facts), "sessions") == "warn");
   facts = three_members();
   facts.uses_tls = false;
-  CHECK(status_of(facts, "encryption") == "warn");
+  CHECK(status_in(findings_of(facts), "encryption") == "warn");
   facts = three_members();
   facts.clock->ahead_ms = -3'600'000;
-  CHECK(status_of(facts, "clock") == "warn");
+  CHECK(status_in(findings_of(facts), "clock") == "warn");
   facts.clock.reset();
-  CHECK(status_of(facts, "clock") == "unknown");
+  CHECK(status_in(findings_of(facts), "clock") == "unknown");
 }
 
 TEST_CASE("zookeeper checks: versions that may lose commits fail, those whose members may differ warn")
@@ -82,9 +72,9 @@ TEST_CASE("zookeeper checks: versions that may lose commits fail, those whose me
     CAPTURE(shown);
     ServerFacts facts = three_members();
     facts.members[1].version = version;
-    CHECK(status_of(facts, "version") == expect);
+    CHECK(status_in(findings_of(facts), "version") == expect);
     facts.members[0].version = "3.9.2";  // the worst one is named
-    CHECK(status_of(facts, "version") == (std::string(expect) == "fail" ? "fail" : "warn"));
+    CHECK(status_in(findings_of(facts), "version") == (std::string(expect) == "fail" ? "fail" : "warn"));
   }
 }
 

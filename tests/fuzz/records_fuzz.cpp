@@ -7,6 +7,7 @@
 #include "engine/script_store.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
+#include "support/bare_backend.h"
 
 #include <algorithm>
 #include <array>
@@ -26,7 +27,7 @@ struct OneRecord {
   int writes = 0;
 };
 
-class OneRecordBackend final : public Backend {
+class OneRecordBackend final : public BareBackend {
  public:
   explicit OneRecordBackend(OneRecord& record) : m_record(record) {}
 
@@ -49,19 +50,6 @@ class OneRecordBackend final : public Backend {
     ++m_record.writes;
     return Commit{Committed{"2"}};
   }
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
-  {
-    return Error{ErrorCode::unreachable, "nobody listens"};
-  }
-  Result<std::vector<std::string>> events(std::string_view, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
-  Result<std::vector<std::string>> list(std::string_view, Which, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
-  void drop_connection() override {}
 
  private:
   OneRecord& m_record;

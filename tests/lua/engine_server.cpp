@@ -9,6 +9,7 @@
 #include "engine/lock_keys.h"
 #include "engine/record_host.h"
 #include "lua/scripts.h"
+#include "support/bare_backend.h"
 #include "support/redis_protocol.h"
 
 #include <algorithm>
@@ -145,7 +146,7 @@ struct Store {
   }
 };
 
-class StoreBackend final : public Backend {
+class StoreBackend final : public BareBackend {
  public:
   explicit StoreBackend(Store& store) : m_store(store) {}
 
@@ -183,10 +184,6 @@ class StoreBackend final : public Backend {
     }
     return Commit{Committed{std::to_string(m_store.version)}};
   }
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
-  {
-    return Error{ErrorCode::internal, "clients listen on their connections"};
-  }
   Result<Texts> events(std::string_view, const CallLimits&) override
   {
     Texts entries;
@@ -195,8 +192,6 @@ class StoreBackend final : public Backend {
     }
     return entries;
   }
-  Result<Texts> list(std::string_view, Which, const CallLimits&) override { return Texts{}; }
-  void drop_connection() override {}
 
  private:
   Store& m_store;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/wait_fixture.h"
 
+#include "support/bare_store.h"
+
 #include <optional>
 #include <span>
 
@@ -32,9 +34,12 @@ class ScriptedListener final : public Listener {
   std::size_t m_locks;
 };
 
-class ScriptedStore final : public LockStore {
+class ScriptedStore final : public BareStore {
  public:
-  explicit ScriptedStore(WaitFixture& fixture) : m_fixture(fixture) {}
+  explicit ScriptedStore(WaitFixture& fixture)
+      : BareStore("a waiter does not ask that", ErrorCode::internal), m_fixture(fixture)
+  {
+  }
 
   Result<Attempt> acquire(const LockSpec& spec, const Owner&, const AcquireOptions& options,
                           const CallLimits& limit) override
@@ -82,16 +87,8 @@ class ScriptedStore final : public LockStore {
   }
   void drop_connection() override { ++m_fixture.drops; }
 
-  Result<Renewal> renew(const LockSpec&, const Owner&, const RenewOptions&, const CallLimits&) override
-  {
-    return unasked();
-  }
-  Result<LockState> inspect(const LockName&, const CallLimits&) override { return unasked(); }
-  Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return unasked(); }
-
  private:
   static std::size_t number(const LockName& name) { return std::stoul(name.text().substr(2)); }  // "k:3"
-  static Error unasked() { return {ErrorCode::internal, "a waiter does not ask that"}; }
 
   template <typename T, typename Effect>
   Result<T> call(const std::string& what, std::size_t which, const CallLimits& limit, Effect effect)

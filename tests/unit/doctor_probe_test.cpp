@@ -2,6 +2,7 @@
 // What a trial lock of the doctor leaves on a server that no longer answers.
 #include "doctor/probe.h"
 
+#include "support/bare_store.h"
 #include "support/seeded_rng.h"
 #include "support/stepped_clock.h"
 #include "support/test.h"
@@ -12,37 +13,19 @@ using namespace std::chrono_literals;
 namespace {
 
 // Answers the first request of a trial, and then no other.
-class SilentAfterGrant final : public LockStore {
+class SilentAfterGrant final : public BareStore {
  public:
   std::optional<Millis> asked_for;
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner&, const AcquireOptions&, const CallLimits& limit) override
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
+                          const CallLimits& limit) override
   {
     if (asked_for) {
-      return m_silent;
+      return BareStore::acquire(spec, owner, options, limit);
     }
     asked_for = spec.ttl;
     return Attempt{Granted{.fence = 1, .count = 1, .lease = LeaseTerm{.from = limit.deadline, .length = spec.ttl}}};
   }
-  Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return m_silent; }
-  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return m_silent; }
-  Result<Renewal> renew(const LockSpec&, const Owner&, const RenewOptions&, const CallLimits&) override
-  {
-    return m_silent;
-  }
-  Result<Release> release(const LockSpec&, const Hold&, const ReleaseOptions&, const CallLimits&) override
-  {
-    return m_silent;
-  }
-  Result<LockState> inspect(const LockName&, const CallLimits&) override { return m_silent; }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const CallLimits&) override
-  {
-    return m_silent;
-  }
-  void drop_connection() override {}
-
- private:
-  const Error m_silent{ErrorCode::unreachable, "no answer"};
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 #include "engine/record_host.h"
+#include "support/bare_backend.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
 #include "support/test.h"
@@ -195,7 +196,7 @@ class WorldPresences final : public Presences {
   std::vector<PresenceId> m_before_record;
 };
 
-class WorldBackend final : public Backend {
+class WorldBackend final : public BareBackend {
  public:
   // `wall_ahead_us`: how wrong the client's clock is, which gives the time where there are presences.
   explicit WorldBackend(World& world, std::int64_t wall_ahead_us = 0)
@@ -230,18 +231,6 @@ class WorldBackend final : public Backend {
     return end;
   }
 
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
-  {
-    return Error{ErrorCode::internal, "nobody listens"};
-  }
-  Result<std::vector<std::string>> events(std::string_view, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
-  Result<std::vector<std::string>> list(std::string_view, Which, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
   void drop_connection() override { m_remembered.reset(); }
 
  private:

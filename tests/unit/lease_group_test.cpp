@@ -3,6 +3,7 @@
 #include "lease/lease.h"
 
 #include "process/process_tree.h"
+#include "support/bare_store.h"
 #include "support/fake_store.h"
 #include "support/stepped_clock.h"
 #include "support/wait_until.h"
@@ -117,7 +118,7 @@ struct World {
 };
 
 // A store whose requests take time of the clock.
-class TimedStore final : public LockStore {
+class TimedStore final : public BareStore {
  public:
   explicit TimedStore(World& world) : m_world(world) {}
 
@@ -131,27 +132,15 @@ class TimedStore final : public LockStore {
   {
     return m_world.sends_together ? answers(calls, limit) : LockStore::renew_each(calls, limit);
   }
-  Result<Attempt> acquire(const LockSpec&, const Owner&, const AcquireOptions&, const CallLimits&) override
-  {
-    return unused();
-  }
-  Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return unused(); }
-  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return unused(); }
-  Result<Release> release(const LockSpec&, const Hold&, const ReleaseOptions&, const CallLimits&) override
-  {
-    return unused();
-  }
-  Result<LockState> inspect(const LockName&, const CallLimits&) override { return unused(); }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const CallLimits& limit) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
+                                           const CallLimits& limit) override
   {
     CHECK(limit.deadline > m_world.clock.now());
     ++m_world.listens;
-    return unused();
+    return BareStore::listen(specs, owner, limit);
   }
-  void drop_connection() override {}
 
  private:
-  static Error unused() { return {ErrorCode::unreachable, "not offered"}; }
   [[nodiscard]] Mood mood_of(const RenewalCall& call) const
   {
     const auto mood = m_world.moods.find(call.spec.name.text());

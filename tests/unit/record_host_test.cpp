@@ -7,6 +7,7 @@
 #include "engine/script_store.h"
 #include "lua/bytecode.h"
 #include "lua/scripts.h"
+#include "support/bare_backend.h"
 #include "support/forwarding_backend.h"
 #include "support/memory_backend.h"
 #include "support/seeded_rng.h"
@@ -103,7 +104,7 @@ class SmallBackend final : public ForwardingBackend {
 };
 
 // Others are always faster. It cannot be reached any more when it was read `reads` times.
-class CrowdedBackend final : public Backend {
+class CrowdedBackend final : public BareBackend {
  public:
   explicit CrowdedBackend(int reads) : m_reads(reads) {}
   Result<Snapshot> read(std::string_view, const CallLimits&) override
@@ -115,19 +116,6 @@ class CrowdedBackend final : public Backend {
   {
     return Commit{Conflict{}};
   }
-  Result<std::unique_ptr<MessageSource>> listen(std::span<const LockChannel>, const CallLimits&) override
-  {
-    return Error{ErrorCode::internal, "not asked"};
-  }
-  Result<std::vector<std::string>> events(std::string_view, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
-  Result<std::vector<std::string>> list(std::string_view, Which, const CallLimits&) override
-  {
-    return std::vector<std::string>{};
-  }
-  void drop_connection() override {}
 
  private:
   int m_reads;

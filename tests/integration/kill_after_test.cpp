@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --kill-after that is given also counts from a signal that rlock passes on to its job, as that of timeout(1).
-#include "support/guardian_of.h"
-#include "support/job_runner.h"
+#include "support/stubborn_holder.h"
 #include "support/terminal.h"
 
 #include "base/defaults.h"
@@ -16,65 +15,21 @@ namespace {
 
 constexpr Exit killed = died_of(SIGKILL);
 
-// It and its worker ignore every signal that a user may send; DIR/main and DIR/worker have their numbers.
-Words stubborn(const std::filesystem::path& dir)
+using Holder = StubbornHolder;
+
+// The lock is held until the job is dead.
+void await_end(Holder& holder)
 {
-  return {"sh", "-c",
-          "trap '' TERM INT HUP QUIT; sh -c 'echo $$ >$0/worker; while :; do sleep 0.05; done' $0 & "
-          "echo $$ >$0/main; wait",
-          dir};
+  const auto ended = [&] {
+    const bool had_lock = holder.has_lock();
+    const bool is_dead = holder.job_is_dead();
+    REQUIRE((is_dead || had_lock));
+    return is_dead;
+  };
+  wait_until(ended, "the job is dead", 30s);
+  CHECK(holder.process().wait(30s) == killed);
+  CHECK_FALSE(holder.has_lock());
 }
-
-// One holder of one kind of lock.
-class Holder {
- public:
-  Holder(const RedisServer& server, Words words, std::string key, const Words& options)
-      : m_server(server), m_key(std::move(key)), m_process(argv(server, std::move(words), options))
-  {
-    m_main = pid_from(m_dir / "main");
-    m_worker = pid_from(m_dir / "worker");
-    REQUIRE(is_alive(m_worker));
-  }
-  ~Holder()
-  {
-    ::kill(m_main, SIGKILL);
-    ::kill(m_worker, SIGKILL);
-  }
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
-
-  Process& process() { return m_process; }
-  [[nodiscard]] bool job_is_dead() const { return !is_alive(m_main) && !is_alive(m_worker); }
-  [[nodiscard]] bool has_lock() const { return as_int(m_server.command({"EXISTS", m_key})) == 1; }
-  [[nodiscard]] const std::string& key() const { return m_key; }
-
-  // The lock is held until the job is dead.
-  void await_end()
-  {
-    const auto ended = [&] {
-      const bool had_lock = has_lock();
-      const bool is_dead = job_is_dead();
-      REQUIRE((is_dead || had_lock));
-      return is_dead;
-    };
-    wait_until(ended, "the job is dead", 30s);
-    CHECK(m_process.wait(30s) == killed);
-    CHECK_FALSE(has_lock());
-  }
-
- private:
-  Words argv(const RedisServer& server, Words words, const Words& options) const
-  {
-    return rlock_argv(with_job(joined(std::move(words), joined({"-S", server.url()}, options)), stubborn(m_dir)));
-  }
-
-  std::filesystem::path m_dir = make_temp_dir("job");
-  const RedisServer& m_server;
-  std::string m_key;
-  Process m_process;
-  pid_t m_main = 0;
-  pid_t m_worker = 0;
-};
 
 std::string told(const std::string& how_long, const std::string& signal)
 {
@@ -88,11 +43,12 @@ TEST_CASE("kill-after: a job that ignores the signal that rlock passes on is kil
   const RedisServer server;
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
     CAPTURE(signal);
-    Holder holder(server, {"run", "-k", "stock"}, "stock", {"--kill-after", "700ms"});
+    Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--kill-after", "700ms"});
+    holder.await_job();
     const Instant sent_at = BootClock().now();
     holder.process().signal(signal);
     holder.process().signal(signal);
-    holder.await_end();
+    await_end(holder);
     CHECK(BootClock().now() - sent_at >= 700ms);
     CHECK(holder.process().err() == told("700ms", signal_name(signal)));
   }
@@ -101,7 +57,7 @@ TEST_CASE("kill-after: a job that ignores the signal that rlock passes on is kil
 TEST_CASE("kill-after: the same for each kind of lock")
 {
   const RedisServer server;
-  const std::vector<std::pair<Words, std::string>> kinds{
+  const std::vector<Invocation> kinds{
       {{"run", "-s", "-k", "read"}, "read"},
       {{"run", "-x", "-k", "write"}, "write"},
       {{"run", "--format", "string", "-k", "string"}, "string"},
@@ -109,13 +65,12 @@ TEST_CASE("kill-after: the same for each kind of lock")
       {{"run", "-k", "shard", "--shards", "1"}, "shard:0"},
       {{"once", "--for", "1h", "-k", "once"}, "once"},
   };
-  for (const auto& kind : kinds) {
-    const auto& words = kind.first;
-    const auto& key = kind.second;
-    CAPTURE(key);
-    Holder holder(server, words, key, {"--kill-after", "100ms"});
+  for (const Invocation& kind : kinds) {
+    CAPTURE(kind.key);
+    Holder holder(server, kind, {"--kill-after", "100ms"});
+    holder.await_job();
     holder.process().signal(SIGTERM);
-    holder.await_end();
+    await_end(holder);
   }
   const Finished again = rlock_on(server, {"once", "-k", "once", "--for", "1h", "--", "echo", "ran"});
   CHECK(again.out == "ran\n");  // a killed job is no success
@@ -140,7 +95,7 @@ TEST_CASE("kill-after: from the config file it counts as well, and without it th
   const RedisServer server;
   const auto dir = make_temp_dir("config");
   std::ofstream(dir / "rlock.toml") << "kill-after = \"100ms\"\n";
-  const Words words = rlock_argv(with_job({"run", "-S", server.url(), "-k", "file"}, stubborn(dir)));
+  const Words words = rlock_argv(with_job({"run", "-S", server.url(), "-k", "file"}, stubborn_job(dir)));
   Process by_file(words, {.env = {{"RLOCK_CONFIG", (dir / "rlock.toml").string()}}});
   pid_from(dir / "main");
   by_file.signal(SIGTERM);
@@ -205,8 +160,9 @@ TEST_CASE("kill-after: USR1 and a terminal's Ctrl-C do not count, and a signal t
 TEST_CASE("kill-after: a stopped guardian does not keep the job alive")
 {
   const RedisServer server;
-  Holder holder(server, {"run", "-k", "stock"}, "stock", {"--kill-after", "100ms", "--ttl", "60s"});
-  ::kill(guardian_of(holder.process().pid()), SIGSTOP);
+  Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--kill-after", "100ms", "--ttl", "60s"});
+  holder.await_job();
+  ::kill(holder.guardian(), SIGSTOP);
   holder.process().signal(SIGTERM);
-  holder.await_end();
+  await_end(holder);
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When runner, guardian or both are killed or stopped: the job ends, by the guardian or by the kernel, and what becomes of its
 // lock. Over 300 lines: every case needs the same holder.
-#include "support/guardian_of.h"
-#include "support/integration.h"
-#include "support/job_runner.h"
+#include "support/stubborn_holder.h"
 #include "support/terminal.h"
 
 #include <memory>
@@ -14,12 +12,6 @@ using namespace rlock::test;
 
 namespace {
 
-// The first words of a command line, and the lock that it takes first.
-struct Invocation {
-  Words words;
-  std::string key;
-};
-
 std::vector<Invocation> invocations(const std::string& suffix = "")
 {
   return {{{"run", "-k", "plain" + suffix}, "plain" + suffix},
@@ -28,76 +20,7 @@ std::vector<Invocation> invocations(const std::string& suffix = "")
           {{"flock", "file" + suffix}, "file" + suffix}};
 }
 
-// rlock with a job that has a worker in the background. The worker ignores the stop signals.
-class Holder {
- public:
-  Holder(const RedisServer& server, const Invocation& invocation, const Words& options)
-      : m_dir(make_temp_dir("job")), m_key(invocation.key), m_process(argv(server, invocation, options, m_dir))
-  {
-  }
-
-  void await_job()
-  {
-    m_main = pid_from(m_dir / "main");
-    m_worker = pid_from(m_dir / "worker");
-    REQUIRE(is_alive(m_worker));
-    REQUIRE(look_for_guardian() > 0);
-  }
-
-  ~Holder()
-  {
-    for (const pid_t process : {m_main, m_worker}) {
-      if (process > 0 && is_alive(process)) {
-        ::kill(process, SIGKILL);
-      }
-    }
-  }
-  Holder(const Holder&) = delete;
-  Holder& operator=(const Holder&) = delete;
-
-  [[nodiscard]] pid_t runner() const { return m_process.pid(); }
-  [[nodiscard]] pid_t guardian() const { return m_guardian; }
-  [[nodiscard]] pid_t look_for_guardian()
-  {
-    m_guardian = find_guardian(runner());
-    return m_guardian;
-  }
-  [[nodiscard]] bool job_is_dead() const { return !is_alive(m_main) && !is_alive(m_worker); }
-  [[nodiscard]] const std::string& key() const { return m_key; }
-  Process& process() { return m_process; }
-
- private:
-  static Words argv(const RedisServer& server, const Invocation& invocation, const Words& options,
-                    const std::filesystem::path& dir)
-  {
-    Words words = invocation.words;
-    const std::size_t before_key = invocation.words.front() == "flock" ? 1 : words.size();
-    Words more{"-S", server.url()};
-    more.insert(more.end(), options.begin(), options.end());
-    words.insert(words.begin() + static_cast<std::ptrdiff_t>(before_key), more.begin(), more.end());
-    if (invocation.words.front() != "flock") {
-      words.emplace_back("--");
-    }
-    const Words job{"sh", "-c",
-                    "sh -c 'trap \"\" TERM HUP INT; echo $$ >$0/worker; while :; do sleep 0.05; done' $0 & "
-                    "echo $$ >$0/main; wait",
-                    dir};
-    words.insert(words.end(), job.begin(), job.end());
-    return rlock_argv(words);
-  }
-
-  std::filesystem::path m_dir;
-  std::string m_key;
-  Process m_process;
-  pid_t m_main = 0;
-  pid_t m_worker = 0;
-  pid_t m_guardian = 0;
-};
-
-bool is_held(const RedisServer& server, const Holder& holder)
-{
-  return as_int(server.command({"EXISTS", holder.key()})) == 1;
-}
+using Holder = StubbornHolder;
 
 }  // namespace
 
@@ -145,7 +68,7 @@ TEST_CASE("last resort: the job is dead before its lock expires, whichever of ru
   }
   while (!alive.empty()) {
     std::erase_if(alive, [&](Holder* holder) {
-      const bool was_held = is_held(server, *holder);
+      const bool was_held = holder->has_lock();
       CAPTURE(holder->key());
       REQUIRE((holder->job_is_dead() || was_held));
       return holder->job_is_dead();
@@ -303,12 +226,12 @@ TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
       std::make_unique<Holder>(server, Invocation{{"once", "--for", "1h", "-k", "once"}, "once"}, Words{}));
   for (auto& holder : holders) {
     holder->await_job();
-    REQUIRE(is_held(server, *holder));
+    REQUIRE(holder->has_lock());
   }
   for (auto& holder : holders) {
     CAPTURE(holder->key());
     holder->process().signal(SIGKILL);
-    wait_until([&] { return !is_held(server, *holder); }, "the lock is free", 30s);
+    wait_until([&] { return !holder->has_lock(); }, "the lock is free", 30s);
     CHECK(holder->job_is_dead());
     holder->process().wait();
     wait_until([&] { return !is_alive(holder->guardian()); }, "the guardian has ended");
@@ -335,7 +258,7 @@ TEST_CASE("killed rlock: a job that was prepared while it waited has its lock re
   next.await_job();
   CHECK(first.job_is_dead());
   next.process().signal(SIGKILL);
-  wait_until([&] { return !is_held(server, next); }, "the lock is free", 30s);
+  wait_until([&] { return !next.has_lock(); }, "the lock is free", 30s);
   CHECK(next.job_is_dead());
 }
 
@@ -347,7 +270,7 @@ TEST_CASE("killed rlock: --min-hold keeps the lock")
   holder.process().signal(SIGKILL);
   wait_until([&] { return as_int(server.command({"PTTL", "stock"})) <= 20'000; }, "the lock is kept for 20 s", 30s);
   CHECK(holder.job_is_dead());
-  CHECK(is_held(server, holder));
+  CHECK(holder.has_lock());
 }
 
 TEST_CASE("killed rlock: a daemon that has flock's descriptor keeps the lock")

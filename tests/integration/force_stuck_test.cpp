@@ -2,38 +2,12 @@
 // force-unlock of holders whose jobs take their time: several at once, and one whose job does not die of KILL.
 #include "support/integration.h"
 #include "support/json.h"
-#include "support/skip.h"
+#include "support/tracer.h"
 
-#include <cerrno>
-#include <cstring>
 #include <memory>
-
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 
 using namespace rlock::test;
 namespace {
-
-// While it lives, no process can see that the traced one is dead: as if that one were in uninterruptible sleep.
-class Tracer {
- public:
-  explicit Tracer(pid_t pid) : m_pid(pid)
-  {
-    if (::ptrace(PTRACE_SEIZE, pid, 0, 0) != 0) {
-      skip(std::string("may not trace a process: ") + std::strerror(errno));
-    }
-  }
-  ~Tracer()
-  {
-    ::kill(m_pid, SIGKILL);
-    ::waitpid(m_pid, nullptr, __WALL);
-  }
-  Tracer(const Tracer&) = delete;
-  Tracer& operator=(const Tracer&) = delete;
-
- private:
-  pid_t m_pid;
-};
 
 std::size_t holders_on(const RedisServer& server)
 {

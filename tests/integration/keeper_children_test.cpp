@@ -114,18 +114,6 @@ void expect_alone(Process& next)
   CHECK(next.out() == "alone\n");
 }
 
-void wait_for_end(const RedisServer& server)
-{
-  wait_until([&] { return keepers(server).empty(); }, "the keeper is gone");
-}
-
-void give_to_another(const RedisServer& server)
-{
-  server.command({"DEL", "x"});
-  server.command({"HSET", "x", "somebody:1", "1"});
-  server.command({"PEXPIRE", "x", "60000"});
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");

@@ -35,18 +35,6 @@ void wait_for_release(const RedisServer& server)
   wait_until([&] { return !is_held(server, "x"); }, "x is free", 5s);
 }
 
-void wait_for_end(const RedisServer& server)
-{
-  wait_until([&] { return keepers(server).empty(); }, "the keeper is gone");
-}
-
-void give_to_another(const RedisServer& server)
-{
-  server.command({"DEL", "x"});
-  server.command({"HSET", "x", "somebody:1", "1"});
-  server.command({"PEXPIRE", "x", "60000"});
-}
-
 bool belongs_to_another(const RedisServer& server)
 {
   return as_int(server.command({"HLEN", "x"})) == 1 && owner(server) == "somebody:1" &&

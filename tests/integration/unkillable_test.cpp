@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that KILL does not end. Either its tracer (the test) does not let it exit: PTRACE_O_TRACEEXIT in ptrace(2). Or it waits for a
-// file system that is frozen, in state D.
+// A job that KILL does not end. Either its tracer (the test) does not let it exit. Or it waits for a file system that is frozen, in
+// state D.
 #include "support/integration.h"
 #include "support/skip.h"
+#include "support/tracer.h"
 
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace rlock::test;
@@ -13,32 +12,6 @@ using namespace rlock::test;
 namespace {
 
 namespace fs = std::filesystem;
-
-// While it lives, the process does not end.
-class Tracer {
- public:
-  explicit Tracer(pid_t pid) : m_pid(pid)
-  {
-    if (::ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) != 0) {
-      skip("this process may not trace others");
-    }
-  }
-  ~Tracer() { release(); }
-  Tracer(const Tracer&) = delete;
-  Tracer& operator=(const Tracer&) = delete;
-
-  void release()
-  {
-    if (m_pid != 0) {
-      ::waitpid(m_pid, nullptr, __WALL);  // until it has stopped
-      ::ptrace(PTRACE_DETACH, m_pid, nullptr, nullptr);
-      m_pid = 0;
-    }
-  }
-
- private:
-  pid_t m_pid;
-};
 
 class Scene {
  public:

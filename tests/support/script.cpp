@@ -72,4 +72,16 @@ pid_t keeper_of(const RedisServer& server, const Process& ready_script)
   return found.front();
 }
 
+void wait_for_end(const RedisServer& server)
+{
+  wait_until([&] { return keepers(server).empty(); }, "the keeper is gone");
+}
+
+void give_to_another(const RedisServer& server)
+{
+  server.command({"DEL", "x"});
+  server.command({"HSET", "x", "somebody:1", "1"});
+  server.command({"PEXPIRE", "x", "60000"});
+}
+
 }  // namespace rlock::test

@@ -25,4 +25,10 @@ std::vector<pid_t> keepers(const RedisServer& server);
 // Waits until there is a keeper and the script has its token, which the script shows by printing "ready".
 pid_t keeper_of(const RedisServer& server, const Process& ready_script);
 
+// Until no keeper is left.
+void wait_for_end(const RedisServer& server);
+
+// Takes the lock x away from its holder, as a client that rlock does not know.
+void give_to_another(const RedisServer& server);
+
 }  // namespace rlock::test

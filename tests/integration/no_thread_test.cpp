@@ -5,8 +5,7 @@
 #include "support/paths.h"
 #include "support/sentinel_group.h"
 #include "support/skip.h"
-
-#include <deque>
+#include "support/three_servers.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,25 +43,6 @@ Process start(const std::string& url, Words words, const ProcessOptions& options
 }
 
 bool is_told(Process& process, const std::string& text) { return has(process.err(), text); }
-
-// Three servers; the second one hangs.
-struct Three {
-  std::deque<RedisServer> servers;
-  Three()
-  {
-    for (int i = 0; i < 3; ++i) {
-      servers.emplace_back(RedisOptions{.alone = true});
-    }
-    servers[1].stop_signal();
-  }
-  ~Three() { servers[1].cont(); }
-  Three(const Three&) = delete;
-  Three& operator=(const Three&) = delete;
-  [[nodiscard]] Words options() const
-  {
-    return {"-S", servers[0].url(), "-S", servers[1].url(), "-S", servers[2].url()};
-  }
-};
 
 // A user whose processes and threads are few, and a job that forks until there is none left.
 class CrowdedUser {
@@ -142,15 +122,12 @@ TEST_CASE("no thread: one refused thread is made up for")
 
 TEST_CASE("no thread: a quorum asks its servers one after the other, also beside one that hangs")
 {
-  const Three three;
+  const OneOfThreeHangs three({.alone = true});
   const Words calls[] = {{"run", "-v", "--no-restart-guard", "-k", "k", "--"},
                          {"flock", "--verbose", "--no-restart-guard", "file"}};
   std::vector<Process> runs;
   for (const Words& call : calls) {
-    Words words = call;
-    const Words options = joined(three.options(), {"--ttl", "6s"});
-    words.insert(words.begin() + 1, options.begin(), options.end());
-    runs.push_back(start_rlock(joined(words, {"sleep", "14"}), without_threads()));
+    runs.push_back(start_rlock(joined(three.words(call, {"--ttl", "6s"}), {"sleep", "14"}), without_threads()));
   }
   for (Process& run : runs) {
     CHECK_MESSAGE(run.wait(60s) == success, run.err());

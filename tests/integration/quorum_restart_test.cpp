@@ -1,37 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers of a quorum that lose their data: a lock that they may have forgotten is not granted to another client.
 #include "support/integration.h"
-#include "support/job_runner.h"
-
-#include <deque>
+#include "support/three_servers.h"
 
 using namespace rlock::test;
 
 namespace {
 
 // Three servers with old data.
-struct Three {
-  std::deque<RedisServer> servers;
-
+struct Three : ThreeServers {
   Three()
   {
     skip_on({TopologyKind::acl, TopologyKind::sentinel, TopologyKind::cluster, TopologyKind::quorum3,
              TopologyKind::quorum5},
             "it looks at each server's own marker");
-    for (int i = 0; i < 3; ++i) {
-      servers.emplace_back();
-    }
   }
-  [[nodiscard]] Words words(const Words& call) const
-  {
-    Words all{call.front(), "--server-timeout", "5s"};
-    for (const RedisServer& server : servers) {
-      all.insert(all.end(), {"-S", server.direct_url()});
-    }
-    all.insert(all.end(), call.begin() + 1, call.end());
-    return all;
-  }
-  [[nodiscard]] Finished rlock(const Words& call) const { return run_rlock(words(call)); }
+  [[nodiscard]] Finished rlock(const Words& call) const { return run_rlock(words(call, {"--server-timeout", "5s"})); }
   [[nodiscard]] Finished try_it() const { return rlock({"run", "-n", "-k", "k", "--ttl", "1s", "--", "true"}); }
   static std::string marker(const RedisServer& server) { return as_text(server.command({"GET", "rlock:quorum"})); }
   // As if the server had its data for one hour longer.
@@ -43,7 +27,9 @@ struct Three {
   // The servers know rlock, no lock was longer than a second, and none is held.
   void found() const
   {
-    CHECK(try_it().code == 69);
+    const Finished fresh = try_it();
+    CHECK(fresh.code == 69);
+    CHECK_MESSAGE(has(fresh.err, "--no-restart-guard if it keeps its data"), fresh.err);
     for (const RedisServer& server : servers) {
       wait_until([&] { return as_int(server.command({"EXISTS", "rlock:quorum"})) == 1; }, "it has a marker");
       age(server);

@@ -5,40 +5,9 @@
 #include "support/job_runner.h"
 #include "support/paths.h"
 #include "support/skip.h"
-
-#include <deque>
+#include "support/three_servers.h"
 
 using namespace rlock::test;
-
-namespace {
-
-// Three servers, one of which hangs.
-struct Three {
-  std::deque<RedisServer> servers;
-
-  Three()
-  {
-    skip_on({TopologyKind::cluster}, "a cluster is no part of a quorum");
-    for (int i = 0; i < 3; ++i) {
-      servers.emplace_back();
-    }
-    servers[1].stop_signal();
-  }
-  ~Three() { servers[1].cont(); }
-  Three(const Three&) = delete;
-  Three& operator=(const Three&) = delete;
-  [[nodiscard]] Words words(const Words& call) const
-  {
-    Words all{call.front(), "--no-restart-guard"};
-    for (const RedisServer& server : servers) {
-      all.insert(all.end(), {"-S", server.url()});
-    }
-    all.insert(all.end(), call.begin() + 1, call.end());
-    return all;
-  }
-};
-
-}  // namespace
 
 TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
 {
@@ -48,7 +17,8 @@ TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
 #ifdef __SANITIZE_THREAD__
   skip("the thread sanitizer has a thread of its own");
 #endif
-  const Three three;
+  skip_on({TopologyKind::cluster}, "a cluster is no part of a quorum");
+  const OneOfThreeHangs three;
   Process watched({"sleep", "60"});
   const Words calls[] = {{"run", "-k", "k", "--", "true"},
                          {"run", "-k", "a", "-k", "b", "--", "sleep", "0.4"},
@@ -61,7 +31,7 @@ TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
     CAPTURE(call[0] + " " + call[1]);
     const auto file = dir / call[2];
     const Finished run =
-        run_rlock(three.words(call),
+        run_rlock(three.words(call, {"--no-restart-guard"}),
                   {.env = {{"LD_PRELOAD", RLOCK_PRELOAD_THREAD_COUNT}, {"RLOCK_TEST_THREADS", file.string()}}});
     CHECK_MESSAGE(run.code == 0, run.err);
     const std::string seen = text_of(file);

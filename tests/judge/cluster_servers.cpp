@@ -18,8 +18,6 @@ using namespace std::chrono_literals;
 
 constexpr Millis node_timeout{3000};  // of the nodes with a silent node
 
-Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(node_timeout.count()) / 4)); }
-
 bool is_master(const test::RedisServer& node)
 {
   const Reply role = node.command({"ROLE"});
@@ -45,7 +43,11 @@ class ClusterServers final : public Servers {
     add_faults(all, network_recipes(), owner, keys);
     add_faults(all, state_recipes(), owner, keys);
     step_clocks_together(all, m_cluster.nodes());
-    add_away(all, keys);
+    add_away(all, {.master = [this, keys](Rng& rng) { return &owner_of_some(keys, rng); },
+                   .replica = [this](Rng& rng) { return &replica(rng); },
+                   .await_master = [this](const test::RedisServer&) { m_cluster.wait_until_served(); },
+                   .await_replica = [this](const test::RedisServer& node) { await_replica(node); },
+                   .fail_over_after = node_timeout});
     add_changes(all, keys);
     watch_fail_overs(all, [this, keys] { return owners_of(keys); },
                      {"fail-over-kill", "fail-over-stop", "fail-over-command", "slot-move"});
@@ -69,30 +71,6 @@ class ClusterServers final : public Servers {
   }
 
  private:
-  void add_away(std::vector<ServerFault>& all, const Words& keys)
-  {
-    all.push_back(guarded_fault("pause-master", Excuse::none, [this, keys](Rng& rng) {
-      return pause_server(owner_of_some(keys, rng), short_time(rng));
-    }));
-    all.push_back(guarded_fault("restart-master-with-data", Excuse::none, [this, keys](Rng& rng) {
-      test::RedisServer& master = owner_of_some(keys, rng);
-      master.kill_hard();
-      master.restart();
-      m_cluster.wait_until_served();
-      return true;
-    }));
-    all.push_back(guarded_fault("pause-replica", Excuse::none,
-                                [this](Rng& rng) { return pause_server(replica(rng), some_time(rng)); }));
-    all.push_back(guarded_fault("restart-replica", Excuse::none, [this](Rng& rng) {
-      test::RedisServer& other = replica(rng);
-      other.kill_hard();
-      std::this_thread::sleep_for(some_time(rng));
-      other.restart();
-      await_replica(other);
-      return true;
-    }));
-  }
-
   void add_changes(std::vector<ServerFault>& all, const Words& keys)
   {
     all.push_back(guarded_fault("fail-over-kill", Excuse::fail_over, [this, keys](Rng& rng) {

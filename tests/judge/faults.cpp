@@ -109,6 +109,31 @@ ServerFault make_fault(const Recipe& recipe, const Choose& choose, const Words& 
   return {.name = recipe.name, .excuse = recipe.excuse, .act = act};
 }
 
+void add_away(std::vector<ServerFault>& faults, const ReplicatedServers& servers)
+{
+  faults.push_back(guarded_fault("pause-master", Excuse::none, [servers](Rng& rng) {
+    const auto longest = static_cast<std::uint64_t>(servers.fail_over_after.count()) / 4;
+    return pause_server(*servers.master(rng), Millis(50 + below(rng, longest)));
+  }));
+  faults.push_back(guarded_fault("restart-master-with-data", Excuse::none, [servers](Rng& rng) {
+    test::RedisServer& master = *servers.master(rng);
+    master.kill_hard();
+    master.restart();
+    servers.await_master(master);
+    return true;
+  }));
+  faults.push_back(guarded_fault("pause-replica", Excuse::none,
+                                 [servers](Rng& rng) { return pause_server(*servers.replica(rng), some_time(rng)); }));
+  faults.push_back(guarded_fault("restart-replica", Excuse::none, [servers](Rng& rng) {
+    test::RedisServer& other = *servers.replica(rng);
+    other.kill_hard();
+    std::this_thread::sleep_for(some_time(rng));
+    other.restart();
+    servers.await_replica(other);
+    return true;
+  }));
+}
+
 void watch_fail_overs(std::vector<ServerFault>& faults, std::function<std::string()> masters, const Words& expected)
 {
   const auto watch = std::make_shared<FailOverWatch>(std::move(masters));

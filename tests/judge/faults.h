@@ -55,6 +55,18 @@ void watch_fail_overs(std::vector<ServerFault>& faults, std::function<std::strin
 // For servers of which one may take the place of another: a clock step sets the clocks of all of them.
 void step_clocks_together(std::vector<ServerFault>& faults, const std::deque<test::RedisServer>& servers);
 
+// Masters with replicas, one of which is away for a while.
+struct ReplicatedServers {
+  std::function<test::RedisServer*(Rng&)> master;
+  std::function<test::RedisServer*(Rng&)> replica;
+  std::function<void(const test::RedisServer&)> await_master;  // until it serves after its restart
+  std::function<void(const test::RedisServer&)> await_replica;
+  Millis fail_over_after;  // of silence of a master
+};
+
+// Shorter than a fail-over takes, or of a server that is no master.
+void add_away(std::vector<ServerFault>& faults, const ReplicatedServers& servers);
+
 bool pause_server(test::RedisServer& server, Millis time);  // true
 
 // How long a fault lasts: mostly less than a lease of the storm, sometimes longer.

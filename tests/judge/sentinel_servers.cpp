@@ -18,8 +18,6 @@ using namespace std::chrono_literals;
 constexpr Millis down_after{3000};  // of the sentinels with a silent server
 constexpr std::size_t replicas = 2;
 
-Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(down_after.count()) / 4)); }
-
 class SentinelServers final : public Servers {
  public:
   explicit SentinelServers(bool sync)
@@ -48,7 +46,22 @@ class SentinelServers final : public Servers {
     add_faults(all, network_recipes(), master, keys);
     add_faults(all, state_recipes(), master, keys);
     step_clocks_together(all, m_group.servers);
-    add_away(all);
+    add_away(all, {.master = [this](Rng&) { return &m_group.master(); },
+                   .replica = [this](Rng& rng) { return &replica(rng); },
+                   .await_master =
+                       [this](const test::RedisServer& restarted) {
+                         be_master(restarted);
+                         m_group.await_replicas(replicas);
+                       },
+                   .await_replica = [this](const test::RedisServer&) { m_group.await_replicas(replicas); },
+                   .fail_over_after = down_after});
+    all.push_back(guarded_fault("pause-sentinel", Excuse::none, [this](Rng& rng) {
+      test::SentinelProcess& sentinel = m_group.sentinels[below(rng, m_group.sentinels.size())];
+      sentinel.stop_signal();
+      std::this_thread::sleep_for(some_time(rng));
+      sentinel.cont();
+      return true;
+    }));
     add_fail_overs(all);
     watch_fail_overs(all, [this] { return std::to_string(m_group.master().port()); },
                      {"fail-over-kill", "fail-over-stop", "fail-over-command", "fail-over-unreachable"});
@@ -70,38 +83,6 @@ class SentinelServers final : public Servers {
  private:
   // Where a server was promoted, its command line still says that it is a replica.
   static void be_master(const test::RedisServer& server) { server.command({"REPLICAOF", "NO", "ONE"}); }
-
-  // Shorter than a fail-over takes, or of a server or sentinel that is no master.
-  void add_away(std::vector<ServerFault>& all)
-  {
-    all.push_back(guarded_fault("pause-master", Excuse::none,
-                                [this](Rng& rng) { return pause_server(m_group.master(), short_time(rng)); }));
-    all.push_back(guarded_fault("restart-master-with-data", Excuse::none, [this](Rng&) {
-      test::RedisServer& master = m_group.master();
-      master.kill_hard();
-      master.restart();
-      be_master(master);
-      m_group.await_replicas(replicas);
-      return true;
-    }));
-    all.push_back(guarded_fault("pause-replica", Excuse::none,
-                                [this](Rng& rng) { return pause_server(replica(rng), some_time(rng)); }));
-    all.push_back(guarded_fault("restart-replica", Excuse::none, [this](Rng& rng) {
-      test::RedisServer& other = replica(rng);
-      other.kill_hard();
-      std::this_thread::sleep_for(some_time(rng));
-      other.restart();
-      m_group.await_replicas(replicas);
-      return true;
-    }));
-    all.push_back(guarded_fault("pause-sentinel", Excuse::none, [this](Rng& rng) {
-      test::SentinelProcess& sentinel = m_group.sentinels[below(rng, m_group.sentinels.size())];
-      sentinel.stop_signal();
-      std::this_thread::sleep_for(some_time(rng));
-      sentinel.cont();
-      return true;
-    }));
-  }
 
   void add_fail_overs(std::vector<ServerFault>& all)
   {

@@ -2,6 +2,7 @@
 // The reporter "ctest" of doctest: `--list-test-cases --reporters=ctest` writes the commands by which ctest knows each case, with its
 // labels and limits. tests/CMakeLists.txt runs it after each build.
 #include "support/paths.h"
+#include "support/quiet_listener.h"
 
 #include <doctest/doctest.h>
 
@@ -78,7 +79,7 @@ std::string source_of(std::string_view file)
 
 std::string quoted(const std::string& text) { return "[==[" + text + "]==]"; }
 
-class CtestList final : public doctest::IReporter {
+class CtestList final : public rlock::test::QuietListener {
  public:
   explicit CtestList(const doctest::ContextOptions& options) : m_out(*options.cout) {}
 
@@ -88,18 +89,6 @@ class CtestList final : public doctest::IReporter {
       list(*query.data[each]);
     }
   }
-
-  void test_run_start() override {}
-  void test_run_end(const doctest::TestRunStats&) override {}
-  void test_case_start(const doctest::TestCaseData&) override {}
-  void test_case_reenter(const doctest::TestCaseData&) override {}
-  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-  void test_case_exception(const doctest::TestCaseException&) override {}
-  void subcase_start(const doctest::SubcaseSignature&) override {}
-  void subcase_end() override {}
-  void log_assert(const doctest::AssertData&) override {}
-  void log_message(const doctest::MessageData&) override {}
-  void test_case_skipped(const doctest::TestCaseData&) override {}
 
  private:
   // One test of ctest: the case, on the kind of server that `prefix` and `further` tell.

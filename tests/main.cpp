@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define DOCTEST_CONFIG_IMPLEMENT
+#include "support/quiet_listener.h"
 #include "support/seed.h"
 #include "support/temp_dir.h"
 
@@ -18,7 +19,7 @@ const char* program = "";
 unsigned cases_run = 0;
 
 // Keeps the files of a failed test case and prints the command that repeats it.
-class FailureReporter final : public doctest::IReporter {
+class FailureReporter final : public rlock::test::QuietListener {
  public:
   explicit FailureReporter(const doctest::ContextOptions&) {}
 
@@ -39,16 +40,7 @@ class FailureReporter final : public doctest::IReporter {
               << m_name << "'\n";
   }
 
-  void report_query(const doctest::QueryData&) override {}
-  void test_run_start() override {}
   void test_run_end(const doctest::TestRunStats& stats) override { cases_run = stats.numTestCasesPassingFilters; }
-  void test_case_reenter(const doctest::TestCaseData&) override {}
-  void test_case_exception(const doctest::TestCaseException&) override {}
-  void subcase_start(const doctest::SubcaseSignature&) override {}
-  void subcase_end() override {}
-  void log_assert(const doctest::AssertData&) override {}
-  void log_message(const doctest::MessageData&) override {}
-  void test_case_skipped(const doctest::TestCaseData&) override {}
 
  private:
   const char* m_name = "";

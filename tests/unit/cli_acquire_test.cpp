@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/acquire.h"
 
-#include "cli/options/parse_words.h"
 #include "cli/output/output.h"
 #include "cli/verbs/token_lock.h"
 #include "redis/url.h"
+#include "unit/typed_options.h"
 
 #include <doctest/doctest.h>
 
 using namespace rlock;
 using namespace rlock::cli;
+using namespace rlock::test;
 
 namespace {
 
@@ -20,14 +21,8 @@ Result<RunRequest> request_of(const Args& args)
   RawAcquire typed;
   OptionTable known("acquire");
   add_acquire_options(known, typed);
-  const Result<ParsedWords> words = parse_words(known, args, Operands::anywhere);
-  if (!words) {
-    return words.error();
-  }
-  if (const Result<Done> applied = apply_options(known, words->options, Operands::anywhere); !applied) {
-    return applied.error();
-  }
-  return resolve_acquire(typed, words->operands, Environment({}));
+  ASSIGN_OR_RETURN(const auto operands, operands_of(known, args, Operands::anywhere));
+  return resolve_acquire(typed, operands, Environment({}));
 }
 
 TokenLock claimed(const OptionText& key, const OptionText& token, const Args& environment)

@@ -3,6 +3,7 @@
 
 #include "cli/options/option_table.h"
 #include "cli/options/passwords.h"
+#include "unit/typed_options.h"
 
 #include <doctest/doctest.h>
 
@@ -10,6 +11,7 @@
 
 using namespace rlock;
 using namespace rlock::cli;
+using namespace rlock::test;
 
 namespace {
 
@@ -41,19 +43,16 @@ std::string shown(const Args& args, Operands operands)
   OptionTable known("run");
   known.add(option_rows, raw);
 
-  const Result<ParsedWords> words = parse_words(known, args, operands);
+  const auto words = operands_of(known, args, operands);
   if (!words) {
     return words.error().text;
-  }
-  if (const Result<Done> applied = apply_options(known, words->options, operands); !applied) {
-    return applied.error().text;
   }
   std::string text = raw.wait ? "wait=" + *raw.wait + " " : "";
   for (const std::string& key : raw.keys) {
     text += "key=" + key + " ";
   }
   text += raw.quiet ? "quiet |" : "|";
-  for (const std::string& operand : words->operands) {
+  for (const std::string& operand : *words) {
     text += " <" + operand + ">";
   }
   return text;

@@ -2,14 +2,15 @@
 #include "cli/verbs/run.h"
 
 #include "base/duration.h"
-#include "cli/options/parse_words.h"
 #include "cli/verbs/flock.h"
 #include "cli/verbs/force_unlock.h"
+#include "unit/typed_options.h"
 
 #include <doctest/doctest.h>
 
 using namespace rlock;
 using namespace rlock::cli;
+using namespace rlock::test;
 
 namespace {
 
@@ -20,14 +21,8 @@ Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& 
   RawRun typed;
   OptionTable known("run");
   add_run_options(known, typed);
-  const Result<ParsedWords> words = parse_words(known, args, Operands::command);
-  if (!words) {
-    return words.error();
-  }
-  if (const Result<Done> applied = apply_options(known, words->options, Operands::command); !applied) {
-    return applied.error();
-  }
-  return resolve_run(typed, words->operands, Environment(environment));
+  ASSIGN_OR_RETURN(const auto operands, operands_of(known, args, Operands::command));
+  return resolve_run(typed, operands, Environment(environment));
 }
 
 // `-k k`, the options, `-- true`: the error, with its exit code before it.
@@ -213,9 +208,8 @@ TEST_CASE("force-unlock: only a holder that was named or shown, and what grace i
     RawForce typed;
     OptionTable known("force-unlock");
     add_force_options(known, typed);
-    const Result<ParsedWords> words = parse_words(known, args, Operands::anywhere);
-    const Result<Done> applied = apply_options(known, words->options, Operands::anywhere);
-    return applied ? resolve_force(typed, words->operands) : Result<ForceOptions>(applied.error());
+    ASSIGN_OR_RETURN(const auto operands, operands_of(known, args, Operands::anywhere));
+    return resolve_force(typed, operands);
   };
   CHECK_FALSE(meant({"k"})->confirmed);
   CHECK(meant({"k", "--token", "a:1"})->confirmed);

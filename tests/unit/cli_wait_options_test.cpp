@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/take.h"
-
-#include "cli/options/parse_words.h"
+#include "unit/typed_options.h"
 
 #include <doctest/doctest.h>
 
 using namespace rlock;
 using namespace rlock::cli;
+using namespace rlock::test;
 
 namespace {
 
@@ -15,9 +15,9 @@ Result<RunRequest> meant(const std::vector<std::string>& words)
   RunRequest request;
   OptionTable known("run");
   add_wait_options(known, request);
-  const Result<ParsedWords> parsed = parse_words(known, words, Operands::command);
-  const Result<Done> applied = apply_options(known, parsed->options, Operands::command);
-  return applied ? Result(request) : Result<RunRequest>(applied.error());
+  ASSIGN_OR_RETURN(const auto operands, operands_of(known, words, Operands::command));
+  CHECK(operands.empty());
+  return request;
 }
 
 }  // namespace

@@ -27,8 +27,6 @@ std::string names(const std::vector<Json>& all)
   return text;
 }
 
-bool is_told(const RedisServer& server, const std::string& name) { return has(names(events(server)), name); }
-
 }  // namespace
 
 TEST_CASE("events: taken and let go, by whom, with its number")
@@ -77,32 +75,6 @@ TEST_CASE("events: each hand-over of a line is one event")
       text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), running [^,]+, from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
 }
 
-TEST_CASE("events: forced and let go on request, and by whom")
-{
-  const RedisServer server;
-  REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"}).code == 0);
-  REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
-  const auto told = events(server);
-  CHECK(names(told) == "acquired forced");
-  CHECK(has(told[1].at("by").text(), "(pid "));
-
-  Process holder = held_run(server);
-  REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
-  CHECK(holder.wait() == Exit{121});
-  const auto asked = events(server);
-  CHECK(names(asked) == "acquired forced acquired released");
-  CHECK(has(asked[3].at("by").text(), "(pid "));
-}
-
-TEST_CASE("events: lost when the key is deleted, once")
-{
-  const RedisServer server;
-  Process holder = held_run(server, {"--ttl", "600ms"});
-  server.command({"DEL", "k"});
-  CHECK(holder.wait() == Exit{121});
-  CHECK(names(events(server)) == "acquired lost");
-}
-
 TEST_CASE("events: a lease that expires, found by a query or by the next holder")
 {
   const RedisServer server;
@@ -111,35 +83,6 @@ TEST_CASE("events: a lease that expires, found by a query or by the next holder"
   CHECK(names(events(server)) == "acquired expired");
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   CHECK(names(events(server)) == "acquired expired acquired released");
-}
-
-TEST_CASE("events: a renewal that comes late")
-{
-  const RedisServer server;
-  Process holder = held_run(server, {"--ttl", "3s"});
-  const auto left = [&] { return as_int(server.command({"PTTL", "k"})); };
-  wait_until([&] { return left() < 2'500; }, "a while has passed");
-  server.command({"PEXPIRE", "k", "950"});  // as if no renewal had come for a long time
-  wait_until([&] { return is_told(server, "renewed_late"); }, "it is told");
-  for (const Json& event : events(server)) {
-    CHECK(event.at("left_ms").is_null() == (event.at("event") != "renewed_late"));
-  }
-  CHECK(holder.running());
-}
-
-TEST_CASE("events: readers, permits, nested holds and strings")
-{
-  const RedisServer server;
-  const Words nested = rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"});
-  REQUIRE(rlock_on(server, with_job({"run", "-k", "k"}, nested)).code == 0);
-  CHECK(names(events(server)) == "acquired released");
-  for (const Words& kind : {Words{"-s"}, Words{"-x"}, Words{"--permits", "2"}, Words{"--format", "string"}}) {
-    server.command({"FLUSHALL"});
-    const Words words = joined({"run", "-k", "k"}, with_job(kind, {"true"}));
-    REQUIRE(rlock_on(server, words).code == 0);
-    REQUIRE(rlock_on(server, words).code == 0);
-    CHECK_MESSAGE(names(events(server)) == "acquired released acquired released", kind.front());
-  }
 }
 
 TEST_CASE("events: a name without events is told, and that a pattern is no name")

@@ -118,17 +118,6 @@ TEST_CASE("history: followers of events see each skip once")
   }
 }
 
-TEST_CASE("history: a skip names the foreign holder")
-{
-  const RedisServer server;
-  server.command({"HSET", "k", "jvm:1", "1"});
-  server.command({"PEXPIRE", "k", "30000"});
-  CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
-  const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
-  REQUIRE(events.size() == 1);
-  CHECK(has(events[0].at("by").text(), "jvm:1"));
-}
-
 TEST_CASE("history: a skip names the holder of another kind, and the foreign one of each kind")
 {
   const std::string java = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
@@ -140,6 +129,7 @@ TEST_CASE("history: a skip names the holder of another kind, and the foreign one
   };
   const Words reader_timeout{"SET", "{k}:" + java + ":rwlock_timeout:1", "1", "PX", "60000"};
   const std::vector<Row> rows{
+      {{{"HSET", "k", java, "1"}}, {}, java},
       {{{"HSET", "k", java, "1"}}, {"-x"}, java},
       {{{"HSET", "k", java, "1"}}, {"-s"}, java},
       {{{"HSET", "k", "mode", "write", java + ":write", "1"}}, {}, java},
@@ -173,16 +163,6 @@ TEST_CASE("history: a skip names the holder of another kind, and the foreign one
   const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
   CHECK(events.back().at("event") == "skipped");
   CHECK(has(events.back().at("by").text(), "(pid " + std::to_string(writer.pid()) + ")"));
-}
-
-TEST_CASE("history: what takes a lock without a job, and gives it back")
-{
-  const RedisServer server;
-  const Finished token = rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"});
-  CHECK(history_of(server).empty());
-  REQUIRE(rlock_on(server, {"release", "-k", "k", "--token", token.out.substr(0, token.out.find('\n'))}).code == 0);
-  CHECK(outcomes(history_of(server)) == "?");
-  CHECK(has(rlock_on(server, {"history", "k"}).out, "  released  -  "));
 }
 
 TEST_CASE("history: a run of several locks that does not get all of them is no run of the others")
@@ -284,33 +264,6 @@ TEST_CASE("history: --history keeps the log, and one without it does not shorten
   CHECK(as_int(server.command({"PTTL", "rlock:events:{a}"})) > day);
   REQUIRE(rlock_on(server, {"once", "-k", "o", "--for", "1s", "--history", "2d", "--", "true"}).code == 0);
   CHECK(as_int(server.command({"PTTL", "rlock:events:{o}"})) > day);
-}
-
-TEST_CASE("history: entries of an earlier version")
-{
-  using namespace std::string_literals;
-  const RedisServer server;
-  const std::string info =
-      "host=web1\npid=7\nuser=bob\ncommand=./job.sh\nlabel=\nsince=1790000000000\nlease=30000\nauto=1";
-  server.command({"RPUSH", "rlock:events:{k}", "1790000000000000\0acquired\0old:1\0info\0"s + info,
-                  "1790000005.500000\0released\0old:1\0owner\0old:1"s});
-  const auto runs = history_of(server);
-  REQUIRE(outcomes(runs) == "?");
-  CHECK(runs[0].at("host") == "web1");
-  CHECK(runs[0].at("duration_ms") == 5500);
-}
-
-TEST_CASE("history: a lock that other programs take in between")
-{
-  const RedisServer server;
-  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-  server.command({"HSET", "k", "11111111-2222-3333-4444-555555555555:1", "1"});
-  server.command({"PEXPIRE", "k", "60000"});
-  CHECK(outcomes(history_of(server)) == "succeeded 0");
-  CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
-  server.command({"DEL", "k"});
-  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "false"}).code == 1);
-  CHECK(outcomes(history_of(server)) == "failed 1, skipped, succeeded 0");
 }
 
 TEST_CASE("history: a user with no more rights than rlock acl gives it has a history")

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/clock.h"
 #include "support/integration.h"
-#include "support/queue_fixture.h"
 
 using namespace rlock::test;
 
@@ -32,21 +30,6 @@ TEST_CASE("prometheus: status and list tell a collector")
   CHECK(run_rlock({"list", "--json", "--format", "text"}).code == 64);
 }
 
-TEST_CASE("prometheus: status tells a collector of the last run, also of a free lock")
-{
-  const RedisServer server;
-  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "false"}).code == 1);
-  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "/nonexistent/job"}).code == 127);  // without the lock
-  const Finished told = rlock_on(server, {"status", "-o", "prometheus", "k"});
-  CHECK(told.code == 0);
-  for (const std::string sample : {"last_run_exit_code{key=\"k\"} 127", "recent_acquired{key=\"k\"} 2",
-                                   "recent_succeeded{key=\"k\"} 1", "recent_failed{key=\"k\"} 2"}) {
-    CHECK_MESSAGE(has(told.out, "\nrlock_" + sample + "\n"), told.out);
-  }
-  CHECK(has(told.out, "\nrlock_last_success_timestamp_seconds{key=\"k\"} 1"));
-}
-
 TEST_CASE("prometheus: a server that is away is a metric")
 {
   const Finished away = run_rlock({"list", "-o", "prometheus", "-S", "unix:///nonexistent/socket"});
@@ -64,24 +47,4 @@ TEST_CASE("prometheus: the success that once remembers counts without its run")
   REQUIRE(server.command({"DEL", "rlock:events:{k}"}).integer == 1);
   const Finished told = rlock_on(server, {"list", "--all", "-o", "prometheus"});
   CHECK(has(told.out, "\nrlock_last_success_timestamp_seconds{key=\"k\"} 1"));
-}
-
-TEST_CASE("prometheus: how long runs waited")
-{
-  QueueFixture fixture;
-  Process holder = fixture.hold("30s");
-  fixture.add_waiter();
-  const Instant begin = BootClock().now();
-  wait_until([&] { return BootClock().now() - begin > 60ms; }, "the waiter has waited");
-  holder.signal(SIGTERM);
-  holder.wait();
-  CHECK(fixture.waiters.front().wait() == Exit{0});
-  const auto waited = [&](const std::string& key) {
-    const Finished told = rlock_on(fixture.server, {"status", "-o", "prometheus", key});
-    const std::string family = "\nrlock_recent_waited_seconds{key=\"" + key + "\"} ";
-    const std::size_t at = told.out.find(family);
-    return at == std::string::npos ? -1 : std::stod(told.out.substr(at + family.size()));
-  };
-  CHECK(waited("k") >= 0.06);
-  CHECK(waited("free") == -1);
 }

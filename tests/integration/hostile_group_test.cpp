@@ -127,38 +127,3 @@ TEST_CASE("hostile: TLS that is none, half of it, or no end of it")
     check_each_refused(url_of("rediss", server), 69, "127.0.0.1", {three.front()});
   }
 }
-
-TEST_CASE("hostile: no text of a holder reaches the terminal as it is")
-{
-  const std::string record =
-      "host=w\x1b]0;x\x07\npid=-1\nuser=\xff%9B31m\ncommand=rm "
-      "%1B[2J%0A%0D\nlabel=%C2%9B\nsince=-9\nlease=99999999999999999999\nauto=1";
-  const std::string busy = array({bulk("busy"), ":9223372036854775807\r\n", bulk("\x1b[2J\n"), ":-1\r\n", bulk(record),
-                                  ":-1\r\n", bulk("\x1b"), ":-1\r\n"});
-  const std::string known =
-      array({bulk("known"), bulk("18446744073709551615"), ":9223372036854775807\r\n", ":-1\r\n", ":-1\r\n",
-             array({bulk("\x1b[2J\n"), ":-1\r\n", bulk("\x1b"), bulk(record), ":9223372036854775807\r\n"}),
-             array({bulk("\xff"), bulk("\x1b"), bulk(record)}), ":1\r\n", ":1\r\n", bulk("9223372036854775807"),
-             ":9223372036854775807\r\n", bulk("1")});
-  const std::string entries = array({bulk("1795262390000123\0acquired\0\x1b[2J\0info\0"s + record),
-                                     bulk("9\0released\0h\0owner\0\x1b[2J\0to\0\xff\x07"s)});
-  const HostileServer holds(answers_by_word({{.word = "redisson_lock__channel", .reply = known},
-                                             {.word = "LRANGE", .reply = entries},
-                                             {.word = "", .reply = "*2\r\n$1\r\n0\r\n*1\r\n" + bulk("k\x1b[2J")}}));
-  for (const Words& words : {Words{"status", "k"}, Words{"status", "--json", "k"},
-                             Words{"status", "-o", "prometheus", "k"}, Words{"ttl", "k"}, Words{"ttl", "--json", "k"},
-                             Words{"events", "k"}, Words{"events", "--json", "k"}, Words{"force-unlock", "k"}}) {
-    CAPTURE(words[0] + words[1]);
-    Words all = words;
-    all.insert(all.begin() + 1, {"-S", holds.url(), "--server-timeout", "1s"});
-    Process rlock = start_rlock(all);
-    rlock.wait(10s);
-    CHECK_MESSAGE(is_clean(rlock.out()), rlock.out());
-    CHECK_MESSAGE(is_clean(rlock.err()), rlock.err());
-    CHECK_FALSE(has(rlock.err(), "internal"));
-  }
-  const HostileServer refuses(answers_with(busy));
-  Process waiter = start_rlock({"run", "-n", "-S", refuses.url(), "-k", "k", "--", "echo", "ran"});
-  CHECK_MESSAGE(waiter.wait(10s) == Exit{75}, waiter.err());
-  CHECK_MESSAGE(is_clean(waiter.err()), waiter.err());
-}

@@ -158,19 +158,6 @@ TEST_CASE("list: a pattern finds the same locks as the whole list")
   CHECK(rlock_on(server, {"list", "rlock:*"}).code == 1);
 }
 
-TEST_CASE("list: a cluster and a quorum look through ordinary hashes the same way")
-{
-  const RedisServer server;
-  for (int i = 0; i < 50; ++i) {
-    server.command({"HSET", "session:" + std::to_string(i), "user", "1"});
-  }
-  const Words keys = take_locks(server.url(), [&](const Words& words) { server.command(words); });
-  const Finished list = rlock_on(server, {"list", "--json"});
-  CHECK(list.code == 0);
-  CHECK(list.err == "");
-  CHECK(listed(list.out) == keys);
-}
-
 TEST_CASE("list: all nodes of a cluster are looked through by a script for each batch")
 {
   const RedisCluster cluster;

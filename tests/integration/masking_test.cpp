@@ -146,21 +146,6 @@ TEST_CASE("masking: a lock that is acquired for a script stores its command line
   script.wait();
 }
 
-TEST_CASE("masking: secrets in records of older versions are masked when they are shown")
-{
-  const RedisServer server;
-  const std::string record = "host=web1\npid=71\nuser=bob\ncommand=job --password=" + secret + " --token " + secret +
-                             " redis://u:" + secret + "@h\nlabel=\nsince=1790000000000\nlease=30000\nauto=1";
-  server.command({"HSET", "k", "old:1", "1"});
-  server.command({"PEXPIRE", "k", "60000"});
-  server.command({"HSET", "rlock:holder:{k}", "old:1", record, "hold:old:1", "old:1"});
-  server.command({"PEXPIRE", "rlock:holder:{k}", "60000"});
-  server.command({"RPUSH", "rlock:events:{k}", "1790000000000000\0acquired\0old:1\0info\0"s + record});
-  const std::string shown = outputs(server);
-  CHECK(has(shown, "job --password=*** --token ***"));
-  CHECK_FALSE(has(shown, secret));
-}
-
 TEST_CASE("escaping: text of servers, keys and labels is shown without control characters and misleading ones")
 {
   const RedisServer server;

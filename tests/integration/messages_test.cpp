@@ -2,7 +2,6 @@
 // The messages of rlock: the program's name, suggestions, the length of lines, the end of output.
 #include "support/history_reader.h"
 #include "support/integration.h"
-#include "support/job_runner.h"
 #include "support/paths.h"
 
 using namespace rlock::test;
@@ -22,18 +21,6 @@ TEST_CASE("messages: errors of rflock begin with its name, those of rlock with r
   CHECK(run_rlock({"flock", "-n", "k"}).err.starts_with("rlock: "));
 }
 
-TEST_CASE("messages: a verb or an option that does not exist gets a guess only where one is near")
-{
-  CHECK(has(run_rlock({"stat"}).err, "did you mean 'status'?"));
-  CHECK(has(run_rlock({"ls"}).err, "did you mean 'list'?"));
-  CHECK(has(run_rlock({"./job.sh"}).err, "rlock run -k KEY -- ./job.sh"));
-  for (const char* option : {"--port", "--host"}) {
-    const Finished wrong = run_rlock({"run", option, "7", "-k", "k", "--", "true"});
-    CHECK(wrong.code == 64);
-    CHECK_FALSE(has(wrong.err, "did you mean"));
-  }
-}
-
 TEST_CASE("messages: a long word is not repeated in an error")
 {
   const std::string endless(70'000, 'x');
@@ -50,18 +37,6 @@ TEST_CASE("messages: a long word is not repeated in an error")
     CHECK(end.err.size() < 600);
     CHECK(end.err.size() > 20);
   }
-}
-
-TEST_CASE("messages: -h is short, --help tells all, and the server's options are described once")
-{
-  const std::string brief = run_rlock({"run", "-h"}).out;
-  const std::string whole = run_rlock({"run", "--help"}).out;
-  CHECK(whole == run_rlock({"help", "run"}).out);
-  CHECK(brief.size() * 2 < whole.size());
-  const std::string servers = run_rlock({"help", "servers"}).out;
-  CHECK(has(servers, "CA certificates"));
-  CHECK_FALSE(has(whole, "CA certificates"));
-  CHECK(has(run_rlock({"flock", "--help"}).out, "--command STRING"));
 }
 
 TEST_CASE("messages: a reader that has enough ends watch and events without a word")
@@ -136,23 +111,6 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
   CHECK(lost.at("exit_code") == 121);
   CHECK(lost.at("fence") == acquired.at("fence"));
   waiter.wait(Millis{30'000});
-}
-
-TEST_CASE("messages: events name the new holder of a lost lock")
-{
-  const RedisServer server;
-  Process holder = held_run(server, {"--ttl", "3s"});
-  server.command({"DEL", "k"});
-  server.command({"HSET", "k", "somebody:1", "1"});
-  server.command({"PEXPIRE", "k", "60000"});
-  CHECK(holder.wait(Millis{30'000}).code == 121);
-  CHECK(has(holder.err(), "somebody:1"));
-  bool is_told = false;
-  for (const Json& event : json_lines(run_rlock({"events", "--json", "-S", server.url(), "-k", "k"}).out)) {
-    is_told = is_told || (event.at("event") == "lost" && event.at("by") == "somebody:1");
-  }
-  CHECK(is_told);
-  CHECK(has(rlock_on(server, {"events", "-k", "k"}).out, "now held by somebody:1"));
 }
 
 TEST_CASE("messages: a server is named by host and port alone")

@@ -62,24 +62,6 @@ TEST_CASE("status, list, history: where nothing is to be shown standard error sa
   CHECK(rlock_on(server, {"status", "-o", "prometheus", "app:*"}).err == "");
 }
 
-TEST_CASE("list: --sort")
-{
-  const RedisServer server;
-  Process old = held_run(server, {"-k", "b", "--ttl", "300s"});
-  std::this_thread::sleep_for(5ms);  // their ages differ
-  Process recent = held_run(server, {"-k", "a", "--ttl", "1000s"});
-  const auto first = [&](const std::string& order) {
-    const std::string out = rlock_on(server, {"list", "--json", "--sort", order}).out;
-    return Json::parse(out.substr(0, out.find('\n'))).at("key");
-  };
-  CHECK(first("key") == "a");
-  CHECK(first("age") == "b");
-  CHECK(first("ttl") == "b");
-  const Finished wrong = rlock_on(server, {"list", "--sort", "size"});
-  CHECK(wrong.code == 64);
-  CHECK(has(wrong.err, "age, ttl, key, waiting"));
-}
-
 TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always or never where they are asked for")
 {
   const RedisServer server;
@@ -149,16 +131,6 @@ TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" 
   CHECK(std::stoi(rlock_on(server, {"ttl", "-k", "java"}).out) > 15'000);
 }
 
-TEST_CASE("status: what a server says cannot move the cursor" * doctest::test_suite("topology-quick"))
-{
-  const RedisServer server;
-  server.command({"HSET", "k", "evil\x1b[2J\n", "1"});
-  server.command({"PEXPIRE", "k", "20000"});
-  const Finished told = rlock_on(server, {"status", "-k", "k"});
-  CHECK(told.out.find('\x1b') == std::string::npos);
-  CHECK(has(told.out, "\\x1b[2J\\n"));
-}
-
 TEST_CASE("list: the locks among everything else")
 {
   const RedisServer server;
@@ -188,23 +160,6 @@ TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
   CHECK(holder.running());
   CHECK(is_held(server, "stock"));
   CHECK(rlock_on(server, {"force-unlock", "-k", "free", "--yes"}).code == 1);
-}
-
-TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, says by whom, and releases")
-{
-  const RedisServer server;
-  Process holder = held_run(server, {"-k", "stock", "--kill-after", "500ms"},
-                            {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
-  wait_until([&] { return listening(server) > 0; }, "the holder listens");
-
-  const auto from = std::chrono::steady_clock::now();
-  const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
-  CHECK(forced.code == 0);
-  CHECK(Json::parse(forced.out).at("how") == "released");
-  CHECK(Json::parse(forced.out).at("holder").at("pid") == holder.pid());
-  CHECK(holder.wait(5s) == exited(121));
-  CHECK(std::chrono::steady_clock::now() - from < 3s);  // the job ignores TERM; the lease is 30 s
-  CHECK(has(holder.err(), "force-unlocked by "));
 }
 
 TEST_CASE("force-unlock: a holder so young that it does not listen yet is still told")

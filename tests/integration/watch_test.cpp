@@ -167,41 +167,6 @@ TEST_CASE("watch: f asks, and takes the lock of the holder after y only")
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: of several holders f takes the one whose number is typed")
-{
-  Viewer viewer;
-  std::vector<Process> holders;
-  for (const char* label : {"first", "second"}) {
-    holders.push_back(
-        start_on(viewer.server, {"run", "-k", "seats", "--permits", "2", "--label", label, "--", "sleep", "1000"}));
-  }
-  wait_until([&] { return viewer.server.command({"GET", "seats"}).text == "0"; }, "both permits are taken");
-  viewer.holder.signal(SIGTERM);
-  wait_until([&] { return !is_held(viewer.server, "stock"); }, "only the permits are held");
-  Process watch = viewer.watch("seats: held, 2 of 2 permits");
-  viewer.press("f", "which holder?");
-  viewer.sees("number of the holder, 1 to 2: _");
-  viewer.press("2", "force-unlock seats, held by one of 2 holders, ");
-  viewer.press("y", "seats: released by ");
-  wait_until([&] { return !holders[0].running() || !holders[1].running(); }, "one job was stopped");
-  CHECK(holders[0].running() != holders[1].running());
-  viewer.quit(watch);
-}
-
-TEST_CASE("watch: the keys stay in sight when there is a message, and Home and End move")
-{
-  Viewer viewer;
-  Process other = start_on(viewer.server, {"run", "-k", "another", "--", "sleep", "1000"});
-  wait_until([&] { return is_held(viewer.server, "another"); }, "two locks are held");
-  Process watch = viewer.watch("another: held");
-  viewer.press("\x1b[F", "stock: held");
-  viewer.press("\x1b[H", "another: held");
-  viewer.press("G", "stock: held");
-  viewer.freeze("waits for its turn");
-  viewer.sees("q quit");
-  viewer.quit(watch);
-}
-
 TEST_CASE("watch: z freezes a lock when its job has ended, and thaws it")
 {
   Viewer viewer;

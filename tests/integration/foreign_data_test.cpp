@@ -43,18 +43,4 @@ TEST_CASE("foreign data: a counter is no number of permits, 78, also after a pla
   CHECK(as_text(queue.server.command({"GET", "k"})) == "1000");
 }
 
-TEST_CASE("foreign data: what takes the place of the number of permits is a loss, 121, and stays")
-{
-  const QueueFixture queue;
-  const auto go = make_temp_dir("foreign-data") / "go";
-  Process holder =
-      queue.start({"--permits", "3"}, {"sh", "-c", "until [ -e " + go.string() + " ]; do sleep 0.02; done"});
-  wait_until([&] { return as_int(queue.server.command({"EXISTS", "{k}:timeout"})) == 1; }, "the permit is held");
-  queue.server.command({"SET", "k", "hello"});
-  std::ofstream(go) << "go";
-  CHECK(holder.wait() == Exit{121});
-  CHECK_MESSAGE(has(holder.err(), "lost"), holder.err());
-  CHECK(as_text(queue.server.command({"GET", "k"})) == "hello");
-}
-
 TEST_SUITE_END();

@@ -2,10 +2,8 @@
 // rlock beside clients that wait as Redisson does.
 #include "support/foreign_client.h"
 #include "support/integration.h"
-#include "support/queue_fixture.h"
 #include "support/silent_observer.h"
 
-#include <array>
 #include <atomic>
 
 #include "base/clock.h"
@@ -110,35 +108,6 @@ TEST_CASE("foreign: three foreign clients and three rlock jobs that loop each ge
     CAPTURE(i);  // the first three are rlock's
     CHECK(turns[i].longest < 2s);
   }
-}
-
-TEST_CASE("foreign: a subscriber that never comes costs one reservation in three hand-overs at most")
-{
-  skip_on_databases("clients that are not rlock use Redis");
-  constexpr int crowd = 30;
-  QueueFixture queue;
-  Process holder = queue.hold("30s");
-  for (int i = 0; i < crowd; ++i) {
-    queue.add_waiter();
-  }
-  queue.await_subscriptions();
-  const BootClock clock;
-  const std::array<std::string_view, 1> channel{"redisson_lock__channel:{k}"};
-  auto absent = Subscription::open(*parse_url(queue.server.direct_url()), channel, clock,
-                                   {.deadline = clock.now() + 5s, .stop = StopToken::never()});
-  REQUIRE(absent);
-  const Instant from = clock.now();
-  holder.signal(SIGTERM);
-  expect_ends(queue.waiters, 60s);
-  CHECK(clock.now() - from < 9s);  // no waiter slept until look_again_after
-  CHECK(queue.started_jobs() == numbers_below(crowd));
-
-  int left_to_it = 0;
-  while (*absent->next({.deadline = clock.now() + 100ms, .stop = StopToken::never()})) {
-    ++left_to_it;
-  }
-  CHECK(left_to_it >= 2);  // once by the queue, and again when the queue was empty
-  CHECK(left_to_it <= crowd / 3 + 1);
 }
 
 TEST_CASE("foreign: the first rlock waiter gets the lock from a foreign holder at once")

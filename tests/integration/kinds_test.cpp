@@ -208,30 +208,6 @@ TEST_CASE("kinds: a plain lock nested in a read lock of the same owner is refuse
   CHECK(outer.wait() == exited(78));
 }
 
-TEST_CASE("fence: grows over all kinds, over a flush, and over a restart that forgets everything")
-{
-  QueueFixture queue;
-  std::uint64_t last = 0;
-  const std::vector<std::pair<const char*, std::function<void()>>> blows{
-      {"nothing", [] {}},
-      {"flushed", [&] { queue.server.command({"FLUSHALL"}); }},
-      {"restarted", [&] { queue.server.restart(); }},
-  };
-  for (const auto& blow : blows) {
-    CAPTURE(blow.first);
-    blow.second();
-    for (const Kind& kind : kinds) {
-      CAPTURE(shown(kind));
-      Process job = queue.start(kind.options, {"sh", "-c", "echo $RLOCK_FENCE"});
-      REQUIRE(job.wait() == success);
-      const std::uint64_t number = std::stoull(job.out());
-      CHECK(number > last);
-      last = number;
-      queue.server.command({"DEL", "k"});  // the number of permits
-    }
-  }
-}
-
 // The known failure of leases: a holder is paused, its lease ends, another works, and the first one wakes and writes. The
 // writer has left the job's session, because the kernel kills the job of a stopped rlock before its lease ends.
 TEST_CASE("fence: a resource that remembers the highest refuses the holder that was paused")

@@ -160,29 +160,3 @@ TEST_CASE("latest: a replaced waiter that was stopped does not run when it goes 
     }
   }
 }
-
-TEST_CASE("latest: when the newest is killed in line, the next one has the lock")
-{
-  const LatestFixture lock;
-  Process holder = lock.hold();
-  Process replaced = lock.wait_in_line("replaced");
-  Process killed = lock.wait_in_line("killed");
-  CHECK(replaced.wait(30s) == is_busy);
-  killed.signal(SIGKILL);
-  killed.wait(30s);
-  Process next = lock.wait_in_line("next");
-  LatestFixture::end(holder);
-  CHECK(next.wait(30s) == success);
-}
-
-TEST_CASE("latest: a lock that is free is taken at once, and one that the outer run holds is entered")
-{
-  const LatestFixture lock;
-  for (int i = 0; i < 3; ++i) {
-    CHECK(lock.start({"--latest"}, {"true"}).wait(30s) == success);
-  }
-  Words inner = rlock_argv({"run", "-S", lock.server.url(), "-k", "k", "--latest", "--", "echo", "inner"});
-  Process outer = lock.start({"--latest"}, inner);
-  CHECK(outer.wait(30s) == success);
-  CHECK(outer.out() == "inner\n");
-}

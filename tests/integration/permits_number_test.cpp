@@ -41,23 +41,6 @@ TEST_CASE("permits: forget deletes their number when none is held, and the name 
   CHECK(Process(queue.rlock("run", {"-n", "--permits", "2", "--", "true"})).wait() == success);
 }
 
-TEST_CASE("permits: no verb with a token or an operator's order adds to a number that another program wrote")
-{
-  const QueueFixture queue;
-  const Finished acquired = rlock_on(queue.server, {"acquire", "k", "--permits", "3", "--lease", "60s"});
-  REQUIRE(acquired.code == 0);
-  const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
-  queue.server.command({"SET", "k", "1000"});
-  for (const std::string verb : {"check", "renew", "release"}) {
-    CAPTURE(verb);
-    const Finished refused = rlock_on(queue.server, {verb, "k", "--token", token});
-    CHECK(refused.code == 1);
-    CHECK(has(refused.err, "number that another program wrote"));
-  }
-  CHECK(rlock_on(queue.server, {"force-unlock", "k", "--token", token, "--now"}).code == 78);
-  CHECK(as_text(queue.server.command({"GET", "k"})) == "1000");
-}
-
 TEST_CASE("permits: deleting their number hides no holder")
 {
   const QueueFixture queue;

@@ -102,21 +102,6 @@ TEST_CASE("renewal: connections cut by the server are made again")
   CHECK_FALSE(is_held(server, "stock"));
 }
 
-TEST_CASE("renewal: a lock that another client took meanwhile is neither renewed nor released")
-{
-  const RedisServer server;
-  Process job = job_of(server, "0.6", "3s");
-  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
-  server.command({"DEL", "stock"});
-  server.command({"HSET", "stock", "somebody:1", "1"});
-  server.command({"PEXPIRE", "stock", "60000"});
-  CHECK(job.wait() == exited(121));
-  CHECK(as_text(server.command({"HGET", "stock", "somebody:1"})) == "1");
-  CHECK(as_int(server.command({"HLEN", "stock"})) == 1);
-  CHECK(pttl(server) > 55'000);
-  CHECK(has(job.err(), "now held by somebody:1"));
-}
-
 // A fail-over may lose the grant, and not the place that the holder had in line before.
 TEST_CASE("renewal: a job whose release finds no lock is told although the server still has it in its queue")
 {

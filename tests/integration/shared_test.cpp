@@ -63,18 +63,6 @@ class Diary {
   std::filesystem::path m_dir;
 };
 
-// Names the jobs that overlap with a writer; empty: none.
-std::string company_of(const std::string& writer, const std::map<std::string, Interval>& jobs)
-{
-  const Interval alone = jobs.at(writer);
-  for (const auto& [name, other] : jobs) {
-    if (name != writer && other.first_ns <= alone.last_ns && other.last_ns >= alone.first_ns) {
-      return writer + " with " + name;
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -99,30 +87,6 @@ TEST_CASE("shared: ten readers are in at the same time, a writer when the last o
   CHECK(diary.lines().back() == "writer");
   CHECK(diary.count('-') == 10);
   CHECK(lasting(queue.server).empty());
-}
-
-TEST_CASE("shared: a crowd of readers and writers: no writer has company, some readers have")
-{
-  const QueueFixture queue;
-  const ActivityLog activity;
-  std::vector<Process> crowd;
-  for (int i = 0; i < 18; ++i) {
-    const bool writes = i % 3 == 2;
-    const std::string name = (writes ? "w" : "r") + std::to_string(i);
-    crowd.push_back(queue.start({writes ? "-x" : "-s"}, activity.short_job(name, 80)));
-  }
-  expect_ends(crowd, 60s);
-  const auto jobs = activity.jobs();
-  REQUIRE(jobs.size() == 18);
-  std::map<std::string, Interval> readers;
-  for (const auto& [name, interval] : jobs) {
-    if (name.front() == 'w') {
-      CHECK(company_of(name, jobs) == "");
-    } else {
-      readers.emplace(name, interval);
-    }
-  }
-  CHECK(overlap(readers) != "");
 }
 
 TEST_CASE("shared: five writers in an endless stream of readers each pass all later readers")
@@ -192,45 +156,6 @@ TEST_CASE("shared: killed readers and writers leave nothing stuck, and no job st
   }
 }
 
-TEST_CASE("shared: a reader that is killed beside a living one counts no longer than its lease")
-{
-  const QueueFixture queue;
-  const Diary diary;
-  Process killed = queue.start({"-s", "--ttl", "3s"}, diary.until_told("killed"));
-  Process living = queue.start({"-s", "--ttl", "3s"}, diary.until_told("living"));
-  wait_until([&] { return diary.count('+') == 2; }, "both read");
-  Process writer = queue.start({"-x"}, {"sh", "-c", diary.note("writer")});
-  wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
-  killed.signal(SIGKILL);
-  diary.tell();
-  CHECK(living.wait() == success);
-  const auto from = std::chrono::steady_clock::now();
-  CHECK(writer.wait(8s) == success);
-  CHECK(std::chrono::steady_clock::now() - from <
-        3s + 2s);  // it was told to look then; else it looks after look_again_after
-}
-
-TEST_CASE("shared: a writer killed while it waits keeps out the readers behind it no longer than a look takes")
-{
-  const QueueFixture queue;
-  const Diary diary;
-  Process first = queue.start({"-s"}, diary.until_told("first"));
-  wait_until([&] { return diary.count('+') == 1; }, "one reads");
-  Process writer = queue.start({"-x"}, {"true"});
-  wait_until([&] { return queue_length(queue.server) == 1 && listening(queue.server) >= 1; }, "a writer waits");
-  Process behind = queue.start({"-s"}, diary.until_told("behind"));
-  wait_until([&] { return queue_length(queue.server) == 2; }, "a reader waits behind it");
-  writer.signal(SIGKILL);
-  writer.wait();
-  std::this_thread::sleep_for(300ms);  // past SUBSCRIBE_GRACE
-  Process newcomer = queue.start({"-s"}, diary.until_told("newcomer"));
-  wait_until([&] { return diary.count('+') == 3; }, "both read beside the first");
-  diary.tell();
-  for (Process* reader : {&first, &behind, &newcomer}) {
-    CHECK(reader->wait() == success);
-  }
-}
-
 TEST_CASE("shared: the job of a reader whose hold was taken is dead before long, the others read on")
 {
   const QueueFixture queue;
@@ -256,21 +181,6 @@ TEST_CASE("shared: the job of a reader whose hold was taken is dead before long,
   CHECK(other.running());
   diary.tell();
   CHECK(other.wait() == success);
-}
-
-TEST_CASE("shared: dead before expiry, also a reader that is stopped for longer than its lease")
-{
-  const QueueFixture queue;
-  const ActivityLog activity;
-  Process victim = queue.start({"-s", "--ttl", "3s"}, activity.stubborn_tree("victim"));
-  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  Process writer = queue.start({"-x", "--ttl", "3s"}, activity.short_job("writer", 60));
-  wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
-  victim.signal(SIGSTOP);
-  CHECK(writer.wait() == success);
-  CHECK(overlap(activity.jobs()) == "");
-  victim.signal(SIGCONT);
-  CHECK(victim.wait().code == 121);
 }
 
 TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last foreign reader")
@@ -310,22 +220,6 @@ TEST_CASE("shared: a waiting writer learns of a foreign reader that came later")
   wait_until([&] { return release_subscribers(queue.server) == 1; }, "the writer hears releases", 5s);
   CHECK(java.end_read() == 1);
   CHECK(writer.wait(4s) == success);
-}
-
-TEST_CASE("shared: a fixed lease is put back when a foreign reader's renewal has shortened it")
-{
-  const QueueFixture queue;
-  const Diary diary;
-  const ForeignReadWrite java(queue.server, "uuid:1");
-  Process reader = queue.start({"-s", "--lease", "1m"}, diary.until_told("reader"));
-  wait_until([&] { return diary.count('+') == 1; }, "one of ours reads");
-  REQUIRE_FALSE(java.read(5000).has_value());
-  REQUIRE(java.renew_read(5000));
-  CHECK(as_int(queue.server.command({"PTTL", "k"})) <= 5000);
-  queue.server.command({"CLIENT", "KILL", "TYPE", "pubsub"});  // so that it looks before look_again_after
-  wait_until([&] { return as_int(queue.server.command({"PTTL", "k"})) > 20'000; }, "it has all its lease again");
-  diary.tell();
-  CHECK(reader.wait() == success);
 }
 
 TEST_SUITE_END();

@@ -172,44 +172,6 @@ TEST_CASE("doctor: a cluster in which each master has a replica")
   }
 }
 
-TEST_CASE("doctor: a cluster without replicas, and without some slots")
-{
-  const RedisCluster cluster({.args = {"--appendonly", "yes", "--cluster-allow-pubsubshard-when-down", "no"}});
-  const Diagnosis alone = examined(cluster.url());
-  CHECK(alone.code == 0);
-  CHECK(complaints(alone) == "coverage=warn shard-pubsub=warn spares=warn");
-
-  for (const RedisServer& node : cluster.nodes()) {
-    node.command({"CONFIG", "SET", "cluster-require-full-coverage", "no"});
-    node.command({"CLUSTER", "DELSLOTS", "0"});
-  }
-  const auto sees_it = [](const RedisServer& node) {
-    return has(as_text(node.command({"CLUSTER", "INFO"})), "cluster_slots_ok:16383");
-  };
-  for (const RedisServer& node : cluster.nodes()) {
-    wait_until([&] { return sees_it(node); }, "all nodes know that no node has the slot");
-  }
-  const Diagnosis partial = examined(cluster.url());
-  CHECK(partial.code == 1);
-  CHECK(partial.status("cluster") == "fail");
-  CHECK(partial.found("cluster").starts_with("1 of 16384 slots"));
-  CHECK(partial.status("coverage") == "ok");
-
-  for (const RedisServer& node : cluster.nodes()) {
-    node.command({"CONFIG", "SET", "cluster-require-full-coverage", "yes"});
-    node.command({"CLUSTER", "DELSLOTS", "1"});  // a node checks its state after a change
-    wait_until(
-        [&] {
-          return has(as_text(node.command({"CLUSTER", "INFO"})), "cluster_state:fail");
-        },
-        "all have given up");
-  }
-  const Diagnosis down = examined(cluster.url());
-  CHECK(down.code == 1);
-  CHECK(down.status("cluster") == "fail");
-  CHECK(down.found("cluster").starts_with("cluster_state is fail"));
-}
-
 TEST_CASE("doctor: servers that are to be a quorum")
 {
   const RedisServer one(fit()), two(fit()), three(fit());

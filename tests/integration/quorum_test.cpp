@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Five independent masters, some of which are down, hung or replicas. Over 300 lines: every case needs the same five
 // servers.
-#include "redis/redis_store.h"
-#include "redis/transport.h"
-#include "stores/open.h"
-#include "stores/quorum/quorum_store.h"
 #include "support/activity_log.h"
 #include "support/integration.h"
-#include "support/job_runner.h"
 #include "support/scripted_server.h"
 
 #include <deque>
-#include <iterator>
 
 using namespace rlock::test;
 
@@ -211,104 +205,6 @@ TEST_CASE("quorum: two of five killed during a job are not noticed, a third stop
   CHECK(activity.jobs().at("job").last_ns < killed + 2'000'000'000);
   CHECK(has(job.err(), "3 of 5 servers failed"));
   quorum.servers[3].cont();
-}
-
-TEST_CASE("quorum: a lock that was deleted on three servers is a lost lock")
-{
-  Quorum quorum;
-  Process job = quorum.start({"-k", "k", "--ttl", "15s", "--", "sh", "-c", "echo runs; exec sleep 60"});
-  wait_until([&] { return job.out() == "runs\n"; }, "the job runs");
-  // A server that answers after the others may never get the lock, so the three are some that have it.
-  std::vector<std::size_t> holders;
-  std::ranges::copy_if(everybody, std::back_inserter(holders),
-                       [&](std::size_t server) { return quorum.held({server}) == 1; });
-  REQUIRE(holders.size() >= 3);
-  holders.resize(3);
-  for (const std::size_t server : holders) {
-    quorum.servers[server].command({"DEL", "k"});
-  }
-  CHECK(job.wait(40s) == exited(121));
-  CHECK(has(job.err(), "expired or deleted"));
-}
-
-TEST_CASE("quorum: two clients that race: one winner each round, and always one in the end")
-{
-  const Quorum quorum(3);
-  const auto dir = make_temp_dir("race");
-  const std::string count = (dir / "count").string();
-  Process({"sh", "-c", "echo 0 >" + count}).wait();
-  const std::string job = "read n <" + count + "; echo $((n+1)) >" + count;
-  std::string loop = "for i in $(seq 100); do";
-  for (const std::string& word : rlock_argv(quorum.words("run", {"-k", "k", "--"}))) {
-    loop += " '" + word + "'";
-  }
-  loop += " sh -c '" + job + "' || exit; done";
-  Process one({"sh", "-c", loop});
-  Process other({"sh", "-c", loop});
-  CHECK(one.wait(100s) == success);
-  CHECK(other.wait(100s) == success);
-  CHECK(one.complaints() == "");
-  CHECK(text_of(dir / "count") == "200\n");
-  quorum.wait_until_free({0, 1, 2});
-}
-
-TEST_CASE("quorum: of two permits on three servers a third is refused, though a majority had room")
-{
-  Quorum quorum(3);
-  // Permits need all three servers, and a job runs only when all have granted.
-  const Words words{"-k", "p", "--permits", "2", "--", "sh", "-c", "echo runs; exec sleep 20"};
-  Process one = quorum.start(words);
-  wait_until([&] { return one.out() == "runs\n"; }, "the first job runs");
-  Process other = quorum.start(words);
-  wait_until([&] { return other.out() == "runs\n"; }, "the second job runs");
-  CHECK(quorum.rlock("run", {"-n", "-k", "p", "--permits", "2", "--", "true"}).code == 75);
-  quorum.servers[1].kill_hard();
-  CHECK(quorum.rlock("run", {"-n", "-k", "p", "--permits", "2", "--", "true"}).code == 69);
-}
-
-TEST_CASE("quorum: a server that comes back empty does not grant what it may have forgotten")
-{
-  Quorum quorum(3);
-  const auto store_of = [&] {
-    std::vector<QuorumServer> members;
-    for (const RedisServer& server : quorum.servers) {
-      auto store =
-          std::make_unique<RedisStore>(std::make_unique<Direct>(*parse_url(server.url()), real_clock), real_clock);
-      members.push_back({.shown = server.url(),
-                         .store = nullptr,
-                         .marker = [one = store.get()](const MarkerNews& news, const CallLimits& limit) {
-                           return one->marker(news, limit);
-                         }});
-      members.back().store = std::move(store);
-    }
-    return std::make_unique<QuorumStore>(std::move(members), QuorumPolicy{}, real_clock, std::make_unique<SystemRng>());
-  };
-  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 3s, .who = {}, .once = {}};
-  const auto granted = [&](const Owner& owner) {
-    const auto attempt = store_of()->acquire(spec, owner, {}, within(2s));
-    return attempt && std::holds_alternative<Granted>(*attempt);
-  };
-  CHECK_FALSE(granted(Owner::of("too:1")));  // all servers are too young
-  quorum.servers[0].stop_signal();
-  wait_until([&] { return granted(Owner::of("a:1")); }, "they are old enough", 20s);  // on the two others
-  quorum.servers[0].cont();
-  quorum.servers[2].restart();  // without data
-  CHECK_FALSE(granted(Owner::of("b:1")));
-  wait_until([&] { return as_int(quorum.servers[2].command({"EXISTS", "k"})) == 0; }, "it is taken back");
-  wait_until([&] { return granted(Owner::of("b:1")); }, "the lease is over and the server old enough", 20s);
-}
-
-TEST_CASE("quorum: fresh servers are refused with the reason, unless they are said to keep their data")
-{
-  const Quorum quorum(3);
-  Words words{"run", "-n", "-k", "k"};
-  for (const RedisServer& server : quorum.servers) {
-    words.insert(words.end(), {"-S", server.url()});
-  }
-  words.insert(words.end(), {"--", "true"});
-  const Finished run = run_rlock(words);
-  CHECK(run.code == 69);
-  CHECK(has(run.err, "--no-restart-guard if it keeps its data"));
 }
 
 TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock away on all")

@@ -66,16 +66,6 @@ TEST_CASE("several keys: five philosophers eat their fill, and never two neighbo
   }
 }
 
-TEST_CASE("several keys: a b against b a")
-{
-  const SeveralKeysFixture fixture;
-  Process ab({"sh", "-c", run_pairs(fixture, "a", "b", crowd_of(50))});
-  Process ba({"sh", "-c", run_pairs(fixture, "b", "a", crowd_of(50))});
-  CHECK(ab.wait(60s) == success);
-  CHECK(ba.wait(60s) == success);
-  CHECK_FALSE(std::filesystem::exists(fixture.dir / "quarrel"));
-}
-
 TEST_CASE("several keys: the job is told of all, the first in order by name, and the same twice is one" *
           doctest::test_suite("topology-quick"))
 {

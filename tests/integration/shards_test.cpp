@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stock in five segments, each with its lock: nothing is oversold, every segment is used, and a waiter gets the first
-// lock that becomes free. Over 300 lines: every case needs the same helpers.
-#include <array>
-#include <cmath>
-#include <numeric>
-
+// Five shards, each with its lock: each is used by one job at a time, and a waiter gets the first one that becomes free.
 #include "support/activity_log.h"
-#include "support/crowd.h"
 #include "support/integration.h"
 #include "support/slowness.h"
 #include "support/topology.h"
@@ -24,23 +18,6 @@ std::vector<std::string> any_shard(const RedisServer& server, const std::vector<
 {
   const Words any{"run", "-S", server.url(), "-k", "stock", "--shards", std::to_string(shards)};
   return rlock_argv(joined(any, with_job(options, job)));
-}
-
-std::string shell_line(const std::vector<std::string>& words)
-{
-  std::string line;
-  for (const std::string& word : words) {
-    line += "'" + word + "' ";
-  }
-  return line;
-}
-
-// A shard is a plain lock, held under its own name by rlock.
-Process hold(const RedisServer& server, int shard)
-{
-  Process holder = start_on(server, {"run", "-k", key(shard), "--", "sleep", "100"});
-  wait_until([&] { return as_int(server.command({"EXISTS", key(shard)})) == 1; }, "the shard is taken");
-  return holder;
 }
 
 // Takes the lock of a shard as a foreign client.
@@ -85,91 +62,9 @@ void check_lines_are_left(const RedisServer& server)
   }
 }
 
-// A segment is a file with a number, protected only by its lock; each use is recorded.
-class Segments {
- public:
-  explicit Segments(int each) : m_dir(make_temp_dir("segments"))
-  {
-    for (int shard = 0; shard < shards; ++shard) {
-      std::ofstream(m_dir / std::to_string(shard)) << each << "\n";
-    }
-  }
-
-  // Sells one item of the job's segment; ends with 3 when the segment is sold out.
-  [[nodiscard]] std::vector<std::string> sale() const
-  {
-    return {"sh", "-c",
-            "cd " + m_dir.string() +
-                "; echo >> used.$RLOCK_SHARD; read n < $RLOCK_SHARD; [ \"$n\" -gt 0 ] || exit 3; "
-                "echo $((n - 1)) > $RLOCK_SHARD; echo $RLOCK_SHARD >> sold"};
-  }
-  [[nodiscard]] int left(int shard) const
-  {
-    int count = -1;
-    std::ifstream(m_dir / std::to_string(shard)) >> count;
-    return count;
-  }
-  [[nodiscard]] int used(int shard) const { return lines("used." + std::to_string(shard)); }
-  // What each segment has sold when the first of them has sold `each`. Sold-out segments get more visitors than others, because a visit
-  // is over sooner.
-  [[nodiscard]] std::array<int, shards> sold_until_one_is_out(int each) const
-  {
-    std::array<int, shards> sold{};
-    std::ifstream file(m_dir / "sold");
-    for (std::size_t shard = 0; file >> shard && ++sold.at(shard) < each;) {
-    }
-    return sold;
-  }
-  [[nodiscard]] int sold() const { return lines("sold"); }
-
- private:
-  [[nodiscard]] int lines(const std::string& name) const
-  {
-    std::ifstream file(m_dir / name);
-    int count = 0;
-    for (std::string line; std::getline(file, line);) {
-      ++count;
-    }
-    return count;
-  }
-  std::filesystem::path m_dir;
-};
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
-
-TEST_CASE("shards: forty sellers, five segments: all is sold, nothing twice, and every segment does its part")
-{
-  const int sellers = crowd_of(40);
-  // A sale costs other stores than Redis some 90 ms of processor time: their client libraries, and 40 statements.
-  const int sales = topology_kind() == TopologyKind::database ? 800 : 2000;
-  const int each = sales / sellers;  // items of a seller; a sold-out segment sends it to another one
-  const RedisServer server;
-  const Segments segments(sales / shards);
-  const std::string sale = shell_line(any_shard(server, {}, segments.sale()));
-  const std::string seller = "left=" + std::to_string(each) + "; while [ $left -gt 0 ]; do " + sale +
-                             "; case $? in 0) left=$((left - 1));; 3) ;; *) exit 1;; esac; done";
-  std::vector<Process> crowd;
-  for (int i = 0; i < sellers; ++i) {
-    crowd.emplace_back(std::vector<std::string>{"sh", "-c", seller});
-  }
-  expect_ends(crowd, 100s * slowness);
-
-  CHECK(segments.sold() == sales);
-  const auto until_one_is_out = segments.sold_until_one_is_out(sales / shards);
-  // Five standard deviations of as many fair choices among the segments.
-  const double mean = std::accumulate(until_one_is_out.begin(), until_one_is_out.end(), 0.0) / shards;
-  const double most_off = 5 * std::sqrt(mean * (1 - 1.0 / shards));
-  for (int shard = 0; shard < shards; ++shard) {
-    CAPTURE(shard);
-    const int sold = until_one_is_out.at(static_cast<std::size_t>(shard));
-    CHECK(segments.left(shard) == 0);
-    CHECK(segments.used(shard) >= sold);
-    CHECK_MESSAGE(std::abs(sold - mean) < most_off, sold, " sold, the mean is ", mean);
-  }
-  check_lines_are_left(server);
-}
 
 TEST_CASE("shards: never two in one shard, yet as many at once as there are shards")
 {
@@ -287,42 +182,6 @@ TEST_CASE("shards: -n, -w and a signal leave nothing behind")
   waiter.signal(SIGTERM);
   CHECK(waiter.wait() == died_of(SIGTERM));
   check_lines_are_left(server);
-}
-
-TEST_CASE("shards: connections, scripts and queues lost in the middle of the sale")
-{
-  struct Blow {
-    std::string why;
-    std::vector<std::string> words;
-  };
-  for (const Blow& blow :
-       {Blow{"pubsub cut", {"CLIENT", "KILL", "TYPE", "pubsub"}},
-        Blow{"connections cut", {"CLIENT", "KILL", "TYPE", "normal"}}, Blow{"scripts flushed", {"SCRIPT", "FLUSH"}},
-        Blow{"queue lost", {"DEL", "rlock:queue:{stock:2}"}}}) {
-    CAPTURE(blow.why);
-    const RedisServer server;
-    const Segments segments(100);
-    std::vector<Process> holders, crowd;
-    for (int shard = 0; shard < shards; ++shard) {
-      holders.push_back(hold(server, shard));
-    }
-    for (int i = 0; i < 30; ++i) {
-      crowd.emplace_back(any_shard(server, {"--ttl", "5s"}, {"sh", "-c", segments.sale().back() + "; sleep 0.05"}));
-    }
-    wait_until([&] { return stand_in_every_line(server, 30); }, "all wait");
-    for (const Process& holder : holders) {
-      holder.signal(SIGTERM);
-    }
-    wait_until([&] { return segments.sold() >= 8; }, "the sale is under way");
-    server.command(blow.words);
-    expect_ends(crowd, 60s);
-    int left = 0;
-    for (int shard = 0; shard < shards; ++shard) {
-      left += segments.left(shard);
-    }
-    CHECK(segments.sold() == 30);
-    CHECK(left == shards * 100 - 30);
-  }
 }
 
 TEST_SUITE_END();

@@ -161,22 +161,6 @@ TEST_CASE("force-unlock: locks as Redisson writes them go with --yes, and are li
   CHECK(as_text(server.command({"GET", "permits"})) == "3");  // the number of permits stays
 }
 
-TEST_CASE("force-unlock: locks of rlock go with --yes, whatever their kind")
-{
-  const RedisServer server;
-  const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "2"}, {"--format", "string"}};
-  for (const Words& kind : kinds) {
-    CAPTURE((kind.empty() ? "plain" : kind.front()));
-    Words acquire{"acquire", "-k", "ours", "--lease", "1m"};
-    acquire.insert(acquire.end(), kind.begin(), kind.end());
-    REQUIRE(rlock_on(server, acquire).code == 0);
-    CHECK(listed(server) == Words{"ours"});
-    CHECK(rlock_on(server, {"force-unlock", "-k", "ours", "--yes", "--now"}).code == 0);
-    CHECK(rlock_on(server, {"status", "-k", "ours"}).code == 1);
-    server.command({"FLUSHALL"});
-  }
-}
-
 TEST_CASE("force-unlock: a permit that Redisson before 3.17 wrote, with 32 digits, can be broken")
 {
   const RedisServer server;

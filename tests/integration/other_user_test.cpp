@@ -163,24 +163,6 @@ TEST_CASE("other user: rlock waits for what the job leaves behind, and ends with
   CHECK(!scene.held());
 }
 
-TEST_CASE("other user: TERM is told, and rlock still waits")
-{
-  const OtherUser scene;
-  Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "200ms"});
-  const pid_t pid = scene.pid();
-  wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
-  rlock.signal(SIGTERM);
-  wait_until(
-      [&] {
-        return rlock.err().ends_with(
-            "rlock: got TERM; rlock still waits for the end of its job, which was sent KILL\n");
-      },
-      "rlock has told of TERM");
-  CHECK(rlock.running());
-  ::kill(pid, SIGKILL);
-  CHECK(rlock.wait(30s) == exited(124));
-}
-
 TEST_CASE("other user: a loss is told while the process runs")
 {
   const OtherUser scene;

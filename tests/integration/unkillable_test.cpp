@@ -74,60 +74,6 @@ TEST_CASE("unkillable: --max-runtime names the process, and keeps the lock until
   CHECK(!scene.held());
 }
 
-TEST_CASE("unkillable: a loss is told while the process lives, and is the end of rlock")
-{
-  const Scene scene;
-  Process rlock = scene.start({"--ttl", "2s"}, sleeper);
-  const pid_t pid = scene.pid();
-  Tracer tracer(pid);
-  scene.server.command({"SET", "stock", "another's"});
-  await_text(rlock, "the lock stock was lost: ");
-  await_text(rlock, not_killed(pid));
-  CHECK(rlock.running());
-  tracer.release();
-  CHECK(rlock.wait(30s) == exited(121));
-}
-
-TEST_CASE("unkillable: the guardian of a killed rlock keeps the lock until the process ends")
-{
-  const Scene scene;
-  Process rlock = scene.start({"--ttl", "2s"}, sleeper);
-  const pid_t pid = scene.pid();
-  Tracer tracer(pid);
-  rlock.signal(SIGKILL);
-  await_text(rlock, not_killed(pid));
-  scene.await_renewals();
-  tracer.release();
-  wait_until([&] { return !scene.held(); }, "the guardian has released the lock", 30s);
-}
-
-TEST_CASE("unkillable: rlock keeps the lock also when its guardian is killed")
-{
-  const Scene scene;
-  Process rlock = scene.start({"--ttl", "2s"}, "echo $PPID >$0/guardian; " + sleeper);
-  const pid_t pid = scene.pid();
-  Tracer tracer(pid);
-  ::kill(static_cast<pid_t>(std::stoi(text_of(scene.dir / "guardian"))), SIGKILL);
-  await_text(rlock, not_killed(pid));
-  scene.await_renewals();
-  CHECK(rlock.running());
-  tracer.release();
-  CHECK(rlock.wait(30s) == exited(71));
-  CHECK(!scene.held());
-}
-
-TEST_CASE("unkillable: a fixed lease ends with 124 while the process lives")
-{
-  const Scene scene;
-  Process rlock = scene.start({"--lease", "3s"}, sleeper);
-  const pid_t pid = scene.pid();
-  Tracer tracer(pid);
-  CHECK(rlock.wait(30s) == exited(124));
-  CHECK(rlock.err().ends_with(
-      "rlock: the job could not be stopped before its lease of stock was over: a process of the job still runs\n"));
-  CHECK(::kill(pid, 0) == 0);
-}
-
 TEST_CASE("unkillable: a process that waits for a frozen file system is in state D")
 {
   const Scene scene;

@@ -14,7 +14,6 @@ using namespace rlock::test;
 namespace {
 
 constexpr Exit unreachable = exited(69);
-constexpr Exit is_busy = exited(75);
 
 const RedisOptions lasting{.args = {"--appendonly", "yes", "--appendfsync", "always"}, .alone = true};
 
@@ -117,32 +116,6 @@ TEST_CASE("wait-server: a host name that cannot be looked up is looked up again,
   CHECK(count(waited.err(), "\n") == 2);
 }
 
-TEST_CASE("wait-server: the time for the server and the time for the lock run at once, and each ends its own wait")
-{
-  RedisServer server(lasting);
-  server.command({"HSET", "k", "somebody:1", "1"});
-  server.command({"PEXPIRE", "k", "600000"});
-  server.kill_hard();
-  const auto begin = std::chrono::steady_clock::now();
-  Process impatient = start("run", server.url(), {"-k", "k", "-w", "1m", "--wait-server", "2s", "--", "true"});
-  CHECK(impatient.wait(30s) == unreachable);
-  CHECK(std::chrono::steady_clock::now() - begin >= 2s);
-  CHECK(count(impatient.err(), "\n") == 2);
-
-  Process for_busy = start("run", server.url(), {"-k", "k", "-w", "100ms", "--wait-server", "5m", "--", "true"});
-  Process for_free = start("run", server.url(), {"-k", "free", "-w", "100ms", "--wait-server", "5m", "--", "true"});
-  Process at_once = start("run", server.url(), {"-k", "k", "-n", "-E", "9", "--wait-server", "5m", "--", "true"});
-  for (const Process* waiter : {&for_busy, &for_free, &at_once}) {
-    await_failure(*waiter);
-  }
-  std::this_thread::sleep_for(200ms);
-  server.restart();
-  CHECK(for_busy.wait(30s) == is_busy);
-  CHECK(for_free.wait(30s) == success);
-  CHECK(at_once.wait(30s) == exited(9));
-  CHECK(as_int(server.command({"EXISTS", "rlock:queue:{k}"})) == 0);
-}
-
 TEST_CASE("wait-server: a server that is stopped, a replica or cannot write is waited for")
 {
   RedisServer server({.alone = true});
@@ -164,19 +137,6 @@ TEST_CASE("wait-server: a server that is stopped, a replica or cannot write is w
   await_failure(writes_not);
   server.command({"CONFIG", "SET", "min-replicas-to-write", "0"});
   CHECK(writes_not.wait(30s) == success);
-}
-
-TEST_CASE("wait-server: a wrong password, a key that is no lock and a command that does not exist end at once")
-{
-  const RedisServer locked({.password = test_password, .alone = true});
-  CHECK(start("run", locked.socket_path().string().insert(0, "unix://:wrong@"),
-              {"-k", "k", "--wait-server", "5m", "--", "true"})
-            .wait(30s) == exited(77));
-  const RedisServer server({.alone = true});
-  server.command({"RPUSH", "list", "v"});
-  CHECK(start("run", server.url(), {"-k", "list", "--wait-server", "5m", "--", "true"}).wait(30s) == exited(78));
-  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "5m", "--", "/no/such/job"}).wait(30s) == exited(127));
-  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "soon", "--", "true"}).wait(30s) == exited(64));
 }
 
 TEST_CASE("wait-server: a fail-over at the time of the job does not skip the job")

@@ -53,35 +53,26 @@ Prepared prepared_by(pid_t waiter)
 
 }  // namespace
 
-TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs its job when its turn comes")
+TEST_CASE("prepared: a waiter whose prepared process or guardian is killed prepares another one, and runs its job")
 {
-  for (const bool kill_guardian : {false, true}) {
-    CAPTURE(kill_guardian);
+  struct Row {
+    bool hits_guardian;
+    int signal;
+  };
+  for (const Row& row : {Row{true, SIGKILL}, Row{false, SIGKILL}, Row{false, SIGTERM}, Row{false, SIGINT},
+                         Row{false, SIGHUP}, Row{false, SIGQUIT}, Row{false, SIGUSR1}, Row{false, SIGPIPE}}) {
+    CAPTURE(row.hits_guardian);
+    CAPTURE(row.signal);
     QueueFixture queue;
     rlock::test::Process holder = queue.hold("30s");
     queue.add_waiter();
     rlock::test::Process& waiter = queue.waiters.front();
     const Prepared prepared = prepared_by(waiter.pid());
-    ::kill(kill_guardian ? prepared.guardian : prepared.gate, SIGKILL);
-    rlock::test::wait_until([&] { return !is_alive(prepared.gate) && !is_alive(prepared.guardian); }, "both are gone");
-    holder.signal(SIGTERM);
-    CHECK(waiter.wait(20s) == success);
-    CHECK(waiter.complaints() == "");
-    CHECK(queue.started_jobs() == std::vector{0});
-  }
-}
-
-TEST_CASE("prepared: a waiter whose prepared process gets any signal that ends processes prepares another one")
-{
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) {
-    CAPTURE(signal);
-    QueueFixture queue;
-    rlock::test::Process holder = queue.hold("30s");
-    queue.add_waiter();
-    rlock::test::Process& waiter = queue.waiters.front();
-    const Prepared first = prepared_by(waiter.pid());
-    ::kill(first.gate, signal);
-    rlock::test::wait_until([&] { return !is_alive(first.gate); }, "it is gone");
+    ::kill(row.hits_guardian ? prepared.guardian : prepared.gate, row.signal);
+    rlock::test::wait_until([&] { return !is_alive(prepared.gate); }, "it is gone");
+    if (row.signal == SIGKILL) {
+      rlock::test::wait_until([&] { return !is_alive(prepared.guardian); }, "its guardian is gone, too");
+    }
     CHECK(waiter.running());
     holder.signal(SIGTERM);
     CHECK(waiter.wait(20s) == success);

@@ -127,13 +127,13 @@ TEST_CASE("keeper: a child of a script that was killed is stopped before another
   };
   const std::array rows{Row{"bash", works, SIGTERM}, Row{"dash", works, SIGKILL}, Row{"dash", works_on, SIGTERM},
                         Row{"bash", works_on, SIGKILL}};
-  for (const auto& [shell, child, signal] : rows) {
-    CAPTURE(shell);
-    CAPTURE(signal);
+  for (const Row& row : rows) {
+    CAPTURE(row.shell);
+    CAPTURE(row.signal);
     const RedisServer server;
-    Script holder(server, take("--kill-after 300ms") + child + " & " + ready + idle, shell);
+    Script holder(server, take("--kill-after 300ms") + row.child + " & " + ready + idle, row.shell);
     Process next = next_job(server, {holder.process.pid(), holder.child});
-    holder.process.signal(signal);
+    holder.process.signal(row.signal);
     expect_alone(next);
     CHECK_FALSE(is_alive(holder.child));
     wait_for_end(server);

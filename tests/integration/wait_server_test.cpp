@@ -13,7 +13,7 @@ using namespace rlock::test;
 
 namespace {
 
-constexpr Exit unreachable = exited(69);
+constexpr Exit is_away = exited(69);
 
 const RedisOptions lasting{.args = {"--appendonly", "yes", "--appendfsync", "always"}, .alone = true};
 
@@ -106,11 +106,11 @@ TEST_CASE("wait-server: a host name that cannot be looked up is looked up again,
   const Words once{"-k", "k", "--", "true"};
   const std::string why = "its name cannot be looked up now (is the network up?)";
   Process at_once = start("run", url, once, without_names("good"));
-  CHECK(at_once.wait(30s) == unreachable);
+  CHECK(at_once.wait(30s) == is_away);
   CHECK(at_once.err() == "rlock: cannot reach " + url + ": " + why + "\n");
   const auto begin = std::chrono::steady_clock::now();
   Process waited = start("run", url, joined({"--wait-server", "1s"}, once), without_names("good"));
-  CHECK(waited.wait(30s) == unreachable);
+  CHECK(waited.wait(30s) == is_away);
   CHECK(std::chrono::steady_clock::now() - begin >= 1s);
   CHECK(has(waited.err(), why + "; trying again\n"));
   CHECK(count(waited.err(), "\n") == 2);

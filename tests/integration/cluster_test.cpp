@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs on a cluster do what they do on one server, on any node. Over 300 lines, because one table of kinds and
-// keys serves all cases.
+// The verbs on a cluster do what they do on one server, on any node.
 #include "redis/slot_map.h"
 #include "support/integration.h"
 #include "support/paths.h"

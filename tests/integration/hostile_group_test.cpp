@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A malicious node of a cluster, sentinel or TLS server, and texts that a malicious server lets rlock show.
+// A malicious node of a cluster, sentinel or TLS server.
 #include "support/clean_text.h"
 #include "support/hostile_server.h"
 #include "support/integration.h"

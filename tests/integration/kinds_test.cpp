@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator sees of each kind and can do about it, and the fencing number, which grows over all kinds. Over 300
-// lines: one table of kinds serves all cases.
+// What an operator sees of each kind and can do about it, and what the fencing number is for.
 #include "support/guardian_of.h"
 #include "support/integration.h"
 #include "support/json.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When runner, guardian or both are killed or stopped: the job ends, by the guardian or by the kernel, and what becomes of its
-// lock. Over 300 lines: every case needs the same holder.
+// lock.
 #include "support/stubborn_holder.h"
 #include "support/terminal.h"
 

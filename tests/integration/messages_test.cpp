@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of rlock: the program's name, suggestions, the length of lines, the end of output.
+// The messages of rlock: the program's name, the length of lines, the end of output.
 #include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/paths.h"

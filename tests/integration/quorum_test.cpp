@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Five independent masters, some of which are down, hung or replicas. Over 300 lines: every case needs the same five
-// servers.
+// Five independent masters, some of which are down, hung or replicas.
 #include "support/activity_log.h"
 #include "support/integration.h"
 #include "support/scripted_server.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies of server versions that are not available here, and replies that are lost on the way.
+// Replies of server versions that are not available here.
 #include "support/integration.h"
 #include "support/relay.h"
 

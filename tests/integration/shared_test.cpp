@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers and writers with real processes: which may hold together, the order of admission, and the state after kills.
-// Over 300 lines: every case needs the same log.
 #include "support/activity_log.h"
 #include "support/foreign_kinds.h"
 #include "support/integration.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --wait-server: a server that cannot be reached at the start is tried again, and what it does not cover ends at once.
+// --wait-server: a server that cannot be reached at the start is tried again.
 #include "support/integration.h"
 #include "support/paths.h"
 #include "support/sentinel_group.h"

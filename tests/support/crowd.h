@@ -5,7 +5,7 @@
 namespace rlock::test {
 
 // `usual`; an eighth of it on FerretDB, whose program of the tests serves one request at a time. A job in a crowd costs it some
-// forty requests (oversell: 2659 for 60 jobs), and each takes it 1 to 15 ms.
+// forty requests, and each takes it 1 to 15 ms.
 int crowd_of(int usual);
 
 // Whether a waiter far back closes its connection and asks every ten seconds (Traits::spares_connections). Those behind it may pass

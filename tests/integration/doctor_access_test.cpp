@@ -41,24 +41,6 @@ TEST_CASE("doctor: reports a server without a password that other hosts can reac
   CHECK(has(line_of(doctor(with_user(server)), "access"), "\"ok\""));
 }
 
-TEST_CASE("doctor: a server without a password that only its own host reaches is fit")
-{
-  const RedisServer server({.tcp = true, .alone = true});
-  for (const std::string& url : {server.tcp_url(), server.direct_url()}) {
-    CAPTURE(url);
-    CHECK(has(line_of(doctor(url), "access"), "\"ok\""));
-  }
-}
-
-TEST_CASE("doctor: where CONFIG GET is not permitted it is not known whether other hosts reach the server")
-{
-  const RedisServer server({.tcp = true, .alone = true});
-  server.command({"ACL", "SETUSER", "app", "on", ">" + std::string(test_password), "~*", "&*", "+@all", "-config"});
-  const std::string access = line_of(doctor(with_user(server)), "access");
-  CHECK(has(access, "\"unknown\""));
-  CHECK(has(access, "CONFIG GET"));
-}
-
 TEST_CASE("doctor: a cluster without slots is told what to do")
 {
   const RedisServer server({.tcp = true, .alone = true, .cluster = true});

@@ -115,34 +115,6 @@ TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one 
   holder.wait();
 }
 
-TEST_CASE("force-unlock: while a revoked lock lasts, status and list mark it")
-{
-  const RedisServer server;
-  Process holder = start_run(server.url(), {"-k", "k", "--ttl", "15s"}, {"sleep", "60"});
-  wait_until([&] { return listening(server) > 0; }, "the holder listens");
-  const auto state = [&] { return Json::parse(rlock_on(server, {"status", "k", "--json"}).out); };
-  CHECK(state().at("holders").at(0).at("revoked") == false);
-  const pid_t guardian = guardian_of(holder.pid());
-  holder.signal(SIGSTOP);
-  ::kill(guardian, SIGSTOP);
-  Process forced = start_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "100ms", "--json"});
-  wait_until([&] { return state().at("holders").at(0).at("revoked") == true; }, "it is revoked");
-  const Finished status = rlock_on(server, {"status", "k"});
-  CHECK(status.code == 0);
-  CHECK_MESSAGE(has(status.out, "  revoked  its renewals are refused (force-unlock), so it ends with its ttl\n"),
-                status.out);
-  CHECK_FALSE(has(status.out, "if stuck"));
-  CHECK(has(rlock_on(server, {"list"}).out, ") (revoked) "));
-  CHECK(Json::parse(rlock_on(server, {"list", "--json"}).out).at("holders").at(0).at("revoked") == true);
-  CHECK(forced.wait(40s) == success);
-  const Json ended = Json::parse(forced.out());
-  CHECK(ended.at("how") == "expired");
-  CHECK(ended.at("holder").at("revoked") == true);
-  CHECK(state().at("held") == false);
-  holder.signal(SIGCONT);
-  holder.wait(20s);
-}
-
 TEST_CASE("force-unlock: the next job does not overlap when the holder is cut off from the server")
 {
   const RedisServer server;
@@ -268,28 +240,6 @@ TEST_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace"
   server.command({"PERSIST", "k"});
   CHECK(how(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--json"})) == "released");
   CHECK(holder.wait(5s) == exited(121));
-}
-
-TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all of them")
-{
-  skip_on({TopologyKind::cluster}, "it is no part of a quorum");
-  skip_on_databases("it is no part of a quorum");
-  const RedisServer first;
-  const RedisServer second;
-  const RedisServer third;
-  const Words servers{"--no-restart-guard", "-S", first.url(), "-S", second.url(), "-S", third.url()};
-  const ActivityLog activity;
-  Process holder =
-      start_rlock(joined({"run", "-k", "k", "--ttl", "3s"}, with_job(servers, activity.stubborn_tree("victim"))));
-  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  Process next = start_rlock(joined({"run", "-k", "k"}, with_job(servers, activity.short_job("next", 60))));
-  holder.signal(SIGSTOP);
-  CHECK(how(run_rlock(joined({"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"}, servers))) ==
-        "expired");
-  CHECK(next.wait(20s) == success);
-  CHECK(overlap(activity.jobs()) == "");
-  holder.signal(SIGCONT);
-  CHECK(holder.wait(20s) == exited(121));
 }
 
 TEST_SUITE_END();

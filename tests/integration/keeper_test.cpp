@@ -90,21 +90,6 @@ TEST_CASE("keeper: it renews while a release is announced and not sent, and rele
   CHECK(holder.running());
 }
 
-TEST_CASE("keeper: it renews for as long as the script lives")
-{
-  const RedisServer server;
-  Process holder = script(server, acquire_line("--pid $$ --ttl 2s") + work);
-  keeper_of(server, holder);
-  const std::string token = owner(server);
-  const auto over = std::chrono::steady_clock::now() + 6s;  // three ttls
-  while (std::chrono::steady_clock::now() < over) {
-    REQUIRE(owner(server) == token);
-    std::this_thread::sleep_for(10ms);
-  }
-  CHECK(holder.running());
-  CHECK(holder.err() == "");
-}
-
 TEST_CASE("keeper: a lock that another has by now is told to the script, and let alone")
 {
   told_of_loss(false, give_to_another, belongs_to_another);

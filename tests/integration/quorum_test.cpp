@@ -109,32 +109,6 @@ TEST_CASE("quorum: the runs of a lock that is held stay, also on a server that h
   CHECK(as_int(quorum.servers[2].command({"EXISTS", "rlock:events:{k}"})) == 1);
 }
 
-TEST_CASE("quorum: with any two of five in trouble it works, and in time")
-{
-  for (const Trouble& trouble : troubles) {
-    for (std::size_t one = 0; one < 5; ++one) {
-      const std::size_t other = (one + 2) % 5;
-      CAPTURE(trouble.name);
-      CAPTURE(one);
-      Quorum quorum;
-      trouble.make(quorum.servers[one]);
-      trouble.make(quorum.servers[other]);
-      Finished run;
-      const auto took = time_of([&] {
-        run = quorum.rlock("run", {"-k", "k", "--server-timeout", "2s", "--", "true"});
-      });
-      CHECK(run.code == 0);
-      CHECK(run.err == "");
-      CHECK(took < 2s);  // no wait for servers that are not needed
-      trouble.end(quorum.servers[one]);
-      trouble.end(quorum.servers[other]);
-      if (trouble.name == std::string("stopped")) {
-        wait_until([&] { return quorum.held(everybody) == 0; }, "they take it back when they wake");
-      }
-    }
-  }
-}
-
 TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, and nothing is left")
 {
   for (const Trouble& trouble : troubles) {

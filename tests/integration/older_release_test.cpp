@@ -504,4 +504,14 @@ TEST_CASE("older release: verbs of one program act on the holder of the other")
   run_both_ways(scenarios_of_operators);
 }
 
-TEST_SUITE_END;
+TEST_SUITE_END();
+
+TEST_CASE("older release: one server of local: serves both programs, whichever has started it")
+{
+  const Program older(older_program(), "local:");
+  const Program newer(rlock_argv({}).front(), "local:");
+  for (const auto& [one, other] : {std::pair(older, newer), std::pair(newer, older)}) {
+    busy_and_handed_over(one, other);
+    shut_down(home_dir() / ("rlock-" + clean_environment().at("RLOCK_LOCAL_NAME")) / "redis.sock");
+  }
+}

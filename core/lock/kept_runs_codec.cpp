@@ -36,7 +36,8 @@ constexpr int outcome_shift = 4;
 // A place keeps its meaning.
 constexpr std::array outcomes{Outcome::succeeded, Outcome::failed,    Outcome::cancelled, Outcome::lost,
                               Outcome::forced,    Outcome::timed_out, Outcome::skipped};
-constexpr std::uint64_t replaced_place = outcomes.size() + 1;  // skipped, and PastRun::replaced
+// The attempt of a skipped run, which has made none, that a newer run replaced. Older readers take it for any skipped run.
+constexpr int replaced_attempt = 1;
 
 std::uint64_t zigzag(std::int64_t number)
 {
@@ -93,12 +94,9 @@ std::string owner_text(std::string_view bytes, std::uint64_t pid)
   return text + ":" + std::to_string(pid);
 }
 
-std::uint64_t place_of(const PastRun& run)
+std::uint64_t place_of(const std::optional<Outcome>& outcome)
 {
-  if (run.replaced) {
-    return replaced_place;
-  }
-  const auto found = run.outcome ? std::ranges::find(outcomes, *run.outcome) : outcomes.end();
+  const auto found = outcome ? std::ranges::find(outcomes, *outcome) : outcomes.end();
   return found == outcomes.end() ? 0 : static_cast<std::uint64_t>(found - outcomes.begin()) + 1;
 }
 
@@ -202,16 +200,15 @@ PastRun read_run(ChunkReader& in, std::int64_t& last_start_ms)
   const std::uint64_t outcome = has >> outcome_shift;
   if (outcome > 0 && outcome <= outcomes.size()) {
     run.outcome = outcomes[outcome - 1];
-  } else if (outcome == replaced_place) {
-    run.outcome = Outcome::skipped;
-    run.replaced = true;
   }
   if ((has & has_info) != 0) {
     run.info = read_info(in, run.start_ms);
   }
   run.times = std::max<std::int64_t>(in.number_below(std::numeric_limits<std::int32_t>::max()), 1);
   run.waited = in.time();
-  run.attempt = static_cast<int>(in.number_below(std::numeric_limits<int>::max()));
+  const std::int64_t attempt = in.number_below(std::numeric_limits<int>::max());
+  run.replaced = run.outcome == Outcome::skipped && attempt == replaced_attempt;
+  run.attempt = run.replaced ? 0 : static_cast<int>(attempt);
   run.kept_for = in.time();
   run.forced_by = in.text();
   run.busy_by = in.text();
@@ -239,7 +236,7 @@ void ChunkWriter::add(const PastRun& run)
   const auto owner = usual_owner(run.owner.text());
   const bool is_usual = owner && owner_text(owner->first, owner->second) == run.owner.text();
   put(m_bytes, (run.duration ? has_duration : 0) | (run.exit_code ? has_exit_code : 0) | (run.info ? has_info : 0) |
-                   (is_usual ? has_usual_owner : 0) | (place_of(run) << outcome_shift));
+                   (is_usual ? has_usual_owner : 0) | (place_of(run.outcome) << outcome_shift));
   if (is_usual) {
     m_bytes += owner->first;
     put(m_bytes, owner->second);
@@ -263,7 +260,7 @@ void ChunkWriter::add(const PastRun& run)
   }
   put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.times, 0)));
   put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.waited.count(), 0)));
-  put(m_bytes, static_cast<std::uint64_t>(std::max(run.attempt, 0)));
+  put(m_bytes, static_cast<std::uint64_t>(run.replaced ? replaced_attempt : std::max(run.attempt, 0)));
   put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.kept_for.count(), 0)));
   add_text(run.forced_by);
   add_text(run.busy_by);

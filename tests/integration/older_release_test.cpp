@@ -442,16 +442,11 @@ constexpr std::array scenarios_of_waiters{
 };
 
 constexpr std::array scenarios_of_operators{
-    Scenario{"nested", nested},
-    Scenario{"token", token},
-    Scenario{"keeper", keeper},
-    Scenario{"forced", forced},
-    Scenario{"revoked", revoked},
-    Scenario{"cancelled", cancelled, true},
-    Scenario{"deleted", deleted},
-    Scenario{"once", once_on_both},
-    Scenario{"freeze", freeze},
-    Scenario{"freeze waits first", freeze_waits_first, true},
+    Scenario{"nested", nested},   Scenario{"token", token},
+    Scenario{"keeper", keeper},   Scenario{"forced", forced},
+    Scenario{"revoked", revoked}, Scenario{"cancelled", cancelled, true},
+    Scenario{"deleted", deleted}, Scenario{"once", once_on_both},
+    Scenario{"freeze", freeze},   Scenario{"freeze waits first", freeze_waits_first, true},
     Scenario{"history", history},
 };
 
@@ -478,14 +473,8 @@ void run_both_ways(std::span<const Scenario> scenarios)
       const RedisServer server;
       const Program old_one(older, server.url());
       const Program new_one(rlock_argv({}).front(), server.url());
-      SUBCASE("the older one first")
-      {
-        scenario.run(old_one, new_one);
-      }
-      SUBCASE("the newer one first")
-      {
-        scenario.run(new_one, old_one);
-      }
+      SUBCASE("the older one first") { scenario.run(old_one, new_one); }
+      SUBCASE("the newer one first") { scenario.run(new_one, old_one); }
     }
   }
 }

@@ -60,6 +60,9 @@ constexpr auto fields_of(Value& value)
   } else if constexpr (size == 7) {
     auto& [a, b, c, d, e, f, g] = value;
     return std::tie(a, b, c, d, e, f, g);
+  } else if constexpr (size == 8) {
+    auto& [a, b, c, d, e, f, g, h] = value;
+    return std::tie(a, b, c, d, e, f, g, h);
   } else if constexpr (size == 10) {
     auto& [a, b, c, d, e, f, g, h, i, j] = value;
     return std::tie(a, b, c, d, e, f, g, h, i, j);

@@ -45,6 +45,15 @@ calls::WaitMode wait_mode(const LockSpec& spec, const AcquireOptions& options)
   return !options.queues ? attempt : spec.who.latest ? latest : !spec.who.freeze.empty() ? first : wait;
 }
 
+calls::Tail<calls::JoinTerms> terms_of(const LockSpec& spec, const AcquireOptions& options, bool spares_connections)
+{
+  if (!options.queues || !spec.max_waiting) {
+    return {};
+  }
+  return calls::JoinTerms{.max_waiting = *spec.max_waiting,
+                          .listening = spares_connections ? std::optional(listening_waiters) : std::nullopt};
+}
+
 Granted granted_by(const answers::Granted& answer, const LeaseTerm& lease)
 {
   return {.fence = answer.fence, .count = answer.count, .lease = lease, .agreed = answer.agreed};
@@ -135,7 +144,8 @@ Result<Attempt> ScriptStore::acquire(const LockSpec& spec, const Owner& owner, c
                                                    .wait_mode = wait_mode(spec, options),
                                                    .ticket = options.ticket,
                                                    .success_max_age = shared_for(spec),
-                                                   .rights = rights_check()},
+                                                   .rights = rights_check(),
+                                                   .terms = terms_of(spec, options, traits().spares_connections)},
                             .beside = spec.beside};
   ASSIGN_OR_RETURN(const auto reply, m_host->run(request, limit));
   if (const auto granted = answer_in<answers::Granted>(reply)) {
@@ -161,7 +171,8 @@ Result<Attempt> ScriptStore::acquire(const LockSpec& spec, const Owner& owner, c
                       .watch_in = watch_in(owner, *busy),
                       .at = traits().may_fail_over ? std::nullopt : time_of(busy->at),
                       .tells_end = busy->tells_end,
-                      .permits = number_of_permits(spec.kind)}};
+                      .permits = number_of_permits(spec.kind),
+                      .full = static_cast<std::uint64_t>(std::max<std::int64_t>(busy->full, 0))}};
 }
 
 Result<ReentryResult> ScriptStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)

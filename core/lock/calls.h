@@ -67,8 +67,15 @@ constexpr std::string_view name_of(WaitMode mode)
   return names[static_cast<std::size_t>(mode)];
 }
 
+// On what terms a caller joins the queue.
+struct JoinTerms : FieldCount<2> {
+  std::optional<std::uint64_t> max_waiting;  // the caller does not join when so many wait; missing: however many wait
+  // That many waiters in front listen, and one of those behind that does not listen may be alive all the same; missing: all listen
+  std::optional<std::uint64_t> listening;
+};
+
 // Takes a free lock, confirms one that was handed over, or joins the queue.
-struct Acquire : FieldCount<7> {
+struct Acquire : FieldCount<8> {
   std::string hold_id;  // the owner itself, or for a nested hold an id of its own
   Millis ttl;
   std::string info;  // HolderInfo
@@ -79,6 +86,7 @@ struct Acquire : FieldCount<7> {
   // is that of most periods; or "0".
   std::string success_max_age = "0";
   std::string rights = {};  // "unchecked": the connection named no user, so the script does not check its rights
+  Tail<JoinTerms> terms = {};
 };
 
 enum class Purpose {
@@ -203,17 +211,18 @@ struct Granted : Worded<"granted", 3> {
 struct Done : Worded<"done", 1> {  // a job has succeeded; the caller holds nothing and has left the queue
   Millis ago{0};
 };
-struct Busy : Worded<"busy", 10> {
+struct Busy : Worded<"busy", 11> {
   std::optional<Millis> ttl = {};        // until the lock, or the reservation, expires
   std::string owner = {};                // empty: the lock is free, but reserved, or not looked at yet
   std::int64_t count = 0;                // holds of that owner
   std::optional<std::string> info = {};  // HolderInfo
-  std::int64_t place = 0;                // in the queue, from 0; for WaitMode::attempt: the length of the queue
+  std::int64_t place = 0;                // in the queue, from 0; of a caller that is not in it: the length of the queue
   std::uint64_t ticket = 0;
   std::optional<Millis> again_in = {};   // when to ask again
   std::optional<std::uint64_t> at = {};  // the server's time in microseconds; missing for WaitMode::attempt
   std::optional<Millis> watch_in = {};   // when to ask at the latest
   bool tells_end = false;                // the store tells the end of a foreign holder. No script writes it
+  std::int64_t full = 0;  // how many wait, if JoinTerms::max_waiting keeps the caller out of the queue; else 0
 };
 struct Replaced : Worded<"replaced", 1> {  // to WaitMode::latest: by a newer waiter; nothing was changed
   std::optional<std::string> info;         // HolderInfo of the newer waiter

@@ -42,6 +42,7 @@ void LockCandidates::assign_tickets(std::uint64_t first)
     if (candidate.ticket == 0) {
       ++step;
       candidate.ticket = first - std::min(first, largest_difference * step / m_candidates.size());
+      candidate.ask_at = candidate.is_full() ? Instant{} : candidate.ask_at;
     }
   }
 }
@@ -138,6 +139,12 @@ void LockCandidate::refused(const Busy& busy, const AcquireOptions& options, Ins
   if (barging.must_poll(sent_at, must_hear_releases, std::exchange(was_notified, false))) {
     ask_at = sent_at + Millis{1};
   }
+}
+
+void LockCandidate::turned_away(const Busy& busy)
+{
+  last = busy;
+  ask_at = far_future;
 }
 
 // A waiter that listens to nothing asks at the latest every look_again_after, and a little later in a crowd. It must not come among

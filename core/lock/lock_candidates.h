@@ -41,12 +41,14 @@ struct LockCandidate {
 
   // Takes the answer to a request with `options` that was sent at `sent_at`.
   void refused(const Busy& busy, const AcquireOptions& options, Instant sent_at, Rng& rng);
+  void turned_away(const Busy& busy);  // by LockSpec::max_waiting
   void notified(const Hint& hint, Instant now);
   void stopped_listening();
   void released(Instant now);
   [[nodiscard]] Instant due_at() const { return confirmed_by ? std::min(ask_at, *confirmed_by) : ask_at; }
   void ask_by(Instant when) { ask_at = std::min(ask_at, when); }
   [[nodiscard]] bool only_probed() const { return last && !queued; }
+  [[nodiscard]] bool is_full() const { return last && last->full > 0; }
   [[nodiscard]] bool is_first() const { return queued && last->waiters_ahead == 0; }
   // Whether the line in front is so long, and has moved so slowly, that the waiter need hear no message until it asks again.
   [[nodiscard]] bool is_far_back() const;
@@ -67,7 +69,8 @@ class LockCandidates {
   LockCandidate* due(Instant now);
   void next_turn() { ++m_turn; }
 
-  // Gives a ticket to each candidate that has none: a ticket that follows from the first ticket of the waiter.
+  // Gives a ticket to each candidate that has none: a ticket that follows from the first ticket of the waiter. A waiter with a ticket
+  // is in line already, so a lock that has turned it away is asked again.
   void assign_tickets(std::uint64_t first);
 
   [[nodiscard]] Instant next_due() const;

@@ -110,6 +110,8 @@ struct LockSpec {
   // With `once`: a success counts if it began in this period, or for a waiter, in the period in which the waiter arrived. `once`
   // is how long the server remembers it.
   std::optional<Period> period = std::nullopt;
+  // The caller ends as if its time to wait were over when so many others wait already; nullopt: it joins the queue however many wait.
+  std::optional<unsigned> max_waiting = std::nullopt;
   // When the lease must end, whenever a waiter gets the lock: `ttl` is counted anew for each attempt.
   std::optional<Instant> ends_at = std::nullopt;
 };
@@ -172,6 +174,7 @@ struct Busy {
   std::optional<ServerTime> at = std::nullopt;
   bool tells_end = false;  // a foreign holder, whose end the store tells the waiter
   unsigned permits = 0;    // of permits: how many there are, all of them held; 0: another kind
+  std::uint64_t full = 0;  // how many wait, if LockSpec::max_waiting keeps the caller out of the queue; else 0
 };
 struct AlreadyDone {
   Millis ago;

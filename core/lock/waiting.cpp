@@ -87,11 +87,23 @@ class WaitLoop {
       candidate.needs_release = false;
       return std::optional<WaitOutcome>{TimedOut{std::get<Busy>(*answer)}};
     }
+    if (std::get<Busy>(*answer).full > 0) {
+      return turned_away(candidate, std::get<Busy>(*answer));
+    }
     candidate.refused(std::get<Busy>(*answer), options, sent_at, m_rng);
     if (candidate.queued) {
       m_candidates.assign_tickets(candidate.ticket);
     }
     return refused(candidate, sent_at);
+  }
+
+  // The line of one lock is full. A waiter that another line takes is in line everywhere (LockCandidates::assign_tickets).
+  Step turned_away(LockCandidate& candidate, const Busy& busy)
+  {
+    candidate.turned_away(busy);
+    m_candidates.next_turn();
+    const bool are_all_full = std::ranges::all_of(m_candidates, &LockCandidate::is_full);
+    return are_all_full ? std::optional<WaitOutcome>{TimedOut{busy}} : std::optional<WaitOutcome>{};
   }
 
   // The caller never holds two locks: all other queues are left before Taken is returned. A grant that leaves too little of

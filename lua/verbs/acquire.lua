@@ -178,6 +178,27 @@ local function enqueue()
   return redis.call('ZRANK', QUEUE, OWNER), string.format('%.0f', ticket), is_new, missed
 end
 
+-- How many callers wait, if they are so many that OWNER must not join them; else nil. A caller with a ticket is in line already, and a waiter with --latest
+-- takes the place of the one before it. Freezes and dead waiters do not count.
+local function full_line()
+  local most, listening, waiting = tonumber(MAX_WAITING), tonumber(LISTENING) or math.huge, 0
+  if not most or TICKET ~= '0' or redis.call('ZCARD', QUEUE) < most or redis.call('ZSCORE', QUEUE, OWNER) then
+    return nil
+  end
+  local _, replaced = latest_waiter()
+  if WAIT_MODE == 'latest' and replaced and redis.call('ZSCORE', QUEUE, replaced) then
+    return nil
+  end
+  local waiters = redis.call('ZRANGE', QUEUE, 0, -1, 'WITHSCORES')
+  for i = 1, #waiters, 2 do
+    local is_freeze, may_be_away = tonumber(waiters[i + 1]) < 0, i > 2 * listening
+    if not is_freeze and (may_be_away or is_alive(waiters[i], waiters[i + 1])) then
+      waiting = waiting + 1
+    end
+  end
+  return waiting >= most and waiting or nil
+end
+
 -- The first waiter polls a lock whose holder may release it without a message to this queue.
 local POLL_INTERVAL = 1000  -- ms
 
@@ -188,7 +209,9 @@ end
 
 local function busy_reply(ms, is_holder)
   local position, ticket, is_new, missed = 0, '0', false, false
-  if QUEUES and not is_holder then
+  local joins = QUEUES and not is_holder
+  local full = joins and full_line() or nil
+  if joins and not full then
     position, ticket, is_new, missed = enqueue()
   else
     position = redis.call('ZCARD', QUEUE)
@@ -202,7 +225,7 @@ local function busy_reply(ms, is_holder)
   local time = QUEUES and string.format('%.0f', now_us()) or false
   -- A waiter that a message has missed may be the only one that lives, so it looks when the lock ends.
   local watch = missed and ttl >= 0 and ttl + steps_of(position) or is_new and position and ms_to_watch(position) or false
-  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time, watch}
+  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time, watch, full and 0, full}
 end
 
 -- A holder of the other kind tells only the queue of its kind, so the waiters in this queue poll: the first waiter most often,

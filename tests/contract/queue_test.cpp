@@ -90,6 +90,33 @@ TEST_CASE("contract: a waiter that does not listen yet learns that a message has
   });
 }
 
+TEST_CASE("contract: a caller joins no line in which as many wait as it allows, and one in line stays there")
+{
+  on_each_store([](Tested& store) {
+    if (!store.has_queue()) {
+      return;
+    }
+    LockSpec bounded = Tested::spec();
+    bounded.max_waiting = 2;
+    const Owner holder = Tested::owner();
+    const Owner first = Tested::owner();
+    CHECK(std::holds_alternative<Granted>(store.ask(store.one(), bounded, holder, true)));
+    const auto full = [&](const Owner& owner) {
+      const auto busy = std::get<Busy>(store.ask(store.other(), bounded, owner, true));
+      CHECK((busy.full > 0) == (busy.ticket == 0));
+      return busy.full;
+    };
+    const Owner second = Tested::owner();
+    CHECK(full(first) == 0);
+    CHECK(full(second) == 0);
+    CHECK(full(Tested::owner()) == 2);
+    CHECK(full(first) == 0);
+    store.release(store.other(), second);
+    CHECK(full(Tested::owner()) == 0);
+    CHECK(full(Tested::owner()) == 2);
+  });
+}
+
 TEST_CASE("contract: inspect shows a waiter that does not listen only where those far back may close their connections")
 {
   on_each_store([](Tested& store) {

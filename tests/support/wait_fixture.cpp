@@ -53,6 +53,9 @@ class ScriptedStore final : public BareStore {
         lock.is_taken = true;
         return Granted{.fence = 1, .count = 1, .lease = lease};
       }
+      if (lock.is_full && options.queues && options.ticket == 0) {
+        return Busy{.ttl = std::chrono::seconds(60), .holder = {}, .full = 3};
+      }
       lock.is_queued = lock.is_queued || options.queues;
       lock.ticket = options.ticket != 0 ? options.ticket : 1'000'000;
       return Busy{.ttl = std::chrono::seconds(60),

@@ -316,6 +316,27 @@ TEST_CASE("waiting for one: a waiter whose change did not get through a crowd ke
   }
 }
 
+TEST_CASE("waiting for any: the wait ends when each line is full, and a waiter that one line takes stands in all")
+{
+  WaitFixture one(1);
+  one.locks[0].is_full = true;
+  CHECK(outcome_of(one, for_ever) == "busy; taken:; queues:");
+  CHECK(one.requests() == "stand 0");
+
+  WaitFixture all(2);
+  all.locks[0].is_full = all.locks[1].is_full = true;
+  CHECK(outcome_of(all, for_ever) == "busy; taken:; queues:");
+  CHECK(all.requests() == "look 0, look 1, listen 2, stand 0, stand 1");
+
+  WaitFixture some(3);
+  some.locks[0].is_full = some.locks[2].is_full = true;
+  TickingObserver observer([&] {
+    CHECK(some.show() == "taken:; queues: 0 1 2");
+    some.hand_over(0);
+  });
+  CHECK(outcome_of(some, for_ever, observer) == "took 0; taken: 0; queues:");
+}
+
 TEST_CASE("waiting for any: a lock whose grant got lost is released")
 {
   WaitFixture fixture(3);

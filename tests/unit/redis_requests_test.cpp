@@ -254,6 +254,12 @@ std::string all_requests()
   LockSpec replicated = Recording::request("stock", Plain{});
   replicated.sync = {.replicas = 2, .within = 100ms};
   shown.note("sync", [&] { return shown.store.await_replicas(replicated, shown.limit); });
+  LockSpec bounded = Recording::request("stock", Plain{});
+  bounded.max_waiting = 3;
+  for (const bool queues : {false, true}) {
+    shown.note("--max-waiting",
+               [&] { return shown.store.acquire(bounded, shown.owner, {.queues = queues}, shown.limit); });
+  }
   return all + checked.lines + cluster.lines + shown.lines;
 }
 

@@ -29,6 +29,19 @@ constexpr std::array wait_rows{
                           set<&RunRequest::wait>},
 };
 
+constexpr int most_to_count = 1000;  // waiters, of which the script asks one after the other whether they live
+
+constexpr std::array line_rows{
+    OptionRow<RunRequest>{{.names = "--max-waiting",
+                           .value = "N",
+                           .help = "do not wait when N callers wait already: end as if busy; 0 is the same as -n, and "
+                                   "with several locks each line counts",
+                           .range = Numbers{0, most_to_count, "3"},
+                           .excludes = {"--no-wait", " (try --max-waiting 3 alone)"},
+                           .is_neutral = [](std::string_view value) { return value == "0"; }},
+                          set<&RunRequest::max_waiting>},
+};
+
 constexpr OptionRow<RunRequest> wait_server_row{
     {.names = "--wait-server",
      .value = "DUR",
@@ -139,6 +152,8 @@ void add_wait_options(OptionTable& options, RunRequest& request)
   options.add(wait_server_row, request);
 }
 
+void add_line_options(OptionTable& options, RunRequest& request) { options.add(line_rows, request); }
+
 void add_wait_server_option(OptionTable& options, RunRequest& request) { options.add(wait_server_row, request); }
 
 void add_sync_option(OptionTable& options, RunRequest& request) { options.add(sync_row, request); }
@@ -171,7 +186,37 @@ Result<Done> check_format(const RunRequest& request)
   return Done{};
 }
 
+// Native clients stand in the line, too, and rlock does not see those that wait.
+Result<Done> check_line(RunRequest& request)
+{
+  if (!request.max_waiting) {
+    return Done{};
+  }
+  const std::string option = "--max-waiting";
+  if (*request.max_waiting == 0) {
+    request.wait = Millis{0};
+    return Done{};
+  }
+  RETURN_IF_ERROR(check_has_line(request, option));
+  return request.beside == NativeFormat::none
+             ? Result(Done{})
+             : usage(option + ": with --format " + std::string(name_of(request.beside)) +
+                     " other clients stand in the line as well, and rlock cannot order or count them (leave out " +
+                     option + ")");
+}
+
 }  // namespace
+
+Result<Done> check_has_line(const RunRequest& request, const std::string& option)
+{
+  if (request.wait == Millis{0}) {
+    const std::string no_wait = request.max_waiting == 0U ? "--max-waiting 0" : "--wait 0";
+    return usage(option + " is for runs that wait (leave out " + no_wait + ", or " + option + ")");
+  }
+  return request.server.endpoints.size() > 1
+             ? usage(option + " is for one server: several servers have no queue (try one -S)")
+             : Result(Done{});
+}
 
 Result<Done> finish_request(const RawTake& raw, const Environment& environment, RunRequest& request)
 {
@@ -189,7 +234,8 @@ Result<Done> finish_request(const RawTake& raw, const Environment& environment, 
   if (!refusal.empty()) {
     return usage("--sync: " + std::string(refusal));
   }
-  return resolved ? check_format(request) : resolved;
+  const Result<Done> has_format = resolved ? check_format(request) : resolved;
+  return has_format ? check_line(request) : has_format;
 }
 
 void name_in_log(const RawTake& raw, const LockName& lock)

@@ -66,11 +66,15 @@ constexpr OptionRow<RunRequest> busy_code_row(ExitCode default_code)
 }
 
 void add_wait_options(OptionTable& options, RunRequest& request);  // -n, -w and --wait-server
+void add_line_options(OptionTable& options, RunRequest& request);  // --max-waiting
 void add_wait_server_option(OptionTable& options, RunRequest& request);
 void add_sync_option(OptionTable& options, RunRequest& request);
 void add_record_options(OptionTable& options, RunRequest& request);  // --label and --history
 // Sets the format of all lines of this process on stderr at once, so that it holds for errors of other options, too.
 void add_log_format_option(OptionTable& options, RawTake& raw);
+
+// An option that is about the one queue of a lock, and for callers that wait in it.
+Result<Done> check_has_line(const RunRequest& request, const std::string& option);
 
 // Sets what depends on several options or on the environment. ErrorCode::usage, ErrorCode::config: see resolve_server;
 // --sync was given, and there are several servers.

@@ -264,6 +264,7 @@ void add_acquire_options(OptionTable& options, RawAcquire& raw)
   options.add(acquire_shard_row, raw.take);
   add_kind_options(options, raw.request);
   add_wait_options(options, raw.request);
+  add_line_options(options, raw.request);
   options.add(acquire_busy_row, raw.request);
   add_sync_option(options, raw.request);
   add_record_options(options, raw.request);

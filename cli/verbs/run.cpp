@@ -14,11 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 7> run_examples{
+constexpr std::array<std::string_view, 8> run_examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
     "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",
     "rlock run -k deploy:main --latest --cancel-in-progress -- ./deploy.sh",
+    "rlock run -k test-machine --max-waiting 3 -- ./test.sh",
     "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
     "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
     "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
@@ -144,15 +145,7 @@ Result<Done> check_queue(const RunRequest& request)
     return Done{};
   }
   const std::string name = request.latest ? "--latest" : "--cancel-in-progress";
-  if (request.wait == Millis{0}) {
-    return usage(name + " is for runs that wait (leave out --wait 0, or " + name + ")");
-  }
-  if (request.names.size() > 1) {
-    return usage(name + " is for one lock (try one -k)");
-  }
-  return request.server.endpoints.size() > 1
-             ? usage(name + " is for one server: several servers have no queue (try one -S)")
-             : Result(Done{});
+  return request.names.size() > 1 ? usage(name + " is for one lock (try one -k)") : check_has_line(request, name);
 }
 
 Result<Done> check_min_hold(const RunRequest& request)
@@ -182,6 +175,7 @@ void add_run_options(OptionTable& options, RawRun& raw)
 void add_common_run_options(OptionTable& options, RawRun& raw)
 {
   add_wait_options(options, raw.request);
+  add_line_options(options, raw.request);
   options.add(busy_row, raw.request);
   options.add(lease_rows, raw.request);
   options.add(job_rows, raw.request, "Job");

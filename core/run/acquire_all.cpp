@@ -286,22 +286,30 @@ Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext
   return Acquisition(request, context, policy, stop, lock_set).run();
 }
 
+std::string busy_line(const RunRequest& request, const LockBusy& busy)
+{
+  const Busy& last = busy.last;
+  if (last.replaced) {
+    return replaced_text(busy.display_name, *last.replaced);
+  }
+  const bool ends_at_once = busy.waits_for_itself || last.full > 0;
+  const Millis waited = ends_at_once ? Millis{0} : request.wait.value_or(Millis{0});
+  return busy_text(busy.display_name, waited, last.holder, last.ttl, last.permits) + full_text(last.full) +
+         (busy.waits_for_itself ? std::string(waits_for_itself_text) : "");
+}
+
 RunEnd report_busy(const RunRequest& request, const LockBusy& busy, const Log& log)
 {
   if (const auto& replaced = busy.last.replaced) {
     const int code = request.replaced_code.value_or(request.busy_code);
-    log.notice(replaced_text(busy.display_name, *replaced),
-               {.event = "replaced", .holder = newer_run(*replaced), .exit_code = code});
+    log.notice(busy_line(request, busy), {.event = "replaced", .holder = newer_run(*replaced), .exit_code = code});
     return ExitWith{code};
   }
   const std::optional<Holder>& holder = busy.last.holder;
-  const Millis waited = busy.waits_for_itself ? Millis{0} : request.wait.value_or(Millis{0});
-  log.notice(busy_text(busy.display_name, waited, holder, busy.last.ttl, busy.last.permits) +
-                 (busy.waits_for_itself ? std::string(waits_for_itself_text) : ""),
-             {.event = "busy",
-              .holder = holder ? describe(*holder) : "",
-              .place = place_of(busy.last),
-              .exit_code = request.busy_code});
+  log.notice(busy_line(request, busy), {.event = "busy",
+                                        .holder = holder ? describe(*holder) : "",
+                                        .place = place_of(busy.last),
+                                        .exit_code = request.busy_code});
   return ExitWith{request.busy_code};
 }
 

@@ -33,6 +33,9 @@ Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext
                                      StopToken stop, LockSet& lock_set);
 
 // Logs that the lock is busy, and returns how the process must end.
+// Why the lock was not got, for people: a newer run, or the holder.
+std::string busy_line(const RunRequest& request, const LockBusy& busy);
+
 RunEnd report_busy(const RunRequest& request, const LockBusy& busy, const Log& log);
 
 }  // namespace rlock

@@ -76,6 +76,7 @@ std::vector<LockSpec> specs_of(const RunRequest& request)
                         .again = request.again,
                         .beside = request.beside,
                         .period = period,
+                        .max_waiting = request.max_waiting,
                         .ends_at = request.ends_at};
   std::vector<LockSpec> specs;
   const auto add = [&](const LockName& name) { specs.emplace_back(common).name = name; };

@@ -59,13 +59,12 @@ RunReport busy(const RunRequest& request, const RunContext& context, const LockB
     return {.end = end,
             .outcome = "replaced",
             .holder = newer_run(*lock.last.replaced),
-            .message = replaced_text(lock.display_name, *lock.last.replaced)};
+            .message = busy_line(request, lock)};
   }
   return {.end = end,
           .outcome = "busy",
           .holder = lock.last.holder ? describe(*lock.last.holder) : "",
-          .message = busy_text(lock.display_name, request.wait.value_or(Millis{0}), lock.last.holder, lock.last.ttl,
-                               lock.last.permits)};
+          .message = busy_line(request, lock)};
 }
 
 // One call of run(), which may take several attempts to acquire.

@@ -160,6 +160,12 @@ std::string busy_text(const std::string& lock, Millis waited, const std::optiona
   return text + (holder ? held_text(permits) + " by " + describe(*holder) : "");
 }
 
+std::string full_text(std::uint64_t full)
+{
+  const std::string callers = std::to_string(full) + (full == 1 ? " caller waits" : " callers wait");
+  return full == 0 ? "" : "; " + callers + " already, and --max-waiting allows no more";
+}
+
 std::string newer_run(const Replaced& replaced)
 {
   return replaced.by ? describe({.owner = Owner::of(""), .count = 1, .info = replaced.by}) : "";

@@ -81,6 +81,9 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
 std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder,
                       std::optional<Millis> left = std::nullopt, unsigned permits = 0);
 
+// "; 3 callers wait already, and --max-waiting allows no more", which follows busy_text(). `full`: Busy::full.
+std::string full_text(std::uint64_t full);
+
 // The newer run that took the place, "alice@web2 (pid 9)"; empty: unknown.
 std::string newer_run(const Replaced& replaced);
 

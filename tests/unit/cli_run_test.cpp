@@ -92,6 +92,9 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"--min-hold", "0"}).min_hold == Millis{0});
   CHECK(request_with({"--min-hold", "90s"}).min_hold == Millis{90'000});
   CHECK(request_with({"--min-hold=30d"}).min_hold == std::chrono::hours{30 * 24});
+  CHECK(request_with({"--max-waiting", "3", "--latest"}).max_waiting == 3U);
+  CHECK(request_with({"--max-waiting", "0", "-n"}).wait == Millis{0});
+  CHECK(request_with({"--max-waiting", "0", "-w", "10s"}).wait == Millis{0});
   CHECK(request_with({"--max-runtime", "1h"}).max_runtime == Millis{3'600'000});
   CHECK(request_with({"--kill-after", "0"}).kill_after == Millis{0});
   CHECK(request_with({"--kill-after", "5s"}).kills_after_signal);
@@ -135,6 +138,17 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
        "64 --permits and --cancel-in-progress exclude each other (leave one of them out)"},
       {{"-S", "redis://a", "-S", "redis://b", "-S", "redis://c", "--latest"},
        "64 --latest is for one server: several servers have no queue (try one -S)"},
+      {{"--max-waiting", "1001"}, "64 --max-waiting: '1001' is not a number from 0 to 1000 (try --max-waiting 3)"},
+      {{"-n", "--max-waiting", "3"}, "64 --no-wait and --max-waiting exclude each other (try --max-waiting 3 alone)"},
+      {{"-w", "0", "--max-waiting", "3"},
+       "64 --max-waiting is for runs that wait (leave out --wait 0, or --max-waiting)"},
+      {{"--latest", "--max-waiting", "0"},
+       "64 --latest is for runs that wait (leave out --max-waiting 0, or --latest)"},
+      {{"-S", "redis://a", "-S", "redis://b", "-S", "redis://c", "--max-waiting", "3"},
+       "64 --max-waiting is for one server: several servers have no queue (try one -S)"},
+      {{"--format", "etcd", "-S", "etcd://a", "--max-waiting", "3"},
+       "64 --max-waiting: with --format etcd other clients stand in the line as well, and rlock cannot order or count "
+       "them (leave out --max-waiting)"},
       {{"-E", "-1"}, "64 --conflict-exit-code: '-1' is not a number from 0 to 255 (try --conflict-exit-code 0)"},
       {{"-E", "256"}, "64 --conflict-exit-code: '256' is not a number from 0 to 255 (try --conflict-exit-code 0)"},
       {{"-E", "7x"}, "64 --conflict-exit-code: '7x' is not a number from 0 to 255 (try --conflict-exit-code 0)"},

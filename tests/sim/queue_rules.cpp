@@ -37,6 +37,7 @@ void QueueRules::after_script(const Words& request)
   if (m_state.latest_waiters() > 1) {
     m_fail("several waiters with --latest are in the queue after the script " + script_of(request));
   }
+  check_length(request);
   const std::string holder = m_state.exclusive_holder();
   const bool is_of_owner = !script_of(request).ends_with("_force");  // an operator sends that
   if (m_holder_before == caller_of(request) && is_of_owner && !m_may_forget) {
@@ -57,6 +58,29 @@ void QueueRules::after_script(const Words& request)
   check_order(holder, is_taken && is_silent_in_front());
   if (!is_taken) {
     m_untaken[holder] = m_state.now_us();
+  }
+}
+
+// A caller with a ticket is in line already. A newer waiter with --latest takes the place of another one.
+void QueueRules::check_length(const Words& request)
+{
+  constexpr std::ptrdiff_t own = 5;  // arguments that every verb has
+  const auto arguments = request.begin() + 3 + std::stoi(request.at(2)) + own;
+  constexpr std::ptrdiff_t wait_mode = 3, ticket = 4, max_waiting = 7;
+  const bool is_bounded = script_of(request).ends_with("_acquire") && request.end() - arguments > max_waiting &&
+                          !arguments[max_waiting].empty();
+  const std::string& caller = caller_of(request);
+  const auto line = m_state.queue();
+  if (!is_bounded || arguments[ticket] != "0" || arguments[wait_mode] == "latest" || m_queue_before.contains(caller) ||
+      !line.contains(caller)) {
+    return;
+  }
+  const auto others = std::count_if(line.begin(), line.end(), [&](const auto& each) {
+    return each.first != caller && !is_freeze(each.second) && m_state.listens(each.first);
+  });
+  if (others >= std::stoi(arguments[max_waiting])) {
+    m_fail(caller + " joined " + std::to_string(others) + " waiters that listen with --max-waiting " +
+           arguments[max_waiting]);
   }
 }
 

@@ -21,6 +21,7 @@ class QueueRules {
 
  private:
   void check_listening(const std::string& script, const std::string& caller, const std::string& holder);
+  void check_length(const Words& request);
   void check_order(const std::string& holder, bool passes_silent);
   [[nodiscard]] bool is_silent_in_front();
 

@@ -45,6 +45,7 @@ class Maker {
     }
     add_concurrency_options(schedule.clients);
     add_freezes(schedule.clients);
+    add_line_options(schedule.clients);
     const Kinds kinds = kinds_of_faults();
     const int faults = kinds.empty() ? 0 : number(1, 12);
     const Millis during = std::max(Millis{2000}, schedule.ttl * 3);
@@ -115,6 +116,18 @@ class Maker {
     for (ClientPlan& plan : clients) {
       plan.latest = rng.one_in(2);
       plan.cancels = rng.one_in(3) && !std::holds_alternative<Permits>(plan.kind);
+    }
+  }
+
+  // In some schedules, so that the others stay as they are.
+  void add_line_options(std::vector<ClientPlan>& clients) const
+  {
+    SeededRng rng(m_seed * 86'028'121 + 8);
+    if (!rng.one_in(4)) {
+      return;
+    }
+    for (ClientPlan& plan : clients) {
+      plan.max_waiting = rng.one_in(2) && !plan.freezes ? 1 + static_cast<unsigned>(rng.up_to(2)) : 0;
     }
   }
 
@@ -360,7 +373,9 @@ std::string show(const Schedule& schedule)
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
             (plan.automatic ? "" : ", fixed lease") + (plan.nests ? ", nested rlock" : "") +
-            (plan.latest ? ", latest" : "") + (plan.cancels ? ", cancels" : "") + (plan.freezes ? ", freezes" : "") +
+            (plan.latest ? ", latest" : "") +
+            (plan.max_waiting > 0 ? ", max-waiting " + std::to_string(plan.max_waiting) : "") +
+            (plan.cancels ? ", cancels" : "") + (plan.freezes ? ", freezes" : "") +
             (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") +
             (plan.wall_ahead != Millis{0} ? ", clock ahead by " + ms(plan.wall_ahead) : "") + ", clock rate " +
             std::to_string(plan.clock_rate) + "\n";

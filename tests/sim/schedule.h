@@ -24,13 +24,14 @@ struct ClientPlan {
   Millis job_lasts;
   bool ignores_term;
   std::optional<Millis> wait;
-  bool automatic;        // renewed; else a fixed lease
-  Millis min_hold;       // --min-hold
-  bool nests;            // its job runs rlock for the same lock
-  bool latest = false;   // --latest
-  bool cancels = false;  // --cancel-in-progress
-  bool freezes = false;  // its leases wait before all others, as those of rlock freeze
-  Millis wall_ahead{0};  // how wrong the clock of the machine is, where the store has none
+  bool automatic;            // renewed; else a fixed lease
+  Millis min_hold;           // --min-hold
+  bool nests;                // its job runs rlock for the same lock
+  bool latest = false;       // --latest
+  unsigned max_waiting = 0;  // --max-waiting; 0: not given
+  bool cancels = false;      // --cancel-in-progress
+  bool freezes = false;      // its leases wait before all others, as those of rlock freeze
+  Millis wall_ahead{0};      // how wrong the clock of the machine is, where the store has none
 };
 
 enum class FaultKind {

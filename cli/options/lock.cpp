@@ -137,17 +137,6 @@ Result<LockName> resolve_key_to_take(const RawKeys& raw, std::span<const std::st
   return checked ? std::move(name) : Result<LockName>(checked.error());
 }
 
-Result<std::vector<LockName>> resolve_shards(int count, const LockName& key)
-{
-  std::vector<LockName> shards;
-  for (int i = 0; i < count; ++i) {
-    const Result<LockName> name = LockName::parse(key.text() + ":" + std::to_string(i));
-    RETURN_IF_ERROR(name ? check_can_be_taken(*name) : Result<Done>(name.error()));
-    shards.push_back(*name);
-  }
-  return shards;
-}
-
 Error several_patterns(std::string_view verb)
 {
   return usage("more than one pattern; quote the pattern if the shell expands it (try rlock " + std::string(verb) +

@@ -33,9 +33,6 @@ Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> op
 Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw);
 Result<LockName> resolve_key_to_take(const RawKeys& raw, std::span<const std::string> operands = {});
 
-// KEY:0 to KEY:N-1, where N is `count`.
-Result<std::vector<LockName>> resolve_shards(int count, const LockName& key);
-
 // The glob of all keys that match `pattern` after the prefix. Special characters of the prefix are escaped.
 std::string resolve_pattern(const RawKeys& raw, std::string_view pattern);
 // ErrorCode::usage: `verb` was given more than one pattern.

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/options/lock.h"
 #include "cli/options/server.h"
+#include "cli/options/shards.h"
 
 #include <optional>
 
@@ -15,7 +16,7 @@ namespace rlock::cli {
 struct RawTake {
   RawKeys keys;
   RawServer server;
-  int shards = 0;  // 0: not given
+  RawShards shards;
   std::optional<LogFormat> log_format;
   bool quiet = false;
   bool verbose = false;
@@ -44,17 +45,6 @@ inline constexpr const char* notify_help =
 
 inline constexpr const char* quiet_help =
     "print on stderr only why rlock fails; the exit code alone says that the lock is busy";
-
-// `number`: where the caller finds the number of the lock that was taken.
-constexpr OptionRow<RawTake> shards_row(const char* number, const Others& needs = {})
-{
-  return {{.names = "--shards",
-           .value = "N",
-           .help = {"take any free lock of KEY:0 to KEY:N-1", number},
-           .range = Numbers{1, 1024, "5"},
-           .needs = needs},
-          set<&RawTake::shards>};
-}
 
 constexpr OptionRow<RunRequest> busy_code_row(ExitCode default_code)
 {

@@ -7,6 +7,7 @@
 #include "doctor/facts.h"
 #include "lock/store.h"
 #include "redis/acl.h"
+#include "run/environment.h"
 #include "run/force.h"
 
 #include <cstdint>
@@ -35,14 +36,15 @@ struct JsonObject {
 const std::vector<JsonObject>& json_objects();
 
 // Each line ends with a newline. Bytes that are not UTF-8 become U+FFFD.
-std::string status_json(const LockState& state);
+// `pools`: of which all locks are known, among them that of the lock, or the one that has its name.
+std::string status_json(const LockState& state, const std::vector<ShownPool>& pools = {});
 // `freeze`: of the lock now, or that has just ended (`thawed`); nullopt: the lock is not frozen. `left`: its ttl; nullopt: unknown.
 std::string freeze_json(const LockName& name, const std::optional<HolderInfo>& freeze, std::optional<Millis> left,
                         bool thawed);
 std::string run_json(const LockName& name, const PastRun& run);
 std::string ttl_json(const LockState& state);
 std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
-                       std::optional<std::size_t> shard = std::nullopt);  // fence 0, ttl nullopt: unknown
+                       const std::optional<Shard>& shard = std::nullopt);  // fence 0, ttl nullopt: unknown
 // `reason`: of the force-unlock; empty: none was given.
 std::string force_json(const LockName& name, const ForceEnd& end, std::string_view reason = {});
 std::string event_json(const ShownEvent& shown);

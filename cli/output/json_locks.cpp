@@ -5,6 +5,7 @@
 #include "cli/output/json_fields.h"
 #include "lock/kept_runs.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -271,6 +272,41 @@ constexpr Fields<LockState, 17> lock_fields{{
      }},
 }};
 
+constexpr Fields<ShownPool, 5> pool_fields{{
+    {{"key", "string", "KEY: its locks are KEY:NAME"}, [](const ShownPool& shown) -> Json { return shown.pool.key; }},
+    {{"size", "integer", "how many locks it has"}, [](const ShownPool& shown) -> Json { return shown.pool.size; }},
+    {{"names", "array of string", "their names; empty: they are too long for the record of a holder"},
+     [](const ShownPool& shown) {
+       return array(shard_names(shown.pool), [](const std::string& name) -> Json { return name; });
+     }},
+    {{"free", "integer or null", "how many are free; null: not all of its locks were asked for"},
+     [](const ShownPool& shown) { return shown.is_counted ? Json(shown.pool.size - shown.held) : Json(); }},
+    {{"waiting", "integer or null", "how many callers wait for any of them; null: as with free"},
+     [](const ShownPool& shown) { return shown.is_counted ? Json(shown.waiting.size()) : Json(); }},
+}};
+
+struct PooledLock {
+  const LockState& state;
+  const std::vector<ShownPool>& pools;
+};
+
+// The pool that has the name of the lock has no lock of that name.
+Json pool_json(const PooledLock& lock)
+{
+  const auto own = pool_of(lock.state);
+  const std::string& key = own ? own->key : lock.state.name.text();
+  const auto counted = std::ranges::find_if(lock.pools, [&](const ShownPool& each) { return each.pool.key == key; });
+  if (counted != lock.pools.end()) {
+    return object(*counted, pool_fields);
+  }
+  return own ? object(ShownPool{.pool = *own, .is_counted = false}, pool_fields) : Json();
+}
+
+constexpr Fields<PooledLock, 1> pooled_fields{{
+    {{"pool", "pool or null", "the locks of --shards of which it is one, or which have its name; null: it is no shard"},
+     pool_json},
+}};
+
 constexpr Fields<LockState, 2> ttl_fields{{
     {{"key", "string", "name of the lock"}, [](const LockState& state) -> Json { return state.name.text(); }},
     {ttl_documented, ttl_of},
@@ -281,9 +317,9 @@ struct Lease {
   const Hold& hold;
   std::uint64_t fence;
   std::optional<Millis> ttl;
-  std::optional<std::size_t> shard;
+  const std::optional<Shard>& shard;
 };
-constexpr Fields<Lease, 5> lease_fields{{
+constexpr Fields<Lease, 6> lease_fields{{
     {{"key", "string", "name of the lock; with --shards, of the one that was taken"},
      [](const Lease& lease) -> Json { return lease.name.text(); }},
     {{"token", "string", "token of the hold, for rlock renew, check and release"},
@@ -293,7 +329,9 @@ constexpr Fields<Lease, 5> lease_fields{{
     {{"ttl_ms", "integer or null", "time until the lock expires unless it is renewed; null where it is not known"},
      [](const Lease& lease) { return or_null(lease.ttl); }},
     {{"shard", "integer or null", "number of the shard; null without --shards; check and renew know it by RLOCK_SHARD"},
-     [](const Lease& lease) { return lease.shard ? Json(*lease.shard) : Json(); }},
+     [](const Lease& lease) { return lease.shard ? Json(lease.shard->number) : Json(); }},
+    {{"shard_name", "string or null", "its name; null without --shards, or when the shards have numbers"},
+     [](const Lease& lease) { return or_null(lease.shard ? lease.shard->name : ""); }},
 }};
 
 struct ForceOutcome {
@@ -390,7 +428,8 @@ constexpr Fields<ForgottenSuccess, 4> forget_fields{{
 std::vector<JsonObject> lock_objects()
 {
   return {
-      {"lock", "one lock", {"status", "list", "watch"}, documented(lock_fields)},
+      {"lock", "one lock", {"status", "list", "watch"}, documented(lock_fields, pooled_fields)},
+      {"pool", "the locks of --shards", {}, documented(pool_fields)},
       {"holder",
        "one holder of a lock",
        {},
@@ -408,7 +447,12 @@ std::vector<JsonObject> lock_objects()
   };
 }
 
-std::string status_json(const LockState& state) { return line_of(state, lock_fields); }
+std::string status_json(const LockState& state, const std::vector<ShownPool>& pools)
+{
+  Json json = object(state, lock_fields);
+  add(json, PooledLock{state, pools}, pooled_fields);
+  return one_line(json);
+}
 
 std::string freeze_json(const LockName& name, const std::optional<HolderInfo>& freeze, std::optional<Millis> left,
                         bool thawed)
@@ -422,7 +466,7 @@ std::string run_json(const LockName& name, const PastRun& run) { return one_line
 std::string ttl_json(const LockState& state) { return line_of(state, ttl_fields); }
 
 std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
-                       std::optional<std::size_t> shard)
+                       const std::optional<Shard>& shard)
 {
   return line_of(Lease{.name = name, .hold = hold, .fence = fence, .ttl = ttl, .shard = shard}, lease_fields);
 }

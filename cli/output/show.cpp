@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdio>
 #include <functional>
+#include <set>
 
 namespace rlock::cli {
 
@@ -261,6 +262,17 @@ Row row_of(const LockState& state, std::int64_t now_ms)
           command.empty() ? "-" : command};
 }
 
+Row row_of(const ShownPool& pool)
+{
+  const std::string free = show_free_names(pool);
+  return {printable(pool.pool.key),
+          show_free(pool),
+          "-",
+          "-",
+          std::to_string(pool.waiting.size()),
+          free.empty() ? "-" : "free: " + shortened(free, longest_command)};
+}
+
 // The first row has the names of the columns. A first column without text is left out.
 template <std::size_t N>
 std::string aligned(const std::vector<Cells<N>>& rows, const Colors& colors)
@@ -424,13 +436,27 @@ std::string show_settings(const std::vector<ShownSetting>& settings, const Color
   return aligned(rows, colors);
 }
 
-std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors)
+std::string show_pool_status(const ShownPool& pool, std::int64_t now_ms, const Colors& colors)
+{
+  return show_pool(pool, colors) + "\n" + line("free", shortened(show_free_names(pool), longest_command)) +
+         show_queue(pool.waiting, now_ms);
+}
+
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors,
+                      const std::vector<ShownPool>& pools)
 {
   std::vector<Row> rows;
+  std::set<std::string_view> shown;
   for (const LockState& state : states) {
-    if (state.held()) {
-      rows.push_back(row_of(state, now_ms));
+    if (!state.held()) {
+      continue;
     }
+    for (const ShownPool& pool : pools) {
+      if (state.name.text().starts_with(pool.pool.key + ":") && shown.insert(pool.pool.key).second) {
+        rows.push_back(row_of(pool));
+      }
+    }
+    rows.push_back(row_of(state, now_ms));
   }
   if (rows.empty()) {
     return "";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/output/output.h"
+#include "cli/output/pools.h"
 #include "lock/event_log.h"
 #include "lock/store.h"
 
@@ -40,6 +41,9 @@ std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors = Colors(),
                         std::string_view server_option = {});
 
+// The same for a pool, of which show_status shows the locks: "phones: 2 of 5 free", which are free, and the first ten waiters.
+std::string show_pool_status(const ShownPool& pool, std::int64_t now_ms, const Colors& colors = Colors());
+
 // "failed (exit 3)"; "released" where nothing is known of a job.
 std::string show_outcome(const PastRun& run);
 
@@ -54,8 +58,9 @@ std::string show_history(const std::vector<ShownRun>& runs, bool names_locks, co
 // The runs of one lock.
 std::string show_history(const LockState& state);
 
-// A table of held locks; empty when no lock is held.
-std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors = Colors());
+// A table of held locks, a pool before its first lock; empty when no lock is held.
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors = Colors(),
+                      const std::vector<ShownPool>& pools = {});
 
 // A table of locks, held or free: how their last runs ended. Empty when there is no lock.
 std::string show_all(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors = Colors());

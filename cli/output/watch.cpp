@@ -21,6 +21,7 @@ namespace {
 
 const Colors attributes(true);                // inverse and bold are no colors
 constexpr std::size_t rows_for_details = 18;  // fewer rows have no room for the details of the selected lock
+constexpr std::size_t rows_for_pool = 6;      // of the screen, for each line with a pool
 constexpr std::size_t bar_width = 8;
 
 struct WatchRow {
@@ -246,6 +247,19 @@ std::vector<std::string> banner(const Picture& picture, Size size)
   return lines;
 }
 
+// A line for each pool, as many as leave room for the locks.
+std::vector<std::string> pool_lines(const Picture& picture, const View& view, Size size)
+{
+  std::vector<std::string> lines;
+  for (const ShownPool& pool : picture.pools) {
+    const bool is_wanted = view.filter.empty() || pool.pool.key.find(view.filter) != std::string::npos;
+    if (is_wanted && lines.size() < size.rows / rows_for_pool) {
+      lines.push_back(fitted(show_pool(pool), size.columns));
+    }
+  }
+  return lines;
+}
+
 std::vector<std::string> lines_of(std::string_view text, std::size_t columns, std::size_t most)
 {
   std::vector<std::string> lines;
@@ -363,6 +377,9 @@ std::vector<std::string> frame(const Picture& picture, View& view, Size size)
 
   std::vector<std::string> lines{watch_heading(picture, size.columns)};
   append(lines, banner(picture, size));
+  if (!view.choice && picture.details == nullptr) {
+    append(lines, pool_lines(picture, view, size));
+  }
   std::vector<std::string> end{footer(picture, view, size.columns)};
   if (!picture.message.empty() && size.rows > lines.size() + end.size() + 1) {
     end.insert(end.begin(), fitted(printable(picture.message), size.columns));

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,6 +92,7 @@ struct Picture {
   const LockState* details = nullptr;  // the lock that has the whole screen
   Colors colors = Colors();
   std::string_view server_option = {};  // of show_status
+  std::span<const ShownPool> pools = {};
 };
 
 // Exactly `size.rows` lines, none wider than `size.columns`; limits what `view` has selected and scrolled to what there is. The

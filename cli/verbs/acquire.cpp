@@ -82,8 +82,8 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
 
   std::string lines;
   for (const std::string_view name : {key_variable, token_variable, fence_variable, lease_variable, shard_variable,
-                                      server_variable, held_locks_variable}) {
-    if (name == shard_variable && !taken.shard) {
+                                      shard_name_variable, server_variable, held_locks_variable}) {
+    if ((name == shard_variable || name == shard_name_variable) && environment_value(variables, name).empty()) {
       continue;
     }
     if (name == fence_variable) {
@@ -120,8 +120,8 @@ constexpr std::array acquire_codes{ExitCode::unavailable, ExitCode::internal, Ex
                                    ExitCode::config};
 
 constexpr OptionRow<RunRequest> acquire_busy_row = busy_code_row(ExitCode::busy);
-constexpr OptionRow<RawTake> acquire_shard_row =
-    shards_row("--export and --json print its number",
+constexpr OptionRow<RawShards> acquire_shard_row =
+    shards_row("--export and --json print its number and its name",
                {"--export,--json", ": only they print which lock was taken (try --export)"});
 
 constexpr std::array print_rows{
@@ -261,7 +261,7 @@ Result<RunEnd> execute(const RawAcquire& raw, const Call& call)
 void add_acquire_options(OptionTable& options, RawAcquire& raw)
 {
   add_key_options(options, raw.take.keys);
-  options.add(acquire_shard_row, raw.take);
+  options.add(acquire_shard_row, raw.take.shards);
   add_kind_options(options, raw.request);
   add_wait_options(options, raw.request);
   add_line_options(options, raw.request);
@@ -292,7 +292,7 @@ Result<RunRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::s
     request.watched = {.pid = *raw.pid, .has_pipe = raw.exports};
   }
   Result<Done> done = finish_request(raw.take, environment, request);
-  done = done ? assign(resolve_shards(raw.take.shards, name), request.shards) : done;
+  done = done ? resolve_shards(raw.take.shards, request) : done;
   return done ? Result(std::move(request)) : Result<RunRequest>(done.error());
 }
 

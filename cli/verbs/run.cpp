@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 8> run_examples{
     "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
     "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
     "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
+    "rlock run -k phones --shards red,blue -- sh -c './test.sh $RLOCK_SHARD_NAME'",
 };
 
 bool is_auto(std::string_view lease) { return lease == "auto"; }
@@ -70,7 +71,8 @@ constexpr std::array which_run_rows{
 };
 
 constexpr OptionRow<RunRequest> busy_row = busy_code_row(ExitCode::busy);
-constexpr OptionRow<RawTake> shard_row = shards_row("the job finds its number in RLOCK_SHARD");
+constexpr OptionRow<RawShards> shard_row =
+    shards_row("the job finds its number in RLOCK_SHARD, and its name in RLOCK_SHARD_NAME");
 
 constexpr std::array lease_rows{
     OptionRow<RunRequest>{
@@ -130,14 +132,6 @@ constexpr std::array verbosity_rows{
                        set<&RawTake::verbose>},
 };
 
-Result<Done> resolve_shards_of(const RawTake& take, RunRequest& request)
-{
-  if (take.shards > 0 && request.names.size() > 1) {
-    return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
-  }
-  return assign(resolve_shards(take.shards, request.name()), request.shards);
-}
-
 // --latest and --cancel-in-progress are about the one queue of a lock.
 Result<Done> check_queue(const RunRequest& request)
 {
@@ -166,7 +160,7 @@ Result<RunEnd> execute(const RawRun& raw, const Call& call)
 void add_run_options(OptionTable& options, RawRun& raw)
 {
   add_key_list_options(options, raw.take.keys);
-  options.add(shard_row, raw.take);
+  options.add(shard_row, raw.take.shards);
   add_kind_options(options, raw.request);
   options.add(which_run_rows, raw.request);
   add_common_run_options(options, raw);
@@ -198,7 +192,7 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
   request.names = {names.begin(), names.end()};
   request.argv = command;
   Result<Done> done = finish_request(raw.take, environment, request);
-  done = done ? resolve_shards_of(raw.take, request) : done;
+  done = done ? resolve_shards(raw.take.shards, request) : done;
   done = done ? check_queue(request) : done;
   done = done ? check_min_hold(request) : done;
   return done ? Result(std::move(request)) : Result<RunRequest>(done.error());

@@ -9,6 +9,7 @@
 #include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
+#include "cli/output/pools.h"
 #include "cli/output/prometheus.h"
 #include "cli/output/show.h"
 #include "cli/verbs/ask.h"
@@ -85,10 +86,18 @@ void tell_none_held(const ListOptions& options)
   }
 }
 
+void print_json(const std::vector<LockState>& states, const std::vector<ShownPool>& pools)
+{
+  for (const LockState& state : states) {
+    print(status_json(state, pools));
+  }
+}
+
 // What `rlock list` does, and `rlock status` without a key.
 Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
 {
   ASSIGN_OR_RETURN(auto states, held_locks(opened, options.pattern, verb));
+  const auto pools = pools_of(states, options.pattern);
   const std::int64_t now_ms = wall_clock_ms();
   std::erase_if(states, [&](const LockState& state) {
     return options.older_than && age_of(state, now_ms).value_or(Millis{0}) <= *options.older_than;
@@ -101,11 +110,9 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   }
   sort_locks(states, options.sort, now_ms);
   switch (options.output_format) {
-    case OutputFormat::text: print(show_list(states, now_ms, options.colors)); break;
+    case OutputFormat::text: print(show_list(states, now_ms, options.colors, pools)); break;
     case OutputFormat::prometheus: print_metrics(states, now_ms); break;
-    case OutputFormat::json:
-      std::for_each(states.begin(), states.end(), [](const LockState& state) { print(status_json(state)); });
-      break;
+    case OutputFormat::json: print_json(states, pools); break;
   }
   const bool is_scraped = options.output_format == OutputFormat::prometheus;
   return ended(!states.empty() || is_scraped ? ExitCode::ok : ExitCode::no);
@@ -118,9 +125,7 @@ void print_locks(std::vector<LockState> states, const ListOptions& options)
   switch (options.output_format) {
     case OutputFormat::text: print(show_all(states, now_ms, options.colors)); break;
     case OutputFormat::prometheus: print_metrics(states, now_ms); break;
-    case OutputFormat::json:
-      std::for_each(states.begin(), states.end(), [](const LockState& state) { print(status_json(state)); });
-      break;
+    case OutputFormat::json: print_json(states, pools_of(states, options.pattern)); break;
   }
 }
 
@@ -279,7 +284,10 @@ constexpr std::array<std::string_view, 4> status_examples{
 };
 
 constexpr std::array status_exits{
-    ExitLine{ExitCode::ok, "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
+    ExitLine{
+        ExitCode::ok,
+        "all of the locks are held, and each PATTERN matches one; of a pool of --shards one of its locks is enough; "
+        "with -o prometheus always"},
     ExitLine{ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"},
 };
 
@@ -319,13 +327,71 @@ Result<std::vector<LockState>> states_of_names(const std::vector<Subject>& subje
   return in_order;
 }
 
-void print_states(const std::vector<LockState>& states, const ListOptions& options, const OpenedStore& opened)
+void print_states(std::vector<LockState> states, const std::vector<ShownPool>& pools, const ListOptions& options,
+                  const OpenedStore& opened)
 {
-  for (const LockState& state : states) {
-    print(options.output_format == OutputFormat::json
-              ? status_json(state)
-              : show_status(state, wall_clock_ms(), options.colors, opened.server_option));
+  if (options.output_format == OutputFormat::json) {
+    return print_json(states, pools);
   }
+  const std::int64_t now_ms = wall_clock_ms();
+  for (const ShownPool& pool : pools) {
+    print(show_pool_status(pool, now_ms, options.colors));
+  }
+  take_waiters_out(states, pools);
+  for (const LockState& state : states) {
+    print(show_status(state, now_ms, options.colors, opened.server_option));
+  }
+}
+
+// What the server knows of one subject.
+struct Found {
+  std::vector<LockState> states;
+  std::vector<ShownPool> pools;
+};
+
+bool is_not_known(const LockState& state)
+{
+  return !state.held() && state.waiting.empty() && state.runs.empty() && state.partial.empty() && !state.once;
+}
+
+// The pool of --shards that has this key, and its locks, where the server does not know a lock of that name. Costs a search.
+Result<Found> find_pool(const LockName& key, const OpenedStore& opened)
+{
+  LockListing* const listing = opened.store->listing();
+  if (listing == nullptr) {
+    return Found{};
+  }
+  const std::string pattern = resolve_pattern({.keys = {}, .prefix = key.text() + ":"}, every_lock);
+  auto states = listing->list(pattern, opened.per_answer());
+  if (!states) {
+    return states.error().code == ErrorCode::refused ? Result(Found{}) : states.error();
+  }
+  Found found{.states = *std::move(states), .pools = {}};
+  found.pools = pools_of(found.states, pattern);
+  std::erase_if(found.pools, [&](const ShownPool& each) { return each.pool.key != key.text(); });
+  RETURN_IF_ERROR(found.pools.empty() ? Result(Done{}) : add_runs(opened, LogPart::all, found.states));
+  return found;
+}
+
+// Looks for a pool where a person or a program asks for a lock that the server does not know.
+Result<Found> with_pool(std::vector<LockState> states, const Subject& subject, const ListOptions& options,
+                        const OpenedStore& opened)
+{
+  if (const auto* pattern = std::get_if<Pattern>(&subject)) {
+    auto pools = pools_of(states, pattern->glob);
+    return Found{.states = std::move(states), .pools = std::move(pools)};
+  }
+  if (options.output_format == OutputFormat::prometheus || !is_not_known(states.front())) {
+    return Found{.states = std::move(states), .pools = {}};
+  }
+  ASSIGN_OR_RETURN(auto found, find_pool(std::get<LockName>(subject), opened));
+  if (found.pools.empty()) {
+    return Found{.states = std::move(states), .pools = {}};
+  }
+  if (options.output_format == OutputFormat::json) {  // an object for each lock that was asked for
+    found.states.insert(found.states.begin(), states.front());
+  }
+  return found;
 }
 
 Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const OpenedStore& opened,
@@ -343,14 +409,15 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
     if (!states || !added) {
       return states ? added.error() : states.error();
     }
-    all_held = all_held && !states->empty() && states->front().held();
-    if (const auto* pattern = std::get_if<Pattern>(&subject); pattern != nullptr && states->empty()) {
+    ASSIGN_OR_RETURN(auto found, with_pool(*std::move(states), subject, options, opened));
+    all_held = all_held && !found.states.empty() && (found.states.front().held() || !found.pools.empty());
+    if (const auto* pattern = std::get_if<Pattern>(&subject); pattern != nullptr && found.states.empty()) {
       tell_none_held({.pattern = pattern->glob, .output_format = options.output_format});
     }
     if (is_scraped) {
-      scraped.insert(scraped.end(), states->begin(), states->end());
+      scraped.insert(scraped.end(), found.states.begin(), found.states.end());
     } else {
-      print_states(*states, options, opened);
+      print_states(std::move(found.states), found.pools, options, opened);
     }
   }
   if (is_scraped) {  // a collector takes another exit code for a failure and publishes nothing

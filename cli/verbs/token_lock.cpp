@@ -73,8 +73,8 @@ Result<Hold> hold_of(const RawTokenLock& raw, const LockName& name, const Enviro
   return Hold::of_token(token);
 }
 
-// RLOCK_SHARD is about the innermost lock, as RLOCK_KEY and RLOCK_TOKEN are.
-std::optional<std::size_t> shard_of(const LockName& name, const Hold& hold, const Environment& environment)
+// RLOCK_SHARD is about the innermost lock, as RLOCK_KEY and RLOCK_TOKEN are. A shell may have RLOCK_SHARD_NAME of an earlier lock.
+std::optional<Shard> shard_of(const LockName& name, const Hold& hold, const Environment& environment)
 {
   const std::string_view digits = environment.value(shard_variable);
   std::size_t number = 0;
@@ -82,7 +82,11 @@ std::optional<std::size_t> shard_of(const LockName& name, const Hold& hold, cons
   const bool is_number = failed == std::errc{} && end == digits.data() + digits.size();
   const bool is_about_it =
       environment.value(key_variable) == name.text() && environment.value(token_variable) == hold.token();
-  return is_number && is_about_it ? std::optional(number) : std::nullopt;
+  if (!is_number || !is_about_it) {
+    return std::nullopt;
+  }
+  const std::string shard_name(environment.value(shard_name_variable));
+  return Shard{.number = number, .name = name.text().ends_with(":" + shard_name) ? shard_name : ""};
 }
 
 constexpr const char* already_released = "it was released";

@@ -4,8 +4,8 @@
 
 #include "cli/verbs/ask.h"
 #include "lock/store.h"
+#include "run/environment.h"
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +26,7 @@ void add_token_lock_options(OptionTable& options, RawTokenLock& raw);
 struct TokenLock {
   LockName name;
   Hold hold;
-  std::optional<std::size_t> shard = std::nullopt;  // the number of the shard, where RLOCK_SHARD is about this lock
+  std::optional<Shard> shard = std::nullopt;  // where RLOCK_SHARD is about this lock
 };
 
 // A missing option is taken from the environment of a job or of `acquire --export`: the key from RLOCK_KEY, the token from

@@ -52,6 +52,7 @@ class WatchedLocks {
   std::optional<LockState> details(const LockName& name);
 
   [[nodiscard]] const std::vector<LockState>& states() const { return m_states; }
+  [[nodiscard]] const std::vector<ShownPool>& pools() const { return m_pools; }
   [[nodiscard]] const Rates& rates() const { return m_rates; }
   [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
   // For how long there is an error.
@@ -74,6 +75,7 @@ class WatchedLocks {
   Instant m_next_search{};
   bool m_has_searched = false;  // on this connection
   std::vector<LockState> m_states;
+  std::vector<ShownPool> m_pools;  // of m_states
   Rates m_rates;
   std::optional<Error> m_error;
   Instant m_away_since{};
@@ -115,6 +117,7 @@ Result<std::vector<LockState>> WatchedLocks::search()
 void WatchedLocks::keep(std::vector<LockState> states)
 {
   m_states = std::move(states);
+  m_pools = pools_of(m_states, m_pattern);
   m_rates.note(m_states, now());
   m_error.reset();
   m_next_refresh = now() + m_interval;
@@ -252,7 +255,8 @@ Picture WatchScreen::picture() const
           .message = m_message,
           .details = m_details ? &*m_details : nullptr,
           .colors = m_options.colors,
-          .server_option = m_options.server_option};
+          .server_option = m_options.server_option,
+          .pools = m_locks.pools()};
 }
 
 WatchScreen::Woken WatchScreen::wait_for_input()
@@ -426,18 +430,19 @@ constexpr std::array watch_exits{
     ExitLine{ExitCode::ok, "the user pressed q, or the reader of the pipe ended"},
 };
 
-std::string all_json(const std::vector<LockState>& states)
+std::string all_json(const WatchedLocks& locks)
 {
   std::string lines;
-  for (const LockState& state : states) {
-    lines += status_json(state);
+  for (const LockState& state : locks.states()) {
+    lines += status_json(state, locks.pools());
   }
   return lines;
 }
 
-std::string all_text(const std::vector<LockState>& states)
+std::string all_text(const WatchedLocks& locks)
 {
-  return (states.empty() ? "no lock is held\n" : show_list(states, wall_clock_ms())) + "\n";
+  const std::string table = show_list(locks.states(), wall_clock_ms(), Colors(), locks.pools());
+  return (locks.states().empty() ? "no lock is held\n" : table) + "\n";
 }
 
 // Prints lines for a file or a pipe, until a signal comes or the reader ends.
@@ -445,7 +450,7 @@ Result<RunEnd> print_lines(bool json, WatchedLocks& locks, const Clock& clock, S
 {
   for (;;) {
     RETURN_IF_ERROR(json ? locks.add_last_runs() : Result(Done{}));
-    print(json ? all_json(locks.states()) : all_text(locks.states()));
+    print(json ? all_json(locks) : all_text(locks));
     if (const auto printed = finish_output(); !printed) {
       return drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : printed.error();
     }

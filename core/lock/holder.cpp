@@ -64,6 +64,22 @@ std::string shown_text(std::string_view value, std::size_t most) { return std::s
 
 std::string flag(bool value) { return value ? "1" : "0"; }
 
+Pool& pool_of(HolderInfo& info) { return info.pool ? *info.pool : info.pool.emplace(); }
+
+// No name has a comma in it.
+std::size_t count_names(std::string_view names) { return static_cast<std::size_t>(std::ranges::count(names, ',')) + 1; }
+
+// A pool that a record tells in part, or whose parts do not agree, is none.
+void drop_damaged_pool(HolderInfo& info)
+{
+  const bool is_whole = info.pool && !info.pool->key.empty() && info.pool->size >= 1 &&
+                        info.pool->size <= most_shards &&
+                        (info.pool->names.value_or("").empty() || count_names(*info.pool->names) == info.pool->size);
+  if (!is_whole) {
+    info.pool.reset();
+  }
+}
+
 void set_field(HolderInfo& info, HolderField field, std::string_view value)
 {
   switch (field) {
@@ -81,6 +97,11 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
       break;
     case HolderField::every: info.every = std::clamp(Millis{number(value)}, Millis{1}, longest_duration); break;
     case HolderField::freeze: info.freeze = shown_text(value, longest_label); break;
+    case HolderField::pool: pool_of(info).key = unescape(value); break;
+    case HolderField::shards:
+      pool_of(info).size = static_cast<std::size_t>(std::max<std::int64_t>(number(value), 0));
+      break;
+    case HolderField::shard_names: pool_of(info).names = shown_text(value, longest_shard_names); break;
     case HolderField::latest: info.latest = value == flag(true); break;
     case HolderField::over: info.over = value == flag(true); break;
     case HolderField::automatic: info.automatic = value == flag(true); break;
@@ -105,6 +126,10 @@ std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
     case HolderField::every: return info.every ? std::optional(digits(*info.every)) : std::nullopt;
     case HolderField::freeze:
       return !info.freeze.empty() ? std::optional(escape(cut_to(info.freeze, longest_label))) : std::nullopt;
+    case HolderField::pool: return info.pool ? std::optional(escape(info.pool->key)) : std::nullopt;
+    case HolderField::shards: return info.pool ? std::optional(std::to_string(info.pool->size)) : std::nullopt;
+    case HolderField::shard_names:
+      return info.pool && info.pool->names ? std::optional(escape(*info.pool->names)) : std::nullopt;
     case HolderField::latest: return info.latest ? std::optional(flag(true)) : std::nullopt;
     case HolderField::over: return info.over ? std::optional(flag(true)) : std::nullopt;
     case HolderField::automatic: return flag(info.automatic);
@@ -141,6 +166,7 @@ std::optional<HolderInfo> decode_holder(std::string_view text)
       valid = true;
     }
   }
+  drop_damaged_pool(info);
   return valid ? std::optional{info} : std::nullopt;
 }
 

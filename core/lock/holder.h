@@ -16,6 +16,18 @@ namespace rlock {
 inline constexpr std::size_t longest_label = 256;    // bytes; of a reason, too
 inline constexpr std::size_t longest_command = 200;  // bytes
 
+// The locks of --shards, of which the holder or the waiter needs any one: KEY:NAME for each name, or KEY:0 to KEY:N-1.
+inline constexpr std::size_t most_shards = 1024;
+inline constexpr std::size_t longest_shard_names = 1024;  // bytes of all names together, which a record has room for
+struct Pool {
+  std::string key;       // KEY
+  std::size_t size = 0;  // 1 to most_shards
+  // "a,b,c"; empty: they are longer than longest_shard_names; nullopt: the locks have numbers
+  std::optional<std::string> names = std::nullopt;
+
+  friend bool operator==(const Pool&, const Pool&) = default;
+};
+
 struct HolderInfo {
   std::string host;
   std::int64_t pid = 0;
@@ -32,6 +44,7 @@ struct HolderInfo {
   std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history
   std::optional<Millis> every = std::nullopt;    // a run is expected to succeed that often; nullopt: not told
   std::string freeze = {};                       // why rlock freeze keeps jobs off; empty: the hold is no freeze
+  std::optional<Pool> pool = std::nullopt;       // nullopt: the lock is no shard
 };
 
 // By the schema (lock/schema.h), with percent-escaped values: readable with redis-cli.

@@ -39,12 +39,15 @@ enum class HolderField {
   kill_after,
   every,
   freeze,
+  pool,
+  shards,
+  shard_names,
   latest,
   over,
   automatic
 };
 
-inline constexpr std::array<SchemaRow<HolderField>, 15> holder_fields{{
+inline constexpr std::array<SchemaRow<HolderField>, 18> holder_fields{{
     {HolderField::history, "history"},        // ms for which events are kept; missing: default_history
     {HolderField::host, "host"},              // text
     {HolderField::pid, "pid"},                // number
@@ -57,7 +60,11 @@ inline constexpr std::array<SchemaRow<HolderField>, 15> holder_fields{{
     {HolderField::kill_after, "kill_after"},  // ms; missing: default_kill_after
     {HolderField::every, "every"},            // ms in which a run is expected to succeed; missing: not told
     {HolderField::freeze, "freeze"},          // text: why no job runs under the lock; missing: the hold is no freeze
-    {HolderField::latest, "latest"},          // 1 or missing
+    {HolderField::pool, "pool"},              // text: the KEY of --shards; missing: the lock is no shard
+    {HolderField::shards, "shards"},          // number: of the locks of the pool
+    {HolderField::shard_names,
+     "shard_names"},                  // text: their names, a comma between, or empty: too long; missing: numbers
+    {HolderField::latest, "latest"},  // 1 or missing
     {HolderField::over, "over"},  // 1 or missing: the job is over, and the lock stays taken. Only a script writes it
     {HolderField::automatic, "auto"},  // 1 or 0
 }};

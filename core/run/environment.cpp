@@ -78,13 +78,17 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
 
   unset_variable(inherited, fence_variable);
   unset_variable(inherited, shard_variable);  // each variable but RLOCK_HELD is about the innermost lock only
+  unset_variable(inherited, shard_name_variable);
   set_variable(inherited, key_variable, locks.held.front().name.text());
   set_variable(inherited, token_variable, locks.held.front().hold.token());
   set_variable(inherited, lease_variable, std::to_string(locks.held.front().lease.count()));
   set_server(inherited, locks.server);
   set_variable(inherited, held_locks_variable, held);
-  if (const auto shard = locks.held.front().shard) {
-    set_variable(inherited, shard_variable, std::to_string(*shard));
+  if (const auto& shard = locks.held.front().shard) {
+    set_variable(inherited, shard_variable, std::to_string(shard->number));
+    if (!shard->name.empty()) {
+      set_variable(inherited, shard_name_variable, shard->name);
+    }
   }
   return inherited;
 }

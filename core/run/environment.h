@@ -19,11 +19,19 @@
 
 namespace rlock {
 
+// Which lock of a pool a job has (--shards).
+struct Shard {
+  std::size_t number;     // RLOCK_SHARD, from 0
+  std::string name = {};  // RLOCK_SHARD_NAME; empty: the shards have numbers
+
+  friend bool operator==(const Shard&, const Shard&) = default;
+};
+
 struct HeldLock {
   LockName name;
   Hold hold;     // RLOCK_TOKEN and RLOCK_HELD contain its token
   Millis lease;  // its length as the store gave it; before the grant, and after a claim, the ttl that is asked for
-  std::optional<std::size_t> shard = std::nullopt;  // the number of the shard; nullopt: the lock is no shard
+  std::optional<Shard> shard = std::nullopt;  // nullopt: the lock is no shard
 };
 
 struct JobLocks {
@@ -39,6 +47,7 @@ constexpr std::string_view server_variable = "RLOCK_SERVER";
 constexpr std::string_view password_variable = "RLOCK_PASSWORD";  // rlock reads this variable, and sets it for no job
 constexpr std::string_view password_file_variable = "RLOCK_PASSWORD_FILE";
 constexpr std::string_view shard_variable = "RLOCK_SHARD";
+constexpr std::string_view shard_name_variable = "RLOCK_SHARD_NAME";
 constexpr std::string_view fence_variable = "RLOCK_FENCE";  // known only after the grant, so Job::go sets this variable
 
 void unset_variable(std::vector<std::string>& environment, std::string_view name);
@@ -48,8 +57,8 @@ void set_variable(std::vector<std::string>& environment, std::string_view name, 
 // precedence over the file.
 void set_server(std::vector<std::string>& environment, const JobServer& server);
 
-// Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN and RLOCK_LEASE_MS set, with set_server, RLOCK_SHARD if there is a
-// shard, and without RLOCK_FENCE. RLOCK_HELD has one "TOKEN KEY" per line: the locks of all ancestors, then `locks`.
+// Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN and RLOCK_LEASE_MS set, with set_server, RLOCK_SHARD and RLOCK_SHARD_NAME if there is
+// a shard, and without RLOCK_FENCE. RLOCK_HELD has one "TOKEN KEY" per line: the locks of all ancestors, then `locks`.
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);
 
 // RLOCK_HELD: the locks of all ancestor processes, the outermost first, one line "TOKEN KEY" for each. A token contains no

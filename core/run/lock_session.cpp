@@ -53,9 +53,13 @@ bool LockSession::waits_for_itself(const Busy& busy) const
          rlock::waits_for_itself(m_request.kind, busy);
 }
 
-std::optional<std::size_t> LockSession::shard() const
+std::optional<Shard> LockSession::shard() const
 {
-  return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
+  if (m_request.shards.empty()) {
+    return std::nullopt;
+  }
+  const bool is_named = !m_request.shard_names.empty();
+  return Shard{.number = m_which, .name = is_named ? m_request.shard_names[m_which] : ""};
 }
 
 HeldLock LockSession::held() const

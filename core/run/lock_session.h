@@ -42,7 +42,7 @@ class LockSession {
 
   // Call the following functions when the lock is held.
   [[nodiscard]] const LockName& name() const { return spec().name; }
-  [[nodiscard]] std::optional<std::size_t> shard() const;  // the number of the shard; nullopt: the lock is no shard
+  [[nodiscard]] std::optional<Shard> shard() const;  // nullopt: the lock is no shard
   [[nodiscard]] const Hold& hold() const { return m_hold; }
   [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
   [[nodiscard]] std::uint64_t fence() const { return m_fence; }

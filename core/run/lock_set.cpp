@@ -38,6 +38,22 @@ std::string command_of_holder(const RunRequest& request)
   return "";
 }
 
+// Each waiter has a record in each line, so long lists are not stored.
+std::optional<Pool> pool_of(const RunRequest& request)
+{
+  if (request.shards.empty()) {
+    return std::nullopt;
+  }
+  Pool pool{.key = request.name().text(), .size = request.shards.size()};
+  for (const std::string& name : request.shard_names) {
+    pool.names = pool.names ? *pool.names + "," + name : name;
+  }
+  if (pool.names && pool.names->size() > longest_shard_names) {
+    pool.names = "";
+  }
+  return pool;
+}
+
 HolderInfo holder_info(const RunRequest& request)
 {
   const std::string user = user_name();
@@ -54,7 +70,8 @@ HolderInfo holder_info(const RunRequest& request)
           .latest = request.latest,
           .history = request.history,
           .every = request.every,
-          .freeze = request.freeze};
+          .freeze = request.freeze,
+          .pool = pool_of(request)};
 }
 
 // The job must start with most of its lease left, and WAIT must answer before the connection times out.

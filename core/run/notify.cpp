@@ -45,7 +45,8 @@ std::vector<std::string> environment_after(const RunRequest& request, const Lock
 std::vector<std::string> environment_without_lock(const RunRequest& request)
 {
   auto environment = request.environment;
-  for (const std::string_view of_outer_lock : {token_variable, lease_variable, shard_variable, fence_variable}) {
+  for (const std::string_view of_outer_lock :
+       {token_variable, lease_variable, shard_variable, shard_name_variable, fence_variable}) {
     unset_variable(environment, of_outer_lock);
   }
   set_variable(environment, key_variable, request.name().text());

@@ -64,6 +64,7 @@ struct RunRequest {
   ServerSpec server = {};
   std::set<LockName> names;           // acquired in this order by all callers, so that no cycle of waiters arises
   std::vector<LockName> shards = {};  // if not empty: acquires any free one of these; the only name is their base
+  std::vector<std::string> shard_names = {};  // what follows "KEY:" in `shards`; empty: numbers
   LockKind kind = Plain{};
   NativeFormat beside = NativeFormat::none;
   Millis ttl = default_ttl;

@@ -3,6 +3,7 @@
 #include "support/integration.h"
 #include "support/json.h"
 #include "support/paths.h"
+#include "support/topology.h"
 
 #include <set>
 #include <sstream>
@@ -27,6 +28,71 @@ TEST_CASE("acquire: --shards takes each lock once, and says which")
   const Finished busy = rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
   CHECK(busy.code == 75);
   CHECK(has(busy.err, "stock (3 shards) is busy"));
+}
+
+TEST_CASE("shards by name: each is taken once, and status, list and watch show the pool as one")
+{
+  const RedisServer server;
+  const Words phones{"-k", "phones", "--shards", "pixel-7,pixel 8,3"};
+  const Words take = joined({"acquire"}, joined(phones, {"-n", "--lease", "60s", "--json"}));
+  std::set<std::string> taken;
+  for (int free = 2; free >= 0; --free) {
+    const Finished got = rlock_on(server, take);
+    REQUIRE_MESSAGE(got.code == 0, got.err);
+    const Json lease = Json::parse(got.out);
+    const std::string name = lease.at("shard_name").text();
+    CHECK(lease.at("key") == "phones:" + name);
+    CHECK(lease.at("shard") == (name == "pixel-7" ? 0 : name == "3" ? 2 : 1));
+    taken.insert(name);
+    const std::string line = "phones: " + std::to_string(free) + " of 3 free\n";
+    const Finished status = rlock_on(server, {"status", "-k", "phones"});
+    CHECK(status.code == 0);
+    CHECK(status.out.starts_with(line));
+    CHECK(has(status.out, "\nphones:" + name + ": held\n"));
+    CHECK(rlock_on(server, {"status", "phones:*"}).out.starts_with(line));
+    CHECK(has(rlock_on(server, {"list"}).out, "\nphones "));
+  }
+  CHECK(taken == std::set<std::string>{"pixel-7", "pixel 8", "3"});
+  CHECK(rlock_on(server, take).code == 75);
+}
+
+TEST_CASE("shards by name: the job is told which it has, and callers that wait for any of them are counted once")
+{
+  const RedisServer server;
+  const Words job{"sh", "-c", "echo $RLOCK_KEY $RLOCK_SHARD $RLOCK_SHARD_NAME; exec sleep 100"};
+  const auto start = [&](const Words& command) {
+    return start_on(server, joined({"run", "-k", "phones", "--shards", "a,b", "--"}, command));
+  };
+  std::vector<Process> holders;
+  for (int i = 0; i < 2; ++i) {
+    holders.push_back(start(job));
+    wait_until([&] { return !holders.back().out().empty(); }, "it has a shard");
+  }
+  CHECK(std::set<std::string>{holders[0].out(), holders[1].out()} ==
+        std::set<std::string>{"phones:a 0 a\n", "phones:b 1 b\n"});
+  skip_on_quorum("a quorum has no queue");
+  std::vector<Process> waiters;
+  waiters.push_back(start({"true"}));
+  waiters.push_back(start({"true"}));
+  wait_until(
+      [&] {
+        return rlock_on(server, {"status", "phones"}).out.starts_with("phones: 0 of 2 free, 2 wait\n");
+      },
+      "both wait");
+  const std::string status = rlock_on(server, {"status", "phones"}).out;
+  CHECK(count(status, "\n  waiting  1  ") == 1);
+  const std::string json = rlock_on(server, {"status", "--json", "phones"}).out;
+  const Json pool = Json::parse(json.substr(0, json.find('\n')));
+  CHECK(pool.at("key") == "phones");
+  CHECK(pool.at("pool").at("free") == 0);
+  CHECK(pool.at("pool").at("waiting") == 2);
+  CHECK(count(json, "\"waiting\":2}}\n") == 3);
+  for (const Process& holder : holders) {
+    holder.signal(SIGTERM);
+  }
+  for (Process& waiter : waiters) {
+    CHECK(waiter.wait(20s) == success);
+  }
 }
 
 TEST_CASE("acquire: --shards with --export names the lock that was taken, so that release finds it")

@@ -114,6 +114,7 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
   comparison.compare_lines(rlock_on(server, {"renew", "stock", "--token", token, "--json"}).out, "lease");
   const Finished shard = rlock_on(server, {"acquire", "-k", "shop", "--shards", "2", "--lease", "1m", "--json"});
   comparison.compare_lines(shard.out, "lease");
+  comparison.compare_lines(rlock_on(server, {"status", "shop", "--json"}).out, "lock");
 
   Process waiter = start_on(server, {"run", "-k", "stock", "--", "true"});
   wait_until([&] { return has(rlock_on(server, {"status", "stock"}).out, "waiting"); }, "it waits");

@@ -101,6 +101,25 @@ TEST_CASE("recipes: stock in segments is sold from a segment of its own each")
   CHECK(std::regex_match(notes, std::regex("(take-one\\.sh segment-[0-4]\n)+")));
 }
 
+TEST_CASE("recipes: each test has a phone of its own")
+{
+  RecipeFixture fixture;
+  std::ofstream(fixture.dir / "phones.txt") << "# in the lab\npixel-7\npixel-8\n";
+  fixture.stub("test-on.sh", "rlock status phones >status.$1; rlock check && echo own >>notes");
+  std::vector<Process> tests;
+  for (int i = 0; i < 4; ++i) {
+    tests.push_back(fixture.start({"./test-phones.sh"}));
+  }
+  outputs(std::move(tests));
+  const std::string notes = fixture.notes();
+  CHECK(count(notes, "test-on.sh pixel-") == 4);
+  CHECK(count(notes, "own\n") == 4);
+  for (const char* phone : {"pixel-7", "pixel-8"}) {
+    const fs::path status = fixture.dir / (std::string("status.") + phone);
+    CHECK((!fs::exists(status) || text_of(status).starts_with("phones: ")));
+  }
+}
+
 TEST_CASE("recipes: a database refuses a late writer")
 {
   if (!find_command("sqlite3", "/usr/bin:/bin")) {

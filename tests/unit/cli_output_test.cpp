@@ -128,17 +128,18 @@ TEST_CASE("text takes the columns that a terminal gives it")
 
 TEST_CASE("json: the names that scripts rely on")
 {
-  CHECK(status_json(held()) ==
-        R"({"key":"stock","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":28400,)"
-        R"("fence":1732190400123456,"holders":[)" +
-            std::string(ours_json) +
-            R"(],"waiting":[],"last_run":null,"once":null,)"
-            R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})" +
-            "\n");
+  CHECK(
+      status_json(held()) ==
+      R"({"key":"stock","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":28400,)"
+      R"("fence":1732190400123456,"holders":[)" +
+          std::string(ours_json) +
+          R"(],"waiting":[],"last_run":null,"once":null,)"
+          R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null,"pool":null})" +
+          "\n");
   CHECK(status_json(vacant()) ==
         R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[],"last_run":null,"once":null,)"
-        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})"
+        R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null,"pool":null})"
         "\n");
   CHECK(
       status_json(foreign()) ==
@@ -146,7 +147,7 @@ TEST_CASE("json: the names that scripts rely on")
       R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
       R"("user":null,"sudo_user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null,"revoked":false,"job_over":null,"freeze":null}],)"
       R"("waiting":[],"last_run":null,"once":null,)"
-      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})"
+      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null,"pool":null})"
       "\n");
   CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
   CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
@@ -166,7 +167,7 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
       R"("label":"nightly","since":"2026-11-21T12:00:01.123Z","freeze":null},)"
       R"({"place":2,"token":"uuid:2","connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
       R"("label":null,"since":null,"freeze":null}],"last_run":null,"once":null,)"
-      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null})"
+      R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null,"pool":null})"
       "\n");
   state.waiting.resize(12, nameless());
   state.waiting.back().is_connected = false;

@@ -6,7 +6,12 @@
 #include "cli/verbs/force_unlock.h"
 #include "unit/typed_options.h"
 
+#include "support/temp_dir.h"
+
 #include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -113,6 +118,8 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"--shards", "2", "--prefix", "eu:"}).shards.front().text() == "eu:k:0");
   CHECK(request_with({"--shards", "2", "--prefix", "eu:"}).shards.back().text() == "eu:k:1");
 
+  CHECK(request_with({"--shards", "2"}).shard_names.empty());
+
   const RunRequest fixed = request_with({"--lease", "5m"});
   CHECK_FALSE(fixed.automatic);
   CHECK(fixed.ttl == Millis{300'000});
@@ -168,6 +175,19 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"-k", ""}, "64 --key: the key is empty (try -k stock)"},
       {{"--shards", "0"}, "64 --shards: '0' is not a number from 1 to 1024 (try --shards 5)"},
       {{"--shards", "1025"}, "64 --shards: '1025' is not a number from 1 to 1024 (try --shards 5)"},
+      {{"--shards", "-1"}, "64 --shards: '-1' is not a number from 1 to 1024 (try --shards 5)"},
+      {{"--shards", ""}, "64 --shards: it has no name (try --shards pixel-1,pixel-2)"},
+      {{"--shards", "a,,b"}, "64 --shards: a name is empty (try --shards pixel-1,pixel-2)"},
+      {{"--shards", "a,b, a"}, "64 --shards: the name 'a' is given twice (try --shards pixel-1,pixel-2)"},
+      {{"--shards", "a,b\tc"}, "64 the key \"k:b\\tc\" has a control character in it (leave it out)"},
+      {{"--shards", "a,b{"},
+       "78 the key \"k:b{\" has a brace that would split the lock over two cluster slots (use none, or a pair with "
+       "something between, such as {stock}:eu)"},
+      {{"--shards", "@/nowhere/names"},
+       "78 --shards: cannot read names from /nowhere/names: No such file or directory"},
+      {{"--shards", "@/"}, "78 --shards: cannot read names from /: Is a directory"},
+      {{"--shards", "a,b", "-k", "other"},
+       "64 --shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)"},
       {{"--shards", "5", "-k", "other"},
        "64 --shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)"},
       {{"--frobnicate"}, "64 unknown option '--frobnicate' (rlock help run lists them)"},
@@ -195,6 +215,44 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
   for (const Row& row : rows) {
     CHECK(error_of(row.options) == row.expect);
   }
+}
+
+TEST_CASE("run: --shards takes a number, names, or a file of names")
+{
+  const auto keys_of = [](const std::string& shards) {
+    const RunRequest request = request_with({"--shards", shards});
+    CHECK((request.shard_names.empty() || request.shard_names.size() == request.shards.size()));
+    std::string keys;
+    for (std::size_t i = 0; i < request.shards.size(); ++i) {
+      keys += (keys.empty() ? "" : " ") + request.shards[i].text();
+      CHECK((request.shard_names.empty() || request.shards[i].text() == "k:" + request.shard_names[i]));
+    }
+    return keys;
+  };
+  CHECK(keys_of("3") == "k:0 k:1 k:2");
+  CHECK(keys_of("3,") == "k:3");
+  CHECK(keys_of("3x") == "k:3x");
+  CHECK(keys_of("pixel-8, pixel-7 ,a b,usb:1,") == "k:pixel-8 k:pixel-7 k:a b k:usb:1");
+
+  const std::filesystem::path file = test::make_temp_dir("shards") / "names";
+  const auto with_file = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    return "@" + file.string();
+  };
+  CHECK(keys_of(with_file("# phones\n\n pixel-7 \r\n\tpixel#8  # on the shelf\n3")) == "k:pixel-7 k:pixel#8 k:3");
+  const std::string flaw = "78 --shards: " + file.string() + ": ";
+  const std::string advice = " (one name a line; # begins a comment)";
+  CHECK(error_of({"--shards", with_file("# none\n\n")}) == flaw + "it has no name" + advice);
+  CHECK(error_of({"--shards", with_file("a\na\n")}) == flaw + "the name 'a' is given twice" + advice);
+  CHECK(error_of({"--shards", with_file("a,b\n")}) == flaw + "the name 'a,b' has a comma in it" + advice);
+  std::string many;
+  for (std::size_t i = 0; i < most_shards; ++i) {
+    many += "n" + std::to_string(i) + "\n";
+  }
+  CHECK(request_with({"--shards", with_file(many)}).shards.size() == most_shards);
+  CHECK(error_of({"--shards", with_file(many + "one more")}) == flaw + "1025 names, at most 1024" + advice);
+  CHECK(error_of({"--shards", with_file(std::string(2 << 20, '#'))}) ==
+        "78 --shards: cannot read names from " + file.string() + ": it is too large for a list of names");
 }
 
 TEST_CASE("run: the key and the command are needed, and the key must be one")

@@ -51,6 +51,26 @@ TEST_CASE("holder info: only a freeze has a reason, which is cut, and tells its 
   CHECK(decode_holder(encode(info))->freeze.size() == longest_label);
 }
 
+TEST_CASE("holder info: the pool of a shard, with its names where they are short")
+{
+  const Pool pools[] = {{.key = "stock", .size = 5},
+                        {.key = "a\nb%", .size = 1, .names = "3"},
+                        {.key = "phones", .size = 2, .names = "pixel 7,usb:1%"},
+                        {.key = "phones", .size = most_shards, .names = ""}};
+  CHECK(encode(everything).find("shard") == std::string::npos);
+  CHECK_FALSE(decode_holder(encode(everything))->pool);
+  for (const Pool& pool : pools) {
+    HolderInfo info = everything;
+    info.pool = pool;
+    CHECK(decode_holder(encode(info))->pool == pool);
+    CHECK(decode_holder(encode(info))->automatic);
+  }
+  for (const char* damaged : {"pool=a", "shards=3", "pool=a\nshards=0", "pool=a\nshards=-1", "pool=a\nshards=1025",
+                              "pool=\nshards=3", "pool=a\nshards=3\nshard_names=x,y", "shard_names=x"}) {
+    CHECK_FALSE(decode_holder(std::string("host=h\n") + damaged)->pool);
+  }
+}
+
 TEST_CASE("holder info: the default of --kill-after takes no room, and an absurd one is cut")
 {
   HolderInfo info = everything;

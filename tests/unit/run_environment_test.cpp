@@ -65,12 +65,21 @@ TEST_CASE("job environment: of several locks the first is the lock, and each has
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 b\no2:2 a\no1:1 b");
 }
 
-TEST_CASE("job environment: the number of the shard")
+TEST_CASE(
+    "job environment: the number of the shard, and its name, which the shards of an outer run do not leave behind")
 {
-  const HeldLock lock{.name = *LockName::parse("stock:0"), .hold = Owner::of("o:1"), .lease = Millis{1}, .shard = 0};
+  const HeldLock lock{
+      .name = *LockName::parse("stock:0"), .hold = Owner::of("o:1"), .lease = Millis{1}, .shard = Shard{0}};
   const auto environment = job_environment({}, {.held = {lock}, .server = {"unix:///s"}});
   CHECK(environment_value(environment, "RLOCK_SHARD") == "0");
+  CHECK_FALSE(find_variable(environment, "RLOCK_SHARD_NAME"));
   CHECK(environment_value(environment, "RLOCK_KEY") == "stock:0");
+  const HeldLock named{
+      .name = *LockName::parse("stock:a"), .hold = Owner::of("o:1"), .lease = Millis{1}, .shard = Shard{1, "a"}};
+  const auto with_name = job_environment({}, {.held = {named}, .server = {"unix:///s"}});
+  CHECK(environment_value(with_name, "RLOCK_SHARD") == "1");
+  CHECK(environment_value(with_name, "RLOCK_SHARD_NAME") == "a");
+  CHECK_FALSE(find_variable(job_environment(with_name, {.held = {lock}, .server = {"unix:///s"}}), "RLOCK_SHARD_NAME"));
 }
 
 TEST_CASE("ancestors: all that held this very key, the innermost first, each once")

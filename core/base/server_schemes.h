@@ -16,7 +16,7 @@ struct ServerScheme {
 };
 
 // No URL of them has an '@' after the host. The forms unix:// and local: of Redis are URLs of a file.
-inline constexpr std::array<ServerScheme, 16> server_schemes{{
+inline constexpr std::array<ServerScheme, 17> server_schemes{{
     {"redis", "redis", "rediss"},
     {"rediss", "redis"},
     {"redis+sentinel", "redis"},
@@ -33,6 +33,7 @@ inline constexpr std::array<ServerScheme, 16> server_schemes{{
     {"etcds", "etcd"},
     {"zookeeper", "zookeeper", "zookeeper+tls"},
     {"zookeeper+tls", "zookeeper"},
+    {"s3", "s3"},
 }};
 
 // nullptr: rlock has no engine for it.

@@ -150,6 +150,9 @@ class Backend {
   virtual Result<std::vector<Finding>> check_server(const CallLimits&) { return std::vector<Finding>(); }
   // Whether another program shares the table of locks. A version is then one of the record and of the face.
   [[nodiscard]] virtual bool is_shared() const { return false; }
+  // How much earlier than the sending the time of a read may be, where the store's clock is coarse. Leases count from so much before
+  // their sending.
+  [[nodiscard]] virtual Millis time_behind() const { return Millis{0}; }
   // nullptr: the holds of this store end by its clock.
   virtual Presences* presences() { return nullptr; }
   // A line for each format. Empty: the store has no lock clients of its own, or rlock does not know them.

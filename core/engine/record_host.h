@@ -45,7 +45,7 @@ class RecordHost final : public ScriptHost {
     return presences != nullptr ? presences->lease_keeping() : nullptr;
   }
   // In a store that knows its clients, a waiter far back keeps its connection, with which its place in the queue ends; a waiter
-  // without the store's clock cannot tell when a hand-over was, and asks, as after a fail-over. A table of ShedLock has a row for
+  // without the store's exact clock cannot tell when a hand-over was, and asks, as after a fail-over. A table of ShedLock has a row for
   // each lock, and no place for another record.
   [[nodiscard]] Traits traits() const override
   {
@@ -53,7 +53,7 @@ class RecordHost final : public ScriptHost {
     const bool is_shared = m_backend->is_shared();
     return {.ends_holds_with_clients = knows_clients,
             .spares_connections = !knows_clients,
-            .may_fail_over = knows_clients,
+            .may_fail_over = knows_clients || time_behind() > Millis{0},
             .has_only_locks = is_shared,
             .can_keep_runs = !is_shared};
   }
@@ -61,6 +61,7 @@ class RecordHost final : public ScriptHost {
   {
     return m_presences != nullptr ? m_presences->lease_of(owner.text()) : std::nullopt;
   }
+  [[nodiscard]] Millis time_behind() const override { return m_backend->time_behind(); }
   void drop_connection() override;
 
  private:

@@ -156,6 +156,8 @@ class ScriptHost {
   // The lease of this owner, where it is that of its presence in the store (engine/presence.h) as of the last answer; nullopt:
   // the ttl that was asked for, from the moment of the sending.
   [[nodiscard]] virtual std::optional<LeaseTerm> lease_of(const Owner&) const { return std::nullopt; }
+  // How much earlier than the sending of a request the lease that it got may have begun.
+  [[nodiscard]] virtual Millis time_behind() const { return Millis{0}; }
 };
 
 }  // namespace rlock

@@ -113,7 +113,7 @@ Result<Release> release_of(const VerbRequest& request, const Result<Reply>& repl
 // A server that ends holds by its clock counts the whole ttl from the moment when it ran the script.
 LeaseTerm ScriptStore::lease_of(const Owner& owner, Instant sent_at, Millis ttl) const
 {
-  return m_host->lease_of(owner).value_or(LeaseTerm{.from = sent_at, .length = ttl});
+  return m_host->lease_of(owner).value_or(LeaseTerm{.from = sent_at - m_host->time_behind(), .length = ttl});
 }
 
 // A waiter with a presence keeps it by asking.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the URLs of a bucket mean.
+#include "stores/engine.h"
+
+#include "engine/record_store.h"
+#include "stores/s3/s3_backend.h"
+#include "stores/s3/s3_rights.h"
+
+namespace rlock::s3 {
+
+extern const Engine engine;  // stores/open.cpp
+
+namespace {
+
+Result<std::unique_ptr<LockStore>> open(const ServerSpec&, const Endpoint& endpoint, const Clock& clock, StopToken)
+{
+  return record::store_on(open_backend(connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
+}
+
+Result<std::string> rights(const Endpoint& endpoint, std::string_view, std::span<const std::string>)
+{
+  return policy(connection_spec(endpoint));
+}
+
+constexpr std::array url_forms{
+    UrlForm{"s3://[ACCESS@]bucket[/prefix]",
+            "a bucket of Amazon S3, or of a store with its API (?endpoint=https://host:port), with ?region=NAME, "
+            "?profile=NAME, ?clock-skew=DUR; use --ttl 60s"}};
+constexpr std::array<std::string_view, 1> rights_examples{
+    "rlock acl -S s3://shop-locks/cron --user cron >policy.json  # aws iam put-user-policy --policy-document"};
+
+}  // namespace
+
+constinit const Engine engine{
+    .name = "s3",
+    .parse = parse_s3_url,
+    .open = open,
+    .title = "Amazon S3",
+    .page = "s3",
+    .url_forms = url_forms,
+    .refuses_sync = "every write to a bucket is on all of its replicas already (leave out --sync)",
+    .refuses_quorum = "a bucket is no part of a quorum (give it alone)",
+    .refuses_tls_files =
+        "a bucket is reached with the certificates that the system trusts (leave out --cacert, --cert and --tls-key)",
+    .rights = rights,
+    .rights_examples = rights_examples,
+};
+
+}  // namespace rlock::s3

@@ -28,8 +28,9 @@ constexpr int longest_case = is_sanitized ? 1200 : 120;    // seconds
 constexpr int longest_series = is_sanitized ? 1200 : 400;  // of fault/ and of many locks
 
 // Kinds of servers on which the cases of the suites `topology` and `topology-quick` run as well (support/topology.h).
-constexpr std::array topologies{"tcp",      "tls",     "acl",   "sentinel", "cluster", "quorum3",   "quorum5",
-                                "postgres", "mariadb", "mongo", "etcd",     "etcd3",   "zookeeper", "zookeeper3"};
+constexpr std::array topologies{"tcp",     "tls",     "acl",       "sentinel",   "cluster",
+                                "quorum3", "quorum5", "postgres",  "mariadb",    "mongo",
+                                "etcd",    "etcd3",   "zookeeper", "zookeeper3", "s3"};
 constexpr const char* on_engine = "on the record engine: ";
 
 bool matches(const std::string& pattern, const std::string& text)

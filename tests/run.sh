@@ -15,7 +15,7 @@ esac
 preset=${1:-release}
 tree=build/$preset
 # The suite topology on other kinds of servers takes hours, and on one member or on three these stores do the same.
-by_hand='^on-[a-z0-9]+$|^on-(etcd3?|zookeeper3?)-quick$'
+by_hand='^on-[a-z0-9]+$|^on-(etcd3?|zookeeper3?|s3)-quick$'
 case $suite in
   default)
     groups=tests

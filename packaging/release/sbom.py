@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 LICENCES = {  # of what can become part of the programs, by Debian's source package
-    "ca-certificates": "MPL-2.0", "cli11": "BSD-3-Clause", "cross-toolchain-base": "LGPL-2.1-or-later", "glibc": "LGPL-2.1-or-later",
+    "ca-certificates": "MPL-2.0", "cli11": "BSD-3-Clause", "cross-toolchain-base": "LGPL-2.1-or-later", "curl": "curl", "glibc": "LGPL-2.1-or-later",
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1", "gcc-12-cross": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "hiredis": "BSD-3-Clause", "linux": "GPL-2.0-only WITH Linux-syscall-note", "lua5.1": "MIT", "mariadb": "LGPL-2.0-or-later",
     "mongo-c-driver": "Apache-2.0 AND Zlib", "nghttp2": "MIT", "nlohmann-json3": "MIT", "openssl": "Apache-2.0", "postgresql-15": "PostgreSQL",

@@ -62,7 +62,7 @@ void fuzz_secrets(std::string_view bytes)
   promise_hidden(with({std::string(options[which]), std::string(secret) + tail}));
   promise_hidden(with({std::string(assignments[which]) + std::string(secret) + tail}));
   promise_hidden(with({std::string(assignments[which]) + tail + std::string(secret)}));
-  for (const std::string scheme : {"redis", "postgresql", "mysql", "mongodb", "etcd", "zookeeper"}) {
+  for (const std::string scheme : {"redis", "postgresql", "mysql", "mongodb", "etcd", "zookeeper", "s3"}) {
     for (const char* before : {"", "x/", "12/", "12?"}) {
       promise_hidden(with({scheme + "://user:" + before + std::string(secret) + "@db1:6379/0"}));
     }

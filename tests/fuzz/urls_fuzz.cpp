@@ -34,8 +34,8 @@ void promise_hidden(const std::string& url, const std::string& secret)
           quotable_url(url));
 }
 
-const std::array schemes{"redis",       "rediss", "postgresql", "mysql",     "mariadb",       "mongodb",
-                         "mongodb+srv", "etcd",   "etcds",      "zookeeper", "zookeeper+tls", "unknown"};
+const std::array schemes{"redis", "rediss", "postgresql", "mysql",         "mariadb", "mongodb", "mongodb+srv",
+                         "etcd",  "etcds",  "zookeeper",  "zookeeper+tls", "s3",      "unknown"};
 
 // A URL with a password that no text has by chance: whatever is wrong with the URL, no error quotes the password.
 void promise_error_without_password(std::string_view rest)

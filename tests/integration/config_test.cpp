@@ -199,7 +199,7 @@ TEST_CASE("config: completion knows the names of servers, and the server of the 
   CHECK(next({"run", "--server=@pro"}) == "words\n--server=@prod\tredis://***@db1\n--server=@proof\tredis://db2\n");
   for (const std::string begin :
        {"postgresql", "postgres", "mysql", "mariadb", "mongodb", "mongodb+srv", "etcd", "etcds", "zookeeper",
-        "zookeeper+tls", "redis", "rediss", "redis+sentinel", "rediss+cluster"}) {
+        "zookeeper+tls", "s3", "redis", "rediss", "redis+sentinel", "rediss+cluster"}) {
     CHECK(has(next({"run", "-S", begin}), "\n" + begin + "://\t"));
   }
   CHECK(next({"config", "-S", "@proo"}) == "words\n@proof\tredis://db2\n");

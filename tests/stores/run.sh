@@ -40,7 +40,8 @@ refuses mongodb+srv://db/app mongo
 refuses mariadb://db/app mysql
 refuses etcds://e1 etcd
 refuses zookeeper+tls://zk1 zookeeper
-! grep -qE '^LIB(PQ|MARIADB|MONGOC|NGHTTP2)_' "$work/CMakeCache.txt" || fail "a library of a store that is left out was looked for"
+refuses s3://bucket s3
+! grep -qE '^LIB(PQ|MARIADB|MONGOC|NGHTTP2|CURL)_' "$work/CMakeCache.txt" || fail "a library of a store that is left out was looked for"
 
 build redis,postgres
 lists 'redis, postgres'

@@ -11,6 +11,7 @@
 #include "support/mariadb_fixture.h"
 #include "support/mongo_fixture.h"
 #include "support/postgres_fixture.h"
+#include "support/s3_fixture.h"
 #include "support/zookeeper_fixture.h"
 
 namespace rlock::test {
@@ -45,6 +46,8 @@ inline std::unique_ptr<DatabaseServer> start_zookeeper3()
   return std::make_unique<ZookeeperServer>(ZookeeperOptions{.nodes = 3});
 }
 
+inline std::unique_ptr<DatabaseServer> start_s3() { return std::make_unique<S3Server>(); }
+
 inline constexpr std::array databases{
     DatabaseRow{"postgres", has_postgres, start_postgres},
     DatabaseRow{"mariadb", has_mariadb, start_mariadb},
@@ -53,6 +56,7 @@ inline constexpr std::array databases{
     DatabaseRow{"etcd3", has_etcd, start_etcd3, false, true},
     DatabaseRow{"zookeeper", has_zookeeper, start_zookeeper, false, true},
     DatabaseRow{"zookeeper3", has_zookeeper, start_zookeeper3, false, true},
+    DatabaseRow{"s3", has_s3, start_s3, false},
 };
 
 // A server of the row with this name.

@@ -63,6 +63,7 @@ TEST_CASE("help: the name of each store leads to its URLs, an example and its ma
            Row{"mongodb", "rlock-mongodb", "mongodb://"},
            Row{"etcd", "rlock-etcd", "etcd://"},
            Row{"zookeeper", "rlock-zookeeper", "zookeeper://"},
+           Row{"s3", "rlock-s3", "s3://"},
        }) {
     CAPTURE(row.name);
     const Engine* const store = engine_named(row.name);

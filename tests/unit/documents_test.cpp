@@ -128,7 +128,7 @@ TEST_CASE("documents: the first sentence of README and the description of the pa
 {
   const std::string readme = text_of(source / "README.md");
   const std::string sentence = readme.substr(0, readme.find(". "));
-  for (const char* store : {"Redis", "PostgreSQL", "MySQL", "MariaDB", "MongoDB", "etcd", "ZooKeeper"}) {
+  for (const char* store : {"Redis", "PostgreSQL", "MySQL", "MariaDB", "MongoDB", "etcd", "ZooKeeper", "S3"}) {
     CHECK(has(sentence, store));
     CHECK(has(text_of(source / "CMakeLists.txt").substr(0, 500), store));
   }

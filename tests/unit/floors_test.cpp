@@ -39,6 +39,9 @@ const std::map<std::string, Allowed> floors = {
     {"core/stores/zookeeper",
      {"stores/zookeeper/", "stores/engine.h", "engine/", "net/endpoint.h", "net/byte_stream.h", "net/url_parts.h",
       "lock/", "base/", "sys/"}},
+    {"core/stores/s3",
+     {"stores/s3/", "stores/engine.h", "engine/", "net/endpoint.h", "net/url_parts.h", "lock/", "base/", "curl/",
+      "sys/"}},
     {"core/stores/quorum", {"stores/quorum/", "lock/", "base/", "sys/"}},
     {"core/lease", {"lease/", "lock/", "base/", "sys/"}},
     {"core/process", {"process/", "base/", "sys/", "linux/"}},
@@ -119,6 +122,7 @@ const std::map<std::string, std::vector<std::string_view>> words_of_stores = {
     {"mongo", {"mongo", "ferretdb"}},
     {"etcd", {"etcd"}},
     {"zookeeper", {"zookeeper", "curator", "kazoo"}},
+    {"s3", {"s3", "amazon", "libcurl"}},
 };
 
 // The line without its comment, in lower case. A URL is no comment.

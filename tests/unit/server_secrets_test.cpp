@@ -23,7 +23,7 @@ std::string error_of(const std::string& url)
 
 constexpr const char* schemes[] = {"redis",    "rediss",    "redis+sentinel", "redis+cluster", "postgresql",
                                    "postgres", "mysql",     "mariadb",        "mongodb",       "mongodb+srv",
-                                   "etcd",     "zookeeper", "zookeeper+tls",  "etcds"};
+                                   "etcd",     "zookeeper", "zookeeper+tls",  "etcds",         "s3"};
 
 }  // namespace
 

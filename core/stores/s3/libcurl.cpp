@@ -4,7 +4,7 @@
 namespace rlock::s3 {
 namespace {
 
-// The first version that takes the time and the hash of a request from its headers, and signs all headers.
+// The first version with which this was tried. It signs all headers, and takes the hash of the body from one.
 constexpr unsigned oldest_version = 0x075800;  // 7.88.0
 
 }  // namespace

@@ -63,7 +63,7 @@ Request write_request(const SeenObject& seen, const LockObject& next, std::uint6
 {
   Request request{.method = Request::Method::put, .key = key_of_lock(seen.lock), .if_match = seen.etag};
   request.if_none_match = seen.etag.empty() ? "*" : "";
-  request.body = encode(next, number);
+  request.body = bytes_of(next, number);
   request.metadata.emplace_back("Rlock-Format", "1");
   if (!next.face.holder.empty()) {
     request.metadata.emplace_back("Locked-By", plain(next.face.holder));
@@ -79,7 +79,7 @@ Result<SeenObject> seen_in(Answer answer, std::string_view lock, const Connectio
   if (answer.kind == Answer::Kind::not_there) {
     return seen;
   }
-  auto object = decode(answer.body);
+  auto object = object_in(answer.body);
   if (!object || answer.etag.empty()) {
     return Error{ErrorCode::config, connection.where() + ": the object " + printable(key_of_lock(lock)) +
                                         (object ? " has no ETag, by which rlock compares"

@@ -7,13 +7,14 @@
 #include <array>
 #include <cctype>
 #include <csignal>
-#include <cstring>
 #include <ctime>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <string_view>
 #include "base/text.h"
 #include "base/wait.h"
+#include "stores/s3/libcurl.h"
 
 namespace rlock::s3 {
 namespace {
@@ -153,28 +154,12 @@ int close_socket(void* sockets, curl_socket_t fd)
   return ::close(fd);
 }
 
-// "20261129T093000Z"
-std::string signing_time(std::int64_t seconds)
-{
-  const std::time_t time = seconds;
-  std::tm parts{};
-  ::gmtime_r(&time, &parts);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts)};
-}
-
 const char* name_of(Request::Method method)
 {
   return method == Request::Method::get ? "GET" : method == Request::Method::put ? "PUT" : "DELETE";
 }
 
 }  // namespace
-
-bool refuses_time(const HttpAnswer& http)
-{
-  const std::string code = element(http.body, "Code");
-  return code == "RequestTimeTooSkewed" || code == "RequestExpired";
-}
 
 // 409: another write of the object was under way. Nothing happened, and the condition may hold no more.
 Result<Answer> answer_of(const HttpAnswer& http, const std::string& where, std::int64_t time_us)
@@ -275,8 +260,8 @@ Result<Done> Connection::begin(const Request& request, Transfer& transfer)
   if (easy == nullptr) {
     return Error{ErrorCode::os, "libcurl has no memory"};
   }
-  std::vector<std::string> lines{"Content-Type: application/octet-stream",
-                                 "Expect:", "X-Amz-Date: " + signing_time(wall_clock_ms() / 1000 + m_ahead_s)};
+  // libcurl 7.88 signs no hash of the body unless a header has one, and this header for "none"; TLS protects the body.
+  std::vector<std::string> lines{"Content-Type: application/octet-stream", "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD"};
   const auto add = [&lines](const std::string& name, const std::string& value) {
     if (!value.empty()) {
       lines.push_back(name + ": " + value);
@@ -396,12 +381,6 @@ std::vector<Result<Answer>> Connection::ask_all(std::span<const Request> request
     if (each.easy != nullptr && m_multi != nullptr) {
       lib().curl_multi_remove_handle(m_multi, each.easy.get());
     }
-  }
-  // A host whose clock is wrong signs by the store's clock from then on.
-  const bool is_skewed = std::ranges::all_of(transfers, [](const Transfer& each) { return refuses_time(each.http); });
-  if (is_skewed && transfers.front().time_us > 0 && m_ahead_s == 0) {
-    m_ahead_s = transfers.front().time_us / 1'000'000 - wall_clock_ms() / 1000;
-    return ask_all(requests, limit);
   }
   if (!std::ranges::all_of(answers, [](const Result<Answer>& each) { return static_cast<bool>(each); })) {
     transfers.clear();

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "base/result.h"
-#include "stores/s3/libcurl.h"
 #include "stores/s3/s3_credentials.h"
 #include "stores/s3/s3_url.h"
 
@@ -61,8 +60,6 @@ struct HttpAnswer {
 //   server_not_ready  there is no such bucket; the clock of this host is wrong
 //   config            the bucket is in another region, a key is too long, or this is no store of objects
 Result<Answer> answer_of(const HttpAnswer& http, const std::string& where, std::int64_t time_us);
-// Whether the store refused the time at which the request was signed.
-bool refuses_time(const HttpAnswer& http);
 
 // Not thread-safe. After an Error the connections are dropped.
 class Connection {
@@ -97,11 +94,10 @@ class Connection {
   ConnectionSpec m_spec;
   const Clock* m_clock;
   Credentials m_credentials;
-  CURLM* m_multi = nullptr;
+  void* m_multi = nullptr;     // of libcurl, with its open connections
   pid_t m_process = 0;         // that connected: another process must not write to its sockets
   std::set<int> m_sockets;     // open ones
   bool m_was_there = false;    // an answer has come since connect()
-  std::int64_t m_ahead_s = 0;  // the store's clock less the wall clock, once the store has refused a time
 };
 
 }  // namespace rlock::s3

@@ -27,7 +27,7 @@ constexpr std::array url_forms{
             "a bucket of Amazon S3, or of a store with its API (?endpoint=https://host:port), with ?region=NAME, "
             "?profile=NAME, ?clock-skew=DUR; use --ttl 60s"}};
 constexpr std::array<std::string_view, 1> rights_examples{
-    "rlock acl -S s3://shop-locks/cron --user cron >policy.json  # aws iam put-user-policy --policy-document"};
+    "rlock acl -S s3://shop-locks/cron --user cron >policy.json  # for IAM"};
 
 }  // namespace
 

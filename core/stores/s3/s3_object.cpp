@@ -111,7 +111,7 @@ bool is_alive(const StoredListener& listener, std::int64_t now_us)
 
 }  // namespace
 
-std::string encode(const LockObject& object, std::uint64_t number)
+std::string bytes_of(const LockObject& object, std::uint64_t number)
 {
   std::string bytes(first_line);
   put(bytes, Tag::number, hex_of(number));
@@ -139,7 +139,7 @@ std::string encode(const LockObject& object, std::uint64_t number)
   return bytes;
 }
 
-std::optional<LockObject> decode(std::string_view bytes)
+std::optional<LockObject> object_in(std::string_view bytes)
 {
   if (!bytes.starts_with(first_line)) {
     return std::nullopt;

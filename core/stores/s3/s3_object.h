@@ -45,9 +45,9 @@ struct LockObject {
 };
 
 // `number`: of this PUT.
-std::string encode(const LockObject& object, std::uint64_t number);
+std::string bytes_of(const LockObject& object, std::uint64_t number);
 // nullopt: the bytes are no object of this version of rlock.
-std::optional<LockObject> decode(std::string_view bytes);
+std::optional<LockObject> object_in(std::string_view bytes);
 
 // Puts the changes of a commit into the object, at `now_us`: the record, the log, the messages to living listeners. Forgets dead listeners
 // and old messages.

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks in a bucket, by rlock as a process, on moto.
+#include "support/integration.h"
+#include "support/job_lines.h"
+#include "support/limits.h"
+#include "support/paths.h"
+#include "support/s3_fixture.h"
+
+#include <chrono>
+#include <thread>
+
+using namespace rlock::test;
+
+namespace {
+
+// The environment of a process whose wall clock is so far ahead.
+ProcessOptions with_clock_ahead(std::chrono::nanoseconds ahead)
+{
+  const auto file = home_dir() / "clock";
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&ahead), sizeof ahead);
+  ProcessOptions options;
+  options.env["LD_PRELOAD"] = RLOCK_PRELOAD_CLOCK;
+  options.env["RLOCK_TEST_CLOCK"] = file.string();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("s3: the verbs keep, show, freeze and take a lock in a bucket")
+{
+  const S3Server server;
+  const auto on = [&](Words words) { return run_on(server, std::move(words)); };
+  CHECK(on({"run", "-k", "a/b", "--", "sh", "-c", "exit 3"}).code == 3);
+  CHECK(has(on({"history", "a/b"}).out, "failed"));
+  CHECK(on({"once", "-k", "o", "--for", "1h", "--", "echo", "ran"}).out == "ran\n");
+  CHECK(on({"once", "-k", "o", "--for", "1h", "--", "echo", "ran"}).out.empty());
+  const Finished acquired = on({"acquire", "-k", "k", "--lease", "60s"});
+  REQUIRE(acquired.code == 0);
+  CHECK(on({"run", "-n", "-k", "k", "--", "true"}).code == 75);
+  CHECK(has(on({"list"}).out, "k "));
+  CHECK(on({"force-unlock", "-k", "k", "--now", "--yes"}).code == 0);
+  CHECK(on({"status", "k"}).code == 1);
+  CHECK(on({"freeze", "k", "--for", "60s", "--reason", "works"}).code == 0);
+  CHECK(has(on({"status", "k"}).out, "works"));
+  CHECK(on({"thaw", "k"}).code == 0);
+  CHECK(server.lock_names() == std::vector<std::string>{"a/b", "k", "o"});
+}
+
+TEST_CASE("s3: a store that ignores the conditions of a write is refused with 78 by the first acquire, and failed by doctor")
+{
+  const S3Server server;
+  CHECK(has(run_on(server, {"doctor"}).out, "ok       conditions"));
+  server.ignore_conditions();
+  const Finished doctor = run_on(server, {"doctor"});
+  CHECK(doctor.code == 1);
+  CHECK_MESSAGE(has(doctor.out, "fail     conditions    it ignores If-None-Match"), doctor.out);
+  const std::string elsewhere = server.url("locks/other", "");  // nobody has found it fit there
+  const Finished run = run_at(elsewhere, {"run", "-k", "k", "--", "true"});
+  CHECK(run.code == 78);
+  CHECK_MESSAGE(has(run.err, "it ignores If-None-Match"), run.err);
+}
+
+TEST_CASE("s3: a job whose commit has lost its answer runs once, and the lock is free after it")
+{
+  const S3Server server;
+  CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  server.lose_next_answer();
+  const auto ran = home_dir() / "ran";
+  const Finished run = run_on(server, {"run", "--wait-server", "20s", "-k", "k", "--", "sh", "-c", "echo x >>" + ran.string()});
+  CHECK_MESSAGE(run.code == 0, run.err);
+  CHECK(text_of(ran) == "x\n");
+  CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 0);
+}
+
+TEST_CASE("s3: a client that was stopped between its read and its write changes nothing, whatever came between")
+{
+  const S3Server server;
+  const BootClock clock;
+  const auto stopped = server.open_backend(clock);
+  const auto other = server.open_backend(clock);
+  const record::LogChange no_log;
+  const record::Change change{.bytes = "new", .face = {}, .log = no_log, .messages = {}};
+  const auto commit = [&](record::Backend& backend, const record::Snapshot& state) {
+    return must(backend.write_if("k", state.version, change, soon()));
+  };
+  const auto is_conflict = [](const record::Commit& done) { return std::holds_alternative<record::Conflict>(done); };
+  const auto seen = must(stopped->read("k", soon()));  // there is none
+  CHECK_FALSE(is_conflict(commit(*other, must(other->read("k", soon())))));
+  CHECK(is_conflict(commit(*stopped, seen)));
+  const auto again = must(stopped->read("k", soon()));
+  CHECK_FALSE(is_conflict(commit(*other, must(other->read("k", soon())))));  // the same bytes
+  CHECK(is_conflict(commit(*stopped, again)));
+  CHECK(must(other->read("k", soon())).version != again.version);
+}
+
+TEST_CASE("s3: the clocks of clients decide nothing, and one that the store refuses is told with 69")
+{
+  const S3Server server;
+  const auto go = home_dir() / "go";
+  Process holder = start_at(server.url(), with_job({"run", "--ttl", "15s", "-k", "k"}, shell(until_exists(go))), with_clock_ahead(10min));
+  wait_until([&] { return is_held(server); }, "the lock is held");
+  CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 75);
+  create(go);
+  CHECK(holder.wait() == success);
+  CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 0);
+  const Finished refused = run_at(server.url(), {"run", "-k", "k", "--", "true"}, with_clock_ahead(1h));
+  CHECK(refused.code == 69);
+  CHECK_MESSAGE(has(refused.err, "this host's clock is wrong"), refused.err);
+}
+
+TEST_CASE("s3: a waiter gets the lock within a few seconds of its release")
+{
+  const S3Server server;
+  const auto go = home_dir() / "go";
+  Process holder = start_on(server, with_job({"run", "-k", "k"}, shell(until_exists(go))));
+  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process waiter = start_on(server, {"run", "-k", "k", "--", "true"});
+  await_place(server.url(), 1);
+  create(go);
+  CHECK(holder.wait() == success);
+  CHECK(waiter.wait(10s) == success);
+}
+
+TEST_CASE("s3: what is not there and what is not rlock's is told with the exit code of its kind")
+{
+  const S3Server server;
+  server.put("k", "somebody's");
+  const Finished foreign = run_on(server, {"run", "-k", "k", "--", "true"});
+  CHECK(foreign.code == 78);
+  CHECK_MESSAGE(has(foreign.err, "is no record of this version of rlock"), foreign.err);
+  const Finished no_bucket = run_at(server.url("no-such-bucket", ""), {"run", "-k", "k", "--", "true"});
+  CHECK(no_bucket.code == 69);
+  CHECK_MESSAGE(has(no_bucket.err, "NoSuchBucket"), no_bucket.err);
+  std::string anonymous = server.url();
+  anonymous.erase(anonymous.find("test:secret@"), 12);
+  const Finished unsigned_run = run_at(anonymous, {"run", "-k", "k", "--", "true"}, {.env = {{"HOME", "/nonexistent"}}});
+  CHECK(unsigned_run.code == 77);
+  CHECK_MESSAGE(has(unsigned_run.err, "AWS_ACCESS_KEY_ID"), unsigned_run.err);
+  CHECK(run_on(server, {"run", "-k", std::string(1100, 'x'), "--", "true"}).code == 78);
+}

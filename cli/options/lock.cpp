@@ -115,9 +115,9 @@ Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> op
   return names.front();
 }
 
-Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw)
+Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw, std::span<const std::string> operands)
 {
-  Result<std::vector<LockName>> names = resolve_keys(raw, {});
+  Result<std::vector<LockName>> names = resolve_keys(raw, operands);
   for (std::size_t i = 0; names && i < names->size(); ++i) {
     RETURN_IF_ERROR(check_can_be_taken((*names)[i]));
   }
@@ -126,12 +126,6 @@ Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw)
 
 Result<LockName> resolve_key_to_take(const RawKeys& raw, std::span<const std::string> operands)
 {
-  std::vector<std::string> keys = raw.keys;
-  keys.insert(keys.end(), operands.begin(), operands.end());
-  if (keys.size() > 1) {
-    return usage(std::to_string(keys.size()) + " keys, but this verb takes one key (try rlock run -k " +
-                 printable(keys[0]) + " -k " + printable(keys[1]) + " -- CMD)");
-  }
   Result<LockName> name = resolve_key(raw, operands);
   const Result<Done> checked = name ? check_can_be_taken(*name) : Result(Done{});
   return checked ? std::move(name) : Result<LockName>(checked.error());

@@ -30,7 +30,7 @@ void add_key_list_options(OptionTable& options, RawKeys& raw);  // the same for 
 Result<std::vector<LockName>> resolve_keys(const RawKeys& raw, std::span<const std::string> operands);
 Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> operands);
 // The same for a verb that takes the locks: also the error of check_can_be_taken.
-Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw);
+Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw, std::span<const std::string> operands = {});
 Result<LockName> resolve_key_to_take(const RawKeys& raw, std::span<const std::string> operands = {});
 
 // The glob of all keys that match `pattern` after the prefix. Special characters of the prefix are escaped.

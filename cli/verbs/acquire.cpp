@@ -14,6 +14,7 @@
 #include "cli/verbs/dispatch.h"
 #include "stores/open.h"
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <utility>
@@ -26,13 +27,16 @@ std::string export_line(std::string_view name, std::string_view value)
   return "export " + std::string(name) + "=" + shell_quoted(value) + "\n";
 }
 
-// RLOCK_HELD without the entries of `key`: a caller that takes the key again no longer holds it by the earlier token.
-std::string held_of_others(std::string_view held, std::string_view key)
+// RLOCK_HELD without the entries of these locks: a caller that takes a key again no longer holds it by the earlier token. A nested
+// hold leaves the outer one where it is.
+std::string held_of_others(std::string_view held, const std::vector<HeldLock>& taken)
 {
   std::string others;
-  for (const HeldLockLine& export_line : parse_held_locks(held)) {
-    if (export_line.key != key) {
-      others += (others.empty() ? "" : "\n") + std::string(export_line.whole);
+  for (const HeldLockLine& line : parse_held_locks(held)) {
+    const bool is_replaced = std::ranges::any_of(
+        taken, [&](const HeldLock& lock) { return lock.name.text() == line.key && !lock.hold.is_nested(); });
+    if (!is_replaced) {
+      others += (others.empty() ? "" : "\n") + std::string(line.whole);
     }
   }
   return others;
@@ -73,12 +77,10 @@ std::string password_file_lines(const JobServer& server, const Environment& envi
 
 }  // namespace
 
-std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)
+std::string export_lines(const JobLocks& locks, std::uint64_t fence, const Environment& environment)
 {
-  const HeldLock& taken = lock.held.front();
-  const std::string_view held = environment.value(held_locks_variable);
-  const std::string others = taken.hold.is_nested() ? std::string(held) : held_of_others(held, taken.name.text());
-  const auto variables = job_environment({std::string(held_locks_variable) + "=" + others}, lock);
+  const std::string others = held_of_others(environment.value(held_locks_variable), locks.held);
+  const auto variables = job_environment({std::string(held_locks_variable) + "=" + others}, locks);
 
   std::string lines;
   for (const std::string_view name : {key_variable, token_variable, fence_variable, lease_variable, shard_variable,
@@ -88,11 +90,11 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
     }
     if (name == fence_variable) {
       lines += export_line(name, std::to_string(fence));
-    } else if (name != server_variable || known_with_password(environment) != lock.server.urls) {
+    } else if (name != server_variable || known_with_password(environment) != locks.server.urls) {
       lines += export_line(name, environment_value(variables, name));
     }
   }
-  return lines + password_file_lines(lock.server, environment);
+  return lines + password_file_lines(locks.server, environment);
 }
 
 // `>|`, because with `set -C` a shell may refuse to write to what exists. The byte tells the keeper that the shell has the pipe.
@@ -104,15 +106,18 @@ std::string pipe_line(const PipeForScript& pipe)
 
 namespace {
 
-constexpr std::array<std::string_view, 3> acquire_examples{
+constexpr std::array<std::string_view, 4> acquire_examples{
     "rlock acquire -k stock --pid $$",
     "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
     "token=$(rlock acquire -k stock -n --lease 5m) || exit",
+    "lock=$(rlock acquire -k a:7 -k a:9 --pid $$ --export) || exit; eval \"$lock\"",
 };
 
 constexpr std::array acquire_exits{
-    ExitLine{ExitCode::ok, "the lock is taken, and its token is printed"},
-    ExitLine{ExitCode::usage, "usage error, such as a bad URL or a --pid that does not exist"},
+    ExitLine{ExitCode::ok, "the lock is taken, or all of several, and the token is printed"},
+    ExitLine{
+        ExitCode::usage,
+        "usage error, such as a bad URL, a --pid that does not exist, or one of several locks that an outer run holds"},
     ExitLine{ExitCode::os, "no keeper could be started, or standard output could not be written; the lock is not held"},
 };
 
@@ -131,7 +136,7 @@ constexpr std::array print_rows{
                  "a line that opens a pipe of the keeper, by which it knows and stops what the script starts",
          .excludes = {"--json", " (try --export alone)"}},
         set<&RawAcquire::exports>},
-    OptionRow<RawAcquire>{{.names = "--json", .help = "print one JSON object"}, set<&RawAcquire::json>},
+    OptionRow<RawAcquire>{{.names = "--json", .help = "print one JSON object for each lock"}, set<&RawAcquire::json>},
 };
 
 constexpr OptionRow<RawTake> acquire_quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
@@ -207,17 +212,24 @@ constexpr OptionRow<RawAcquire> fixed_lease_row{
     read_fixed_lease};
 constexpr std::string_view lasting_group = "Duration of the lock (one of --pid and --lease is needed)";
 
-std::string shown_grant(const RawAcquire& raw, const RunRequest& request, const HeldLock& lock, std::uint64_t fence,
+std::string shown_grant(const RawAcquire& raw, const RunRequest& request, std::span<const TakenLock> taken,
                         const std::optional<PipeForScript>& pipe, const Environment& environment)
 {
   if (raw.json) {
-    return lease_json(lock.name, lock.hold, fence, lock.lease, lock.shard);
+    std::string lines;
+    for (const auto& [lock, fence] : taken) {
+      lines += lease_json(lock.name, lock.hold, fence, lock.lease, lock.shard);
+    }
+    return lines;
   }
   if (raw.exports) {
-    return export_lines({.held = {lock}, .server = request.server.for_job()}, fence, environment) +
-           (pipe ? pipe_line(*pipe) : "");
+    JobLocks locks{.held = {}, .server = request.server.for_job()};
+    for (const TakenLock& each : taken) {
+      locks.held.push_back(each.lock);
+    }
+    return export_lines(locks, taken.front().fence, environment) + (pipe ? pipe_line(*pipe) : "");
   }
-  return lock.hold.token() + "\n";
+  return taken.front().lock.hold.token() + "\n";
 }
 
 // Makes `eval "$(rlock acquire --export ...)"` fail, which would succeed if nothing was printed.
@@ -236,13 +248,15 @@ void print_failure(const Result<RunEnd>& end)
 Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
 {
   ASSIGN_OR_RETURN(const auto request, resolve_acquire(raw, call.operands, call.environment));
-  name_in_log(raw.take, request.name());
+  if (request.names.size() == 1) {
+    name_in_log(raw.take, request.name());
+  }
   const BootClock clock;
   SystemRng rng;
   const Log log(raw.take.verbosity());
   return acquire(request, {clock, rng, call.signals, log},
-                 [&](const HeldLock& lock, std::uint64_t fence, const std::optional<PipeForScript>& pipe) {
-                   print(shown_grant(raw, request, lock, fence, pipe, call.environment));
+                 [&](std::span<const TakenLock> taken, const std::optional<PipeForScript>& pipe) {
+                   print(shown_grant(raw, request, taken, pipe, call.environment));
                    return finish_output();
                  });
 }
@@ -256,11 +270,21 @@ Result<RunEnd> execute(const RawAcquire& raw, const Call& call)
   return end;
 }
 
+// On several servers each lock may be granted to an owner of its own, after attempts that were not.
+Result<Done> check_one_token(const RunRequest& request)
+{
+  return request.names.size() > 1 && request.server.endpoints.size() > 1
+             ? usage(
+                   "several keys have one token, and several servers would give each its own (try one -S, or one "
+                   "acquire for each key)")
+             : Result(Done{});
+}
+
 }  // namespace
 
 void add_acquire_options(OptionTable& options, RawAcquire& raw)
 {
-  add_key_options(options, raw.take.keys);
+  add_key_list_options(options, raw.take.keys);
   options.add(acquire_shard_row, raw.take.shards);
   add_kind_options(options, raw.request);
   add_wait_options(options, raw.request);
@@ -280,26 +304,27 @@ void add_acquire_options(OptionTable& options, RawAcquire& raw)
 Result<RunRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
                                    const Environment& environment)
 {
-  ASSIGN_OR_RETURN(const auto name, resolve_key_to_take(raw.take.keys, operands));
+  ASSIGN_OR_RETURN(const auto names, resolve_keys_to_take(raw.take.keys, operands));
   if (!raw.pid && !raw.is_lease) {
     return usage("--pid or --lease is needed: they say how long the lock lasts (try --pid $$, or --lease 5m)");
   }
   RunRequest request = raw.request;
   request.held_for = HeldFor::script;
-  request.names = {name};
+  request.names = {names.begin(), names.end()};
   request.automatic = raw.pid.has_value();
   if (raw.pid) {
     request.watched = {.pid = *raw.pid, .has_pipe = raw.exports};
   }
   Result<Done> done = finish_request(raw.take, environment, request);
   done = done ? resolve_shards(raw.take.shards, request) : done;
+  done = done ? check_one_token(request) : done;
   return done ? Result(std::move(request)) : Result<RunRequest>(done.error());
 }
 
 const Verb acquire_verb{
     .name = "acquire",
-    .summary = "take a lock for a script and return",
-    .synopsis = "[-k] KEY (--pid PID | --lease DUR) [OPTION...]",
+    .summary = "take a lock, or several, for a script and return",
+    .synopsis = "[-k] KEY... (--pid PID | --lease DUR) [OPTION...]",
     .examples = acquire_examples,
     .own_exits = acquire_exits,
     .common_exits = acquire_codes,

@@ -159,12 +159,12 @@ Result<RunEnd> unlock(const RawFlock& raw, const Call& call)
                               .token = std::nullopt,
                               .json = false,
                               .quiet = !raw.take.verbose};
-  const Result<TokenLock> token_lock = resolve_token_lock(raw_lock, {}, call.environment);
-  const Result<RunEnd> end = token_lock ? release_token_lock(*token_lock, raw_lock, call) : token_lock.error();
+  const Result<TokenLocks> token_locks = resolve_token_locks(raw_lock, {}, call.environment);
+  const Result<RunEnd> end = token_locks ? release_token_locks(*token_locks, raw_lock, call) : token_locks.error();
   if (call.operands.size() == 1) {
-    return token_lock ? end
-                      : usage("-u: no lock is held under " + printable(call.operands.front()) +
-                              " by this job (in a job of rflock, -u works; elsewhere use rlock release --token)");
+    return token_locks ? end
+                       : usage("-u: no lock is held under " + printable(call.operands.front()) +
+                               " by this job (in a job of rflock, -u works; elsewhere use rlock release --token)");
   }
   ASSIGN_OR_RETURN(const auto command, resolve_command(call.operands, call.environment));
   // As with flock(1), the command runs even if the lock could not be released.

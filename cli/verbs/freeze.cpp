@@ -51,7 +51,7 @@ Result<RunRequest> freeze_of_lock(const RunRequest& wanted, const std::string& r
 
 Result<RunEnd> freeze(const RunRequest& request, const RunContext& context, const std::function<void()>& frozen)
 {
-  return acquire(request, context, [&](const HeldLock&, std::uint64_t, const auto&) {
+  return acquire(request, context, [&](std::span<const TakenLock>, const auto&) {
     frozen();
     return finish_output();
   });

@@ -31,20 +31,6 @@ bool names_key(const RawTokenLock& raw, std::span<const std::string> operands)
   return !raw.keys.keys.empty() || !operands.empty();
 }
 
-Result<LockName> name_of(const RawTokenLock& raw, std::span<const std::string> operands, const Environment& environment)
-{
-  const std::string_view inherited = environment.value(key_variable);
-  if (names_key(raw, operands)) {
-    return resolve_key(raw.keys, operands);
-  }
-  if (inherited.empty()) {
-    return usage(
-        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or try -k stock)");
-  }
-  Result<LockName> name = LockName::parse(inherited);
-  return name ? std::move(name) : Error{ErrorCode::config, std::string(key_variable) + ": " + name.error().text};
-}
-
 // Of the innermost hold of this key; empty when there is none.
 std::string_view held_token(std::string_view held, std::string_view key)
 {
@@ -61,6 +47,46 @@ std::string_view inherited_token(const LockName& name, const Environment& enviro
   const std::string_view key = environment.value(key_variable);
   const bool concerns_it = key.empty() || key == name.text();
   return !held.empty() || !concerns_it ? held : environment.value(token_variable);
+}
+
+Result<LockName> inherited_name(std::string_view key, std::string_view variable)
+{
+  Result<LockName> name = LockName::parse(key);
+  return name ? std::move(name) : Error{ErrorCode::config, std::string(variable) + ": " + name.error().text};
+}
+
+// The lock of RLOCK_KEY, and those that were taken together with it.
+Result<std::vector<LockName>> inherited_names(const RawTokenLock& raw, const Environment& environment)
+{
+  const std::string_view inherited = environment.value(key_variable);
+  if (inherited.empty()) {
+    return usage(
+        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or try -k stock)");
+  }
+  ASSIGN_OR_RETURN(const auto first, inherited_name(inherited, key_variable));
+  std::vector<LockName> names{first};
+  const std::string_view token = raw.token ? *raw.token : inherited_token(first, environment);
+  for (const HeldLockLine& line : parse_held_locks(environment.value(held_locks_variable))) {
+    if (line.token == token && !token.empty()) {
+      ASSIGN_OR_RETURN(auto name, inherited_name(line.key, held_locks_variable));
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+Result<std::vector<LockName>> names_of(const RawTokenLock& raw, std::span<const std::string> operands,
+                                       const Environment& environment)
+{
+  ASSIGN_OR_RETURN(const auto names,
+                   names_key(raw, operands) ? resolve_keys(raw.keys, operands) : inherited_names(raw, environment));
+  std::vector<LockName> each_once;
+  for (const LockName& name : names) {
+    if (std::ranges::find(each_once, name) == each_once.end()) {
+      each_once.push_back(name);
+    }
+  }
+  return each_once;
 }
 
 Result<Hold> hold_of(const RawTokenLock& raw, const LockName& name, const Environment& environment)
@@ -170,7 +196,7 @@ constexpr std::array token_rows{
     OptionRow<RawTokenLock>{{.names = "-q,--quiet", .help = "do not print why the token does not hold the lock"},
                             set<&RawTokenLock::quiet>},
 };
-constexpr OptionRow<bool> lease_json_row = json_row("print one JSON object when the token holds the lock");
+constexpr OptionRow<bool> lease_json_row = json_row("print one JSON object for each lock that the token holds");
 
 }  // namespace
 
@@ -181,25 +207,44 @@ void add_token_lock_options(OptionTable& options, RawTokenLock& raw)
   add_server_options(options, raw.server);
 }
 
-Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const std::string> operands,
-                                     const Environment& environment)
+Result<TokenLocks> resolve_token_locks(const RawTokenLock& raw, std::span<const std::string> operands,
+                                       const Environment& environment)
 {
-  ASSIGN_OR_RETURN(auto name, name_of(raw, operands, environment));
-  ASSIGN_OR_RETURN(auto hold, hold_of(raw, name, environment));
-  const auto shard = shard_of(name, hold, environment);
-  return TokenLock{.name = std::move(name), .hold = std::move(hold), .shard = shard};
+  ASSIGN_OR_RETURN(const auto names, names_of(raw, operands, environment));
+  TokenLocks locks;
+  for (const LockName& name : names) {
+    ASSIGN_OR_RETURN(auto hold, hold_of(raw, name, environment));
+    const auto shard = shard_of(name, hold, environment);
+    locks.push_back({.name = name, .hold = std::move(hold), .shard = shard});
+  }
+  return locks;
 }
 
-Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call)
+namespace {
+
+// Calls `act` for all locks, whatever it answers. The first error, else the first exit code that is not 0.
+template <typename Act>
+Result<RunEnd> for_each_lock(const TokenLocks& token_locks, Act act)
 {
-  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
+  Result<RunEnd> all = ended(ExitCode::ok);
+  for (const TokenLock& each : token_locks) {
+    const Result<RunEnd> end = act(each);
+    const bool is_first_failure = all && (!end || std::get<ExitWith>(*all).code == 0);
+    all = is_first_failure ? end : all;
+  }
+  return all;
+}
+
+// `announced`: the connections to keepers, open until all releases are over, because one keeper has all locks of a token.
+Result<RunEnd> release_one(const TokenLock& token_lock, std::vector<Fd>& announced, const OpenedStore& opened,
+                           const RawTokenLock& raw)
+{
   ASSIGN_OR_RETURN(const auto lock, find_lock(token_lock, Millis{0}, opened));
-  const LockSpec& spec = lock.spec;
-  // Open until the release is over. The keeper then releases its lock itself, so it is not told of a key that is not its own.
-  const Fd announced = lock.has_owner ? announce_release(token_lock.hold) : Fd();
+  // The keeper then releases its locks itself, so it is not told of a key that is not its own.
+  const Fd& keeper = announced.emplace_back(lock.has_owner ? announce_release(token_lock.hold) : Fd());
   ASSIGN_OR_RETURN(
       const auto released,
-      opened.store->release(spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened.limit()));
+      opened.store->release(lock.spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened.limit()));
   if (const auto* lost = std::get_if<NotHeld>(&released)) {
     return report_not_held(token_lock, *lost, raw);
   }
@@ -207,24 +252,22 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
     return report_not_held(token_lock, "its owner was still waiting for it", raw);
   }
   if (raw.exit_code) {
-    announce_exit_code(announced, *raw.exit_code);
+    announce_exit_code(keeper, *raw.exit_code);
   }
-  if (std::holds_alternative<Released>(released) && !announced) {  // else the keeper does it
+  if (std::holds_alternative<Released>(released) && !keeper) {  // else the keeper does it
     SystemRng rng;
-    keep_runs(*opened.store, spec.name, spec.who.history, raw.exit_code.value_or(0) == 0, opened.timeout, *opened.clock,
-              rng, log_of(raw));
+    keep_runs(*opened.store, lock.spec.name, lock.spec.who.history, raw.exit_code.value_or(0) == 0, opened.timeout,
+              *opened.clock, rng, log_of(raw));
   }
   return ended(ExitCode::ok);
 }
 
-Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Millis> ttl, const RawTokenLock& raw,
-                                const Call& call)
+Result<RunEnd> renew_one(const TokenLock& token_lock, std::optional<Millis> ttl, const OpenedStore& opened,
+                         const RawTokenLock& raw)
 {
-  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
   ASSIGN_OR_RETURN(const auto lock, find_lock(token_lock, ttl.value_or(Millis{0}), opened));
-  const LockSpec& spec = lock.spec;
   ASSIGN_OR_RETURN(const auto renewal,
-                   opened.store->renew_hold(spec, token_lock.hold, {.only_checks = !ttl}, opened.limit()));
+                   opened.store->renew_hold(lock.spec, token_lock.hold, {.only_checks = !ttl}, opened.limit()));
   if (const auto* lost = std::get_if<NotHeld>(&renewal)) {
     const std::string reason = lost->is_unexplained() ? why_gone(token_lock, *lost, opened) : text_of(*lost);
     return report_not_held(token_lock, reason, raw);
@@ -239,6 +282,22 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Milli
   return raw.json ? print_lease(token_lock, opened, raw) : ended(ExitCode::ok);
 }
 
+}  // namespace
+
+Result<RunEnd> release_token_locks(const TokenLocks& token_locks, const RawTokenLock& raw, const Call& call)
+{
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
+  std::vector<Fd> announced;
+  return for_each_lock(token_locks, [&](const TokenLock& each) { return release_one(each, announced, opened, raw); });
+}
+
+Result<RunEnd> renew_token_locks(const TokenLocks& token_locks, std::optional<Millis> ttl, const RawTokenLock& raw,
+                                 const Call& call)
+{
+  ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
+  return for_each_lock(token_locks, [&](const TokenLock& each) { return renew_one(each, ttl, opened, raw); });
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 2> check_examples{
@@ -246,7 +305,7 @@ constexpr std::array<std::string_view, 2> check_examples{
     "rlock check -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
 };
 
-constexpr std::string_view token_not_held = "the token does not hold the lock; stderr says why";
+constexpr std::string_view token_not_held = "the token does not hold the lock, or one of several; stderr says why";
 
 constexpr std::array check_exits{
     ExitLine{ExitCode::ok, "the token held the lock a moment ago"},
@@ -255,8 +314,8 @@ constexpr std::array check_exits{
 
 Result<RunEnd> execute_check(const RawTokenLock& raw, const Call& call)
 {
-  ASSIGN_OR_RETURN(const auto token_lock, resolve_token_lock(raw, call.operands, call.environment));
-  return renew_token_lock(token_lock, std::nullopt, raw, call);
+  ASSIGN_OR_RETURN(const auto token_locks, resolve_token_locks(raw, call.operands, call.environment));
+  return renew_token_locks(token_locks, std::nullopt, raw, call);
 }
 
 void add_check_options(OptionTable& options, RawTokenLock& raw)
@@ -270,7 +329,7 @@ void add_check_options(OptionTable& options, RawTokenLock& raw)
 const Verb check_verb{
     .name = "check",
     .summary = "ask whether a token, or the job around, still holds its lock",
-    .synopsis = "[[-k] KEY] [OPTION...]",
+    .synopsis = "[[-k] KEY...] [OPTION...]",
     .examples = check_examples,
     .own_exits = check_exits,
     .add_options = bound<RawTokenLock, add_check_options, execute_check>,
@@ -310,9 +369,9 @@ Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment
 
 Result<RunEnd> execute_renew(const RawRenew& raw, const Call& call)
 {
-  ASSIGN_OR_RETURN(const auto token_lock, resolve_token_lock(raw.lock, call.operands, call.environment));
+  ASSIGN_OR_RETURN(const auto token_locks, resolve_token_locks(raw.lock, call.operands, call.environment));
   ASSIGN_OR_RETURN(const auto lease, resolve_lease(raw, call.environment));
-  return renew_token_lock(token_lock, lease, raw.lock, call);
+  return renew_token_locks(token_locks, lease, raw.lock, call);
 }
 
 constexpr OptionRow<RawRenew> lease_row{
@@ -334,7 +393,7 @@ void add_renew_options(OptionTable& options, RawRenew& raw)
 const Verb renew_verb{
     .name = "renew",
     .summary = "renew a lock by its token",
-    .synopsis = "[[-k] KEY] [OPTION...]",
+    .synopsis = "[[-k] KEY...] [OPTION...]",
     .examples = renew_examples,
     .own_exits = renew_exits,
     .add_options = bound<RawRenew, add_renew_options, execute_renew>,
@@ -355,8 +414,8 @@ constexpr std::array release_exits{
 
 Result<RunEnd> execute_release(const RawTokenLock& raw, const Call& call)
 {
-  ASSIGN_OR_RETURN(const auto token_lock, resolve_token_lock(raw, call.operands, call.environment));
-  return release_token_lock(token_lock, raw, call);
+  ASSIGN_OR_RETURN(const auto token_locks, resolve_token_locks(raw, call.operands, call.environment));
+  return release_token_locks(token_locks, raw, call);
 }
 
 constexpr OptionRow<RawTokenLock> exit_code_row{
@@ -377,7 +436,7 @@ void add_release_options(OptionTable& options, RawTokenLock& raw)
 const Verb release_verb{
     .name = "release",
     .summary = "release a lock by its token",
-    .synopsis = "[[-k] KEY] [OPTION...]",
+    .synopsis = "[[-k] KEY...] [OPTION...]",
     .examples = release_examples,
     .own_exits = release_exits,
     .add_options = bound<RawTokenLock, add_release_options, execute_release>,

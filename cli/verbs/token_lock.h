@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace rlock::cli {
 
@@ -29,18 +30,20 @@ struct TokenLock {
   std::optional<Shard> shard = std::nullopt;  // where RLOCK_SHARD is about this lock
 };
 
-// A missing option is taken from the environment of a job or of `acquire --export`: the key from RLOCK_KEY, the token from
-// RLOCK_HELD, which has one for each key, or from RLOCK_TOKEN.
+using TokenLocks = std::vector<TokenLock>;  // at least one, each once
+
+// A missing option is taken from the environment of a job or of `acquire --export`: the key from RLOCK_KEY, with those that RLOCK_HELD
+// has under the same token; the token from RLOCK_HELD, which has one for each key, or from RLOCK_TOKEN.
 // ErrorCode::usage: neither an option nor a variable. ErrorCode::config: a variable has a value that makes no sense.
-Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const std::string> operands,
-                                     const Environment& environment);
+Result<TokenLocks> resolve_token_locks(const RawTokenLock& raw, std::span<const std::string> operands,
+                                       const Environment& environment);
 
-// Renews the lock for `ttl` from now; nullopt: only asks whether the token still holds it. With --json, prints one object if
-// so. Exits with 1 if not.
-Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Millis> ttl, const RawTokenLock& raw,
-                                const Call& call);
+// Renews the locks for `ttl` from now; nullopt: only asks whether the token still holds them. With --json, prints one object for
+// each that it holds. Exits with 1 if it does not hold one of them.
+Result<RunEnd> renew_token_locks(const TokenLocks& token_locks, std::optional<Millis> ttl, const RawTokenLock& raw,
+                                 const Call& call);
 
-// Releases the lock. Its keeper, if there is one, ends silently. Exits with 1 if the token does not hold the lock.
-Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call);
+// Releases the locks. Their keeper, if there is one, ends silently. Exits with 1 if the token does not hold one of them.
+Result<RunEnd> release_token_locks(const TokenLocks& token_locks, const RawTokenLock& raw, const Call& call);
 
 }  // namespace rlock::cli

@@ -71,6 +71,15 @@ std::optional<int> descriptor_of_script(const RunRequest& request, const RunCont
   return free ? std::optional(*free) : std::nullopt;
 }
 
+std::vector<TakenLock> taken_locks(const LockSet& lock_set)
+{
+  std::vector<TakenLock> taken;
+  for (const LockSession& session : lock_set.sessions) {
+    taken.push_back({.lock = session.held(), .fence = session.fence()});
+  }
+  return taken;
+}
+
 Result<Done> pass_to_keeper(const RunRequest& request, const RunContext& context, LockSet& lock_set,
                             const PidFd& watched, const PrintToken& print_token)
 {
@@ -85,10 +94,9 @@ Result<Done> pass_to_keeper(const RunRequest& request, const RunContext& context
     take_back(request, context, lock_set.sessions);
     return keeper.error();
   }
-  const LockSession& session = lock_set.sessions.front();
   const std::string& pipe = keeper->pipe_path();
   RETURN_IF_ERROR(
-      print_token(session.held(), session.fence(),
+      print_token(taken_locks(lock_set),
                   pipe.empty() ? std::nullopt : std::optional(PipeForScript{.path = pipe, .descriptor = *digit})));
   keeper->confirm_caller_has_token();  // else the keeper releases the lock when this process ends
   return Done{};
@@ -102,7 +110,7 @@ Result<Done> pass_to_caller(const RunRequest& request, const RunContext& context
   if (lasts && *lasts) {
     context.log.notice(kept_by_keeper(session.name(), **lasts), {.event = "keeper", .key = session.name().text()});
   }
-  auto passed = lasts ? print_token(session.held(), session.fence(), std::nullopt) : lasts.error();
+  auto passed = lasts ? print_token(taken_locks(lock_set), std::nullopt) : lasts.error();
   if (!passed) {
     take_back(request, context, lock_set.sessions);
   }
@@ -116,18 +124,30 @@ Result<RunEnd> acquire(const RunRequest& request, RunContext context, const Prin
   ASSIGN_OR_RETURN(const auto watched, open_watched(request));
   context.signals.block();
   ASSIGN_OR_RETURN(const auto stop, stop_descriptor(context.signals, watched));
-  LockSet lock_set(request, context, std::nullopt);
   const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server);
-  ASSIGN_OR_RETURN(const auto result, acquire_all(request, context, policy, StopToken(stop.get()), lock_set));
-  if (const auto* busy = std::get_if<LockBusy>(&result)) {
-    return report_busy(request, *busy, context.log);
+  for (;;) {
+    LockSet lock_set(request, context, std::nullopt);
+    ASSIGN_OR_RETURN(const auto result, acquire_all(request, context, policy, StopToken(stop.get()), lock_set));
+    if (const auto* busy = std::get_if<LockBusy>(&result)) {
+      return report_busy(request, *busy, context.log);
+    }
+    if (std::holds_alternative<AllAcquired>(result)) {
+      RETURN_IF_ERROR(watched ? pass_to_keeper(request, context, lock_set, *watched, print_token)
+                              : pass_to_caller(request, context, lock_set, print_token));
+      return RunEnd{ExitWith{0}};
+    }
+    const auto* retry = std::get_if<RetryNeeded>(&result);
+    if (retry == nullptr) {
+      return interrupted(context);
+    }
+    if (!policy.waits) {
+      return Error{ErrorCode::server_not_ready, retry->why};
+    }
+    context.log.notice(retry->why + "; trying again", {.event = "lost"});
+    if (pause_between_attempts(context, StopToken(stop.get())) == Wake::stopped) {
+      return interrupted(context);
+    }
   }
-  if (!std::holds_alternative<AllAcquired>(result)) {
-    return interrupted(context);
-  }
-  RETURN_IF_ERROR(watched ? pass_to_keeper(request, context, lock_set, *watched, print_token)
-                          : pass_to_caller(request, context, lock_set, print_token));
-  return RunEnd{ExitWith{0}};
 }
 
 }  // namespace rlock

@@ -6,24 +6,32 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include "process/script_tree.h"
 #include "run/environment.h"
 #include "run/request.h"
 
 namespace rlock {
 
-// Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is
-// released, because its caller does not have the token. `pipe`: nullopt: the watched process has none.
-using PrintToken =
-    std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence, const std::optional<PipeForScript>& pipe)>;
+struct TakenLock {
+  HeldLock lock;
+  std::uint64_t fence;
+};
 
-// `request`: one name, for a script or nobody. A lock of it in RLOCK_HELD is entered again.
+// Called when the locks are held and their keeper, if there is a process to watch, has started. After an Error the locks are
+// released, because their caller does not have the token. `locks`: at least one, all with the same token. `pipe`: nullopt: the
+// watched process has none.
+using PrintToken =
+    std::function<Result<Done>(std::span<const TakenLock> locks, const std::optional<PipeForScript>& pipe)>;
+
+// `request`: for a script or nobody. A single lock of it in RLOCK_HELD is entered again; of several none may be held by an outer
+// run, because its hold has another token.
 // Returns how the process must end: after success, after a signal, or when the lock is busy, which is logged. Unless the exit
 // code is 0, no lock is held. When this process is killed before its caller has the token, the keeper releases the lock, or the
 // ttl ends the lock.
 // Threads: call this from main, while the process has one thread.
 // Errors: those of the store and of `print_token`; ErrorCode::usage: there is no such process to watch, or this process may not
-// signal that process; ErrorCode::os: no keeper could be started.
+// signal that process, or an outer run holds one of several locks; ErrorCode::os: no keeper could be started.
 Result<RunEnd> acquire(const RunRequest& request, RunContext context, const PrintToken& print_token);
 
 }  // namespace rlock

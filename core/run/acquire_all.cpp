@@ -16,6 +16,7 @@ namespace {
 
 constexpr Millis release_time{500};  // for the release of what was held, when the server does not answer
 constexpr int renewal_attempts = 3;  // before the job begins, each on a fresh connection
+constexpr Millis retry_pause{300};   // the longest pause_between_attempts
 
 // The locks that are held already. Renews them while another one is waited for.
 class HeldLocks {
@@ -225,6 +226,11 @@ class Acquisition {
         return interrupted();
       }
       m_held.add(session);
+      if (needs_one_token() && session.hold().is_nested()) {
+        return Error{ErrorCode::usage, "an outer run holds " + printable(session.name().text()) +
+                                           ", by another token than the one for all of these locks (leave out this "
+                                           "lock, which the outer run keeps)"};
+      }
     }
     return finish();
   }
@@ -236,6 +242,20 @@ class Acquisition {
     const bool is_nested = !environment_value(m_request.environment, held_locks_variable).empty();
     return m_policy.waits && !m_request.once && !is_nested && m_request.names.size() == 1 &&
            m_request.server.endpoints.size() == 1;
+  }
+
+  // The caller of rlock acquire gets one token for all.
+  [[nodiscard]] bool needs_one_token() const
+  {
+    return m_request.held_for == HeldFor::script && m_request.names.size() > 1;
+  }
+
+  // A request that failed may have been granted to an owner that was not used again.
+  [[nodiscard]] bool have_one_token() const
+  {
+    const std::string token = m_lock_set.sessions.front().hold().token();
+    return std::ranges::all_of(m_lock_set.sessions,
+                               [&](const LockSession& session) { return session.hold().token() == token; });
   }
 
   // While locks are held, a request for the next one must leave time for their renewals.
@@ -254,6 +274,9 @@ class Acquisition {
     RETURN_IF_ERROR(m_held.prepare_for_job());
     if (m_held.loss()) {
       return interrupted();
+    }
+    if (needs_one_token() && !have_one_token()) {
+      return AcquireAllResult{RetryNeeded{"a lock was granted after a failed request, and by another token"}};
     }
     m_lock_set.store->stop_threads();  // the job or the keeper is forked next
     return AcquireAllResult{AllAcquired{.waited = m_waited}};
@@ -296,6 +319,13 @@ std::string busy_line(const RunRequest& request, const LockBusy& busy)
   const Millis waited = ends_at_once ? Millis{0} : request.wait.value_or(Millis{0});
   return busy_text(busy.display_name, waited, last.holder, last.ttl, last.permits) + full_text(last.full) +
          (busy.waits_for_itself ? std::string(waits_for_itself_text) : "");
+}
+
+Wake pause_between_attempts(const RunContext& context, StopToken stop)
+{
+  const auto half = static_cast<std::uint64_t>(retry_pause.count() / 2);
+  const Millis length = retry_pause / 2 + Millis{static_cast<std::int64_t>(context.rng.next() % half)};
+  return context.clock.sleep_until(context.clock.now() + length, stop);
 }
 
 RunEnd report_busy(const RunRequest& request, const LockBusy& busy, const Log& log)

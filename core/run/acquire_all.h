@@ -27,10 +27,14 @@ using AcquireAllResult = std::variant<AllAcquired, AlreadyDone, LockBusy, RetryN
 
 // Acquires the locks in their order. While it waits for a lock, it renews the locks that it holds. Prepares the job, if there is
 // one, when only the grant of the last lock is missing. After any outcome but AllAcquired the job has not run and all locks are
-// released. Interrupted: `stop` was requested.
+// released. Interrupted: `stop` was requested. Several locks for a script have one token: ErrorCode::usage: an outer run holds one
+// of them.
 // Threads: call this while the process has one thread; the process has one thread again afterwards.
 Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
                                      StopToken stop, LockSet& lock_set);
+
+// Before the next attempt, for a random time, because several callers may have failed at the same time.
+Wake pause_between_attempts(const RunContext& context, StopToken stop);
 
 // Logs that the lock is busy, and returns how the process must end.
 // Why the lock was not got, for people: a newer run, or the holder.

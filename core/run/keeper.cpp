@@ -57,10 +57,9 @@ class KeeperLoop {
         m_release_socket(std::move(release_socket)),
         m_caller(std::move(caller)),
         m_pipe(std::move(pipe)),
-        m_session(task.lock_set.sessions.front()),
-        m_lease(m_session.lease()),
-        m_began(m_lease.budget().term().from),
-        m_deadline(stop_times(m_lease.budget(), task.request.kill_after))
+        m_sessions(task.lock_set.sessions),
+        m_began(m_sessions.front().lease().budget().term().from),
+        m_deadline(stop_times(first_end(), task.request.kill_after))
   {
     if (m_pipe) {
       m_script.emplace(task.request, task.watched, *m_pipe, m_deadline, task.context.clock);
@@ -68,7 +67,9 @@ class KeeperLoop {
     if (m_alarm.fd() < 0) {
       throw std::system_error(errno, std::generic_category(), "timerfd");
     }
-    m_leases.add(m_lease);
+    for (LockSession& session : m_sessions) {
+      m_leases.add(session.lease());
+    }
   }
 
   void run()
@@ -148,12 +149,25 @@ class KeeperLoop {
     return is_told_to_end() ? std::optional{Reason::told_to_end} : std::nullopt;
   }
 
+  // The budget of the lease that ends first.
+  [[nodiscard]] const LeaseBudget& first_end() const { return m_task.lock_set.first_to_expire().lease().budget(); }
+
+  template <typename Event>
+  [[nodiscard]] bool has_event() const
+  {
+    return std::ranges::any_of(m_sessions, [](const LockSession& session) {
+      const auto& event = session.lease().event();
+      return event && std::holds_alternative<Event>(*event);
+    });
+  }
+
+  // One lost lock counts as the loss of all.
   std::optional<Reason> loss()
   {
-    if (const auto& event = m_lease.event()) {
-      return std::holds_alternative<Lost>(*event)               ? Reason::lost
-             : std::holds_alternative<ReleaseRequested>(*event) ? Reason::release_requested
-                                                                : Reason::unconfirmed;
+    if (m_leases.with_event() != nullptr) {
+      return has_event<Lost>()               ? Reason::lost
+             : has_event<ReleaseRequested>() ? Reason::release_requested
+                                             : Reason::unconfirmed;
     }
     return m_task.context.clock.now() >= m_deadline.times().signal ? std::optional{Reason::unconfirmed} : std::nullopt;
   }
@@ -229,7 +243,7 @@ class KeeperLoop {
   Reason end_watched()
   {
     signal_watched();
-    while (!m_task.watched.has_ended() && !m_lease.is_lost_later() &&
+    while (!m_task.watched.has_ended() && !is_any_lost_later() &&
            m_task.context.clock.now() < m_deadline.times().lease_end) {
       wait(m_deadline.times().lease_end, {.watched = m_task.watched.fd(), .release = m_release_socket.fd()});
       if (auto connection = m_release_socket.accept()) {
@@ -275,7 +289,7 @@ class KeeperLoop {
     if (lost) {
       return note_loss_of_leftovers(*lost);
     }
-    if (!m_is_hurried && m_lease.is_lost_later()) {
+    if (!m_is_hurried && is_any_lost_later()) {
       m_is_hurried = true;
       m_script->stop(kill_after(Reason::lost));
     }
@@ -287,6 +301,11 @@ class KeeperLoop {
       m_script->stop(m_task.request.kill_after);
     }
     return reason;
+  }
+
+  [[nodiscard]] bool is_any_lost_later() const
+  {
+    return std::ranges::any_of(m_sessions, [](const LockSession& session) { return session.lease().is_lost_later(); });
   }
 
   // The script has ended, and the lock is lost while processes that it left are stopped or waited for.
@@ -309,7 +328,12 @@ class KeeperLoop {
       case Reason::process_ended: return release_and_tell(m_result);
       case Reason::told_to_end: return release_and_tell({});
       case Reason::caller_gone: release({.outcome = Outcome::unused}); return;
-      case Reason::released: m_news.outcome = name_of(Outcome::succeeded); return;
+      case Reason::released:
+        m_news.outcome = name_of(Outcome::succeeded);
+        if (m_sessions.size() > 1) {
+          release({}, true);  // whoever released one of them releases all
+        }
+        return;
       case Reason::release_announced:
         await_releaser();
         return release_and_tell(announced_result());  // in case `rlock release` was killed before it could
@@ -318,10 +342,18 @@ class KeeperLoop {
       case Reason::unconfirmed: signal_watched_if_asked(); break;
     }
     m_leases.stop_watchdog();
-    // Unless it is lost, the lock may still be held. Once the watched process has ended no process works under it.
-    const Instant end = m_lease.budget().valid_until();
-    const bool may_release = reason == Reason::lost || await_watched(end);
-    tell_loss(may_release ? release({.outcome = Outcome::lost}) : ReleaseFindings(1));
+    // Unless all are lost, a lock may still be held. Once the watched process has ended no process works under it.
+    const Instant end = first_end().valid_until();
+    const bool may_release = are_all_lost() || await_watched(end);
+    tell_loss(may_release ? release({.outcome = Outcome::lost}) : ReleaseFindings(m_sessions.size()));
+  }
+
+  [[nodiscard]] bool are_all_lost() const
+  {
+    return std::ranges::all_of(m_sessions, [](const LockSession& session) {
+      const auto& event = session.lease().event();
+      return event && std::holds_alternative<Lost>(*event);
+    });
   }
 
   [[nodiscard]] RunResult result_of_watched() const
@@ -347,7 +379,8 @@ class KeeperLoop {
     m_news.exit_code = result.exit_code;
     m_news.outcome = name_of(counted(result));
     const ReleaseFindings findings = release(result);
-    if (findings.front() && !m_releaser) {
+    const bool is_any_gone = std::ranges::any_of(findings, [](const auto& finding) { return finding.has_value(); });
+    if (is_any_gone && !m_releaser) {
       tell_loss(findings);
     }
   }
@@ -366,10 +399,10 @@ class KeeperLoop {
   void tell_loss(const ReleaseFindings& findings)
   {
     const Verdict loss = verdict_of({.job = JobEnd{.wait_status = 0, .why = Stopped::lease_end, .killed = false},
-                                     .locks = lock_facts(m_task.lock_set.sessions, findings),
+                                     .locks = lock_facts(m_sessions, findings),
                                      .still_runs = true});  // so the text says nothing of a job
     m_news.outcome = name_of(loss.outcome);
-    m_news.message = loss.line + "; it was held for process " + std::to_string(m_session.spec().who.pid);
+    m_news.message = loss.line + "; it was held for process " + std::to_string(m_sessions.front().spec().who.pid);
     write_to_syslog(m_news.message);
   }
 
@@ -399,23 +432,31 @@ class KeeperLoop {
   bool was_released()
   {
     m_leases.stop_watchdog();
-    return m_session.was_released();
+    return std::ranges::all_of(m_sessions, [](LockSession& session) {
+      const auto& event = session.lease().event();
+      return !event || !std::holds_alternative<Lost>(*event) || session.was_released();
+    });
   }
 
   // Tries until the lease ends, because the lock ends by itself then. A loss is recorded in the history, because the server may have
   // lost the event log together with the lock.
-  ReleaseFindings release(const RunResult& result)
+  // `is_announced`: ReleaseAllOptions::is_announced.
+  ReleaseFindings release(const RunResult& result, bool is_announced = false)
   {
     m_leases.stop_watchdog();
     const Instant now = m_task.context.clock.now();
-    return release_all(m_task.request, m_task.context, m_task.lock_set.sessions,
-                       {.give_up = std::max(m_lease.budget().valid_until(), now + m_task.request.server.timeout),
+    Instant last_end = now;
+    for (const LockSession& session : m_sessions) {
+      last_end = std::max(last_end, session.lease().budget().valid_until());
+    }
+    return release_all(m_task.request, m_task.context, m_sessions,
+                       {.give_up = std::max(last_end, now + m_task.request.server.timeout),
                         .began = m_began,
                         .succeeded = counted(result) == Outcome::succeeded,
                         .ended = now,
                         .result = result,
                         .longest_pause = longest_release_pause,
-                        .is_announced = static_cast<bool>(m_releaser)});
+                        .is_announced = is_announced || static_cast<bool>(m_releaser)});
   }
 
   const KeeperTask& m_task;
@@ -423,8 +464,7 @@ class KeeperLoop {
   Fd m_caller;    // until the caller has its token
   Fd m_releaser;  // the connection of `rlock release`
   std::optional<ScriptPipe> m_pipe;
-  LockSession& m_session;
-  Lease& m_lease;
+  std::vector<LockSession>& m_sessions;
   const Instant m_began;
   SharedDeadline m_deadline;  // moved by the watchdog
   LeaseGroup m_leases{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keeper: the process that `rlock acquire --pid` leaves behind. The keeper holds the lock while the watched process lives,
-// and releases the lock when that process ends.
+// The keeper: the process that `rlock acquire --pid` leaves behind. The keeper holds the locks while the watched process lives,
+// and releases them when that process ends. One lost lock counts as the loss of all.
 //
 //   script ── rlock acquire (ended)
 //        ╰─── keeper: a session of its own, one watchdog thread
@@ -26,7 +26,7 @@ namespace rlock {
 struct KeeperTask {
   const RunRequest& request;
   const RunContext& context;
-  LockSet& lock_set;     // one lock, which is held
+  LockSet& lock_set;     // the locks, which are held, by one token
   const PidFd& watched;  // RunRequest::watched
   bool has_pipe;         // the script may open a pipe of the keeper
 };

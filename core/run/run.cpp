@@ -22,7 +22,6 @@ namespace rlock {
 namespace {
 
 constexpr Millis least_wait_to_retry{30'000};  // a store may keep the lock of a failed attempt longer than asked
-constexpr Millis retry_pause{300};             // before the next attempt to acquire all locks, at most
 
 // Whether a job calls, which did not get a password.
 bool lacks_password_of_outer(const RunRequest& request)
@@ -251,12 +250,9 @@ class Run {
                                                                     : std::optional(fail(m_request, m_context, error));
   }
 
-  // Pauses for a random time, because several callers may have failed at the same time.
   std::optional<RunReport> pause()
   {
-    const auto half = static_cast<std::uint64_t>(retry_pause.count() / 2);
-    const Millis length = retry_pause / 2 + Millis{static_cast<std::int64_t>(m_context.rng.next() % half)};
-    const Wake wake = m_context.clock.sleep_until(m_context.clock.now() + length, m_context.signals.stop());
+    const Wake wake = pause_between_attempts(m_context, m_context.signals.stop());
     return wake == Wake::stopped ? std::optional(end_by_signal(m_context)) : std::nullopt;
   }
 

@@ -84,7 +84,7 @@ void resolve_as_check(const Words& args, const Environment& environment)
   RawTokenLock raw;
   parse_and_resolve(
       check_verb, args, [&](OptionTable& options) { add_token_lock_options(options, raw); },
-      [&](const Words& operands) { promise_resolved(resolve_token_lock(raw, operands, environment)); });
+      [&](const Words& operands) { promise_resolved(resolve_token_locks(raw, operands, environment)); });
 }
 void resolve_as_status(const Words& args, const Environment& environment)
 {

@@ -32,10 +32,11 @@ TokenLock claimed(const OptionText& key, const OptionText& token, const Args& en
     typed.keys.keys = {*key};
   }
   typed.token = token;
-  const Result<TokenLock> claim = resolve_token_lock(typed, {}, Environment(environment));
+  const Result<TokenLocks> claim = resolve_token_locks(typed, {}, Environment(environment));
   const Error why = claim ? Error{} : claim.error();
   REQUIRE_MESSAGE(claim, why.text);
-  return *claim;
+  REQUIRE(claim->size() == 1);
+  return claim->front();
 }
 
 ErrorCode fault_of(const OptionText& key, const OptionText& token, const Args& environment)
@@ -45,7 +46,7 @@ ErrorCode fault_of(const OptionText& key, const OptionText& token, const Args& e
     typed.keys.keys = {*key};
   }
   typed.token = token;
-  return resolve_token_lock(typed, {}, Environment(environment)).error().code;
+  return resolve_token_locks(typed, {}, Environment(environment)).error().code;
 }
 
 }  // namespace
@@ -80,6 +81,13 @@ TEST_CASE("acquire: the defaults, and every option has its meaning")
   CHECK(other.busy_code == 9);
   CHECK(other.label == "me");
   CHECK(other.sync == 2);
+
+  std::string names;
+  const RunRequest several = *request_of({"c", "-k", "b", "--pid", "7", "-k", "a"});
+  for (const LockName& name : several.names) {
+    names += name.text();
+  }
+  CHECK(names == "abc");
 
   const RunRequest leased = *request_of({"k", "-n", "--lease", "5m"});
   CHECK(leased.ttl == Millis{300'000});
@@ -122,7 +130,11 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
       {{"--lease", "5m", "--export", "--leftovers", "wait"},
        "--lease and --leftovers exclude each other: a lease has no keeper (try --pid $$)"},
       {{"--pid", "1", "--export", "--leftovers", "kill"}, "--leftovers: 'kill' is none of stop, wait, leave"},
-      {{"-k", "a", "-k", "b"}, "3 keys, but this verb takes one key (try rlock run -k a -k b -- CMD)"},
+      {{"-k", "a", "--lease", "5m", "-S", "redis://a", "-S", "redis://b", "-S", "redis://c"},
+       "several keys have one token, and several servers would give each its own (try one -S, or one acquire for each "
+       "key)"},
+      {{"-k", "a", "--lease", "5m", "--shards", "2", "--json"},
+       "--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)"},
   };
   for (Row row : rows) {
     row.options.insert(row.options.begin(), "k");
@@ -145,11 +157,32 @@ TEST_CASE("a claim: what was not typed comes from the environment, and a token f
   CHECK(claimed("z", {}, {"RLOCK_KEY=z", "RLOCK_TOKEN=o:1"}).hold.owner == Owner::of("o:1"));
 
   CHECK(fault_of({}, {}, {}) == ErrorCode::usage);
-  CHECK(resolve_token_lock({}, {}, Environment({})).error().text ==
+  CHECK(resolve_token_locks({}, {}, Environment({})).error().text ==
         "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or try -k stock)");
   CHECK(fault_of("z", {}, job) == ErrorCode::usage);  // the token belongs to another lock
   CHECK(fault_of("b", "", job) == ErrorCode::usage);
   CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == ErrorCode::config);
+}
+
+TEST_CASE("a claim: all keys of one token, of those that were typed, or that RLOCK_KEY was taken together with")
+{
+  const auto keys_of = [](const Args& typed, const OptionText& token, const Args& environment) {
+    RawTokenLock raw;
+    raw.token = token;
+    std::string text;
+    const TokenLocks locks = *resolve_token_locks(raw, typed, Environment(environment));
+    for (const TokenLock& lock : locks) {
+      text += lock.name.text() + "=" + lock.hold.token() + " ";
+    }
+    return text;
+  };
+  const Args script{"RLOCK_KEY=a", "RLOCK_TOKEN=o1:1", "RLOCK_HELD=o0:0 z\no1:1 a\no1:1 b\no2:2 c"};
+  CHECK(keys_of({}, {}, script) == "a=o1:1 b=o1:1 ");
+  CHECK(keys_of({}, "o1:1", script) == "a=o1:1 b=o1:1 ");
+  CHECK(keys_of({}, "x", script) == "a=x ");
+  CHECK(keys_of({"b"}, {}, script) == "b=o1:1 ");
+  CHECK(keys_of({"b", "z", "b"}, {}, script) == "b=o1:1 z=o0:0 ");
+  CHECK(keys_of({"x", "y"}, "t", {}) == "x=t y=t ");
 }
 
 TEST_CASE("export: the line that opens the pipe of the keeper")
@@ -193,6 +226,16 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
   CHECK_FALSE(has_server(lines("RLOCK_SERVER=redis://u:secret@h:1")));  // a password would be lost
   CHECK(has_server(lines("RLOCK_SERVER=redis://h:1")));
   CHECK(has_server(lines("RLOCK_SERVER=redis://u:secret@h:2")));
+}
+
+TEST_CASE("export: of several locks, RLOCK_HELD has all and the others are about the first")
+{
+  const JobLocks locks{.held = {{*LockName::parse("a"), Owner::of("o:1"), Millis{30'000}},
+                                {*LockName::parse("b"), Owner::of("o:1"), Millis{30'000}}},
+                       .server = {.urls = "redis://h:1"}};
+  const std::string lines = export_lines(locks, 7, Environment({"RLOCK_HELD=x:1 b\ny:1 c\nz:1 a"}));
+  CHECK(lines.find("export RLOCK_KEY='a'\nexport RLOCK_TOKEN='o:1'\nexport RLOCK_FENCE='7'\n") == 0);
+  CHECK(lines.find("export RLOCK_HELD='y:1 c\no:1 a\no:1 b'\n") != std::string::npos);
 }
 
 TEST_CASE("export: the file of the password, and nothing that comes before it")

@@ -196,6 +196,31 @@ void readers_and_writer(const Program& one, const Program& other)
   CHECK(order() == "writer\nreader\n");
 }
 
+// Beside the lock clients of the store.
+void native_format(const Program& one, const Program& other)
+{
+  const std::string& url = one.url();
+  const bool is_redis = topology_kind() != TopologyKind::database;
+  const std::string format = is_redis                         ? "string"
+                             : url.starts_with("etcd:")      ? "etcd"
+                             : url.starts_with("zookeeper:") ? "curator"
+                                                             : "";
+  if (format.empty()) {  // rlock shares no lock client of this store
+    return;
+  }
+  const Words beside{"--format", format};
+  const auto go = new_file("go");
+  std::vector<Process> all;
+  all.push_back(one.hold(beside, until_exists(go)));
+  CHECK(other.try_run(beside) == is_busy);
+  all.push_back(other.wait_in_line(1, "1", beside));
+  all.push_back(one.wait_in_line(2, "2", beside));
+  expect_same_status(one, other);
+  create(go);
+  expect_ends(all);
+  CHECK(order() == "1\n2\n");
+}
+
 void the_other_kind_waits(const Program& one, const Program& other)
 {
   const auto go = new_file("go");
@@ -434,6 +459,7 @@ constexpr std::array scenarios_of_waiters{
     Scenario{"latest", latest, true},
     Scenario{"permits", permits, true},
     Scenario{"readers and writer", readers_and_writer, true},
+    Scenario{"native format", native_format, true},
     Scenario{"the other kind waits", the_other_kind_waits},
     Scenario{"shards", shards},
     Scenario{"min-hold", min_hold},

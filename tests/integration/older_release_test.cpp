@@ -201,7 +201,7 @@ void native_format(const Program& one, const Program& other)
 {
   const std::string& url = one.url();
   const bool is_redis = topology_kind() != TopologyKind::database;
-  const std::string format = is_redis                         ? "string"
+  const std::string format = is_redis                        ? "string"
                              : url.starts_with("etcd:")      ? "etcd"
                              : url.starts_with("zookeeper:") ? "curator"
                                                              : "";

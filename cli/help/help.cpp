@@ -84,13 +84,13 @@ std::string number_text(ExitCode code) { return std::to_string(static_cast<int>(
 
 std::string joined_names(const Option& option)
 {
-  std::string joined;
+  std::string all;
   for (const auto& names : {option.short_names(), option.long_names()}) {
     for (const std::string_view name : names) {
-      joined += (joined.empty() ? "" : ", ") + std::string(name);
+      all += (all.empty() ? "" : ", ") + std::string(name);
     }
   }
-  return option.takes_value() ? joined + " " + std::string(option.value) : joined;
+  return option.takes_value() ? all + " " + std::string(option.value) : all;
 }
 
 // Wraps `text` in the columns from `column` to the end of the line. `used`: the column at which the first line begins.
@@ -129,10 +129,7 @@ std::string entry(std::string_view term, std::string_view text, std::size_t colu
 // The options of a group by name: "  -S, --server URL; --server-timeout DUR; …".
 std::string names_text(const OptionTable& table, std::string_view group)
 {
-  std::string names;
-  for (const Option* const option : table.in(group)) {
-    names += (names.empty() ? "" : "; ") + joined_names(*option);
-  }
+  std::string names = joined(table.in(group), "; ", [](const Option* const option) { return joined_names(*option); });
   return "  " + wrapped(names, 2, 2, "; ");
 }
 
@@ -159,15 +156,6 @@ std::string options_text(const OptionTable& table, Detail detail)
     const bool is_server = group == server_group;
     text += "\n" + std::string(group) + (is_server ? " (see rlock help servers):\n" : ":\n");
     text += is_server || detail == Detail::names ? names_text(table, group) : described_text(table, group);
-  }
-  return text;
-}
-
-std::string joined(const std::vector<std::string_view>& words)
-{
-  std::string text;
-  for (const std::string_view word : words) {
-    text += (text.empty() ? "" : ", ") + std::string(word);
   }
   return text;
 }
@@ -203,11 +191,7 @@ std::string keys_text(const Verb& verb)
 
 std::string names_of_stores()
 {
-  std::string names;
-  for (const Engine* const engine : built_engines()) {
-    names += (names.empty() ? "" : ", ") + std::string(engine->page);
-  }
-  return names;
+  return joined(built_engines(), ", ", [](const Engine* const engine) { return std::string(engine->page); });
 }
 
 }  // namespace
@@ -313,7 +297,7 @@ std::string help_of_json()
       "One object a line. A duration is a number of milliseconds. A time is UTC in\n"
       "ISO 8601. null means that rlock does not know the value.\n";
   for (const JsonObject& object : json_objects()) {
-    const std::string verbs = joined(object.printed_by);
+    const std::string verbs = joined(object.printed_by, ", ");
     text += "\n" + std::string(object.name) + ": " + std::string(object.summary) +
             (verbs.empty() ? "\n" : "; printed by " + verbs + "\n");
     for (const JsonField& field : object.fields) {

@@ -154,13 +154,6 @@ std::string show_pool(const ShownPool& pool, const Colors& colors)
          (pool.waiting.empty() ? "" : ", " + waiting);
 }
 
-std::string show_free_names(const ShownPool& pool)
-{
-  std::string names;
-  for (const std::string& name : pool.free) {
-    names += (names.empty() ? "" : ", ") + printable(name);
-  }
-  return names;
-}
+std::string show_free_names(const ShownPool& pool) { return joined(pool.free, ", ", printable); }
 
 }  // namespace rlock::cli

@@ -53,10 +53,7 @@ const Origin by_default{Kind::fallback, "default"};
 
 std::string joined_values(const std::vector<std::string>& values)
 {
-  std::string text;
-  for (const std::string& value : values) {
-    text += (text.empty() ? "" : " ") + without_secrets(value);
-  }
+  std::string text = joined(values, " ", without_secrets);
   return values.empty() ? "true" : text;  // a flag
 }
 

@@ -279,10 +279,8 @@ class Freezes {
   Result<RunEnd> in_line(const std::vector<RunRequest>& requests)
   {
     m_call.signals.block();
-    std::string names;
-    for (const RunRequest& request : requests) {
-      names += (names.empty() ? "" : ", ") + printable(request.name().text());
-    }
+    std::string names =
+        joined(requests, ", ", [](const RunRequest& request) { return printable(request.name().text()); });
     Log(m_raw.take.verbosity()).notice("waiting first in line for the jobs of " + names, {.event = "waiting"});
     std::vector<Child> children;
     children.reserve(requests.size());

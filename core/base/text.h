@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of servers, keys, labels and files, made safe to print. Pure functions, any thread may call them.
+// Text of servers, keys, labels and files, made safe to print, and lists as text. Pure functions, any thread may call them.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,5 +69,16 @@ std::string shown_command(std::span<const std::string> words);
 // The same for a command line whose word boundaries are lost, and for the text of a script: words end at blanks outside
 // quotes. Masking a masked text changes nothing.
 std::string without_secrets(std::string_view text);
+
+// The texts of a range with a separator between them. `text_of`: gives the text of an element.
+template <typename Range, typename TextOf = std::identity>
+std::string joined(const Range& range, std::string_view separator, TextOf text_of = {})
+{
+  std::string all;
+  for (const auto& each : range) {
+    all.append(all.empty() ? std::string_view() : separator).append(text_of(each));
+  }
+  return all;
+}
 
 }  // namespace rlock

@@ -50,14 +50,7 @@ std::vector<std::string> masters_without_replica(const std::vector<SlotOwner>& o
   return names;
 }
 
-std::string listed(const std::vector<std::string>& names)
-{
-  std::string all;
-  for (const std::string& name : names) {
-    all += (all.empty() ? "" : ", ") + name;
-  }
-  return all;
-}
+std::string listed(const std::vector<std::string>& names) { return joined(names, ", "); }
 
 std::string text_of(const SentinelView& view)
 {

@@ -15,10 +15,7 @@ Diagnosis kernel(const HostFacts& facts)
   if (facts.missing.empty()) {
     return doctor::ok("pidfd_open, PR_SET_PDEATHSIG, CLOCK_BOOTTIME and /proc are there");
   }
-  std::string all;
-  for (const std::string& each : facts.missing) {
-    all += (all.empty() ? "" : ", ") + each;
-  }
+  std::string all = joined(facts.missing, ", ");
   return doctor::warn("missing: " + all,
                       "run on Linux 5.3 or later, with /proc, and let the container's seccomp profile allow these");
 }

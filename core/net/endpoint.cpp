@@ -40,13 +40,9 @@ std::string encoded_name(std::string_view name)
   return out;
 }
 
-std::string joined(const std::vector<HostPort>& hosts)
+std::string shown_hosts(const std::vector<HostPort>& hosts)
 {
-  std::string all;
-  for (const HostPort& at : hosts) {
-    all += (all.empty() ? "" : ",") + show(at);
-  }
-  return all;
+  return joined(hosts, ",", [](const HostPort& at) { return show(at); });
 }
 
 // `login`: "user@" or empty.
@@ -60,7 +56,7 @@ std::string sentinel_url(const Endpoint& endpoint, const std::string& login, boo
   if (with_users && !sentinels.user.empty()) {
     parameters += (parameters.empty() ? "?" : "&") + ("sentinel_username=" + encoded_name(sentinels.user));
   }
-  return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + login + joined(sentinels.hosts) + "/" +
+  return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + login + shown_hosts(sentinels.hosts) + "/" +
          sentinels.master + (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) + parameters;
 }
 
@@ -85,7 +81,7 @@ std::string url_of(const Endpoint& endpoint, bool with_users)
       return "unix://" + login + encoded_path(endpoint.path) + (endpoint.db == 0 ? "" : "?db=" + db);
     case Endpoint::Kind::sentinel: return sentinel_url(endpoint, login, with_users);
     case Endpoint::Kind::cluster:
-      return (endpoint.tls ? "rediss+cluster://" : "redis+cluster://") + login + joined(endpoint.nodes);
+      return (endpoint.tls ? "rediss+cluster://" : "redis+cluster://") + login + shown_hosts(endpoint.nodes);
     case Endpoint::Kind::tcp: break;
   }
   return (endpoint.tls ? endpoint.scheme_with_tls() : endpoint.scheme) + "://" + login +

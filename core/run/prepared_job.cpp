@@ -14,11 +14,7 @@ constexpr StopTimes already_over{};  // no job starts with this deadline
 
 std::string shown_names(const RunRequest& request)
 {
-  std::string text;
-  for (const LockName& name : request.names) {
-    text += (text.empty() ? "" : ", ") + printable(name.text());
-  }
-  return text;
+  return joined(request.names, ", ", [](const LockName& name) { return printable(name.text()); });
 }
 
 bool are_same(const HeldLock& one, const HeldLock& other)

@@ -46,11 +46,7 @@ const LockFacts& most_certain_loss(const std::vector<LockFacts>& locks)
 
 std::string names_of(const std::vector<LockFacts>& locks)
 {
-  std::string names;
-  for (const LockFacts& lock : locks) {
-    names += (names.empty() ? "" : ", ") + printable(lock.lock);
-  }
-  return names;
+  return joined(locks, ", ", [](const LockFacts& lock) { return printable(lock.lock); });
 }
 
 // Why renewals failed; empty: they did not.

@@ -2,6 +2,7 @@
 #include "stores/open.h"
 
 #include "base/server_schemes.h"
+#include "base/text.h"
 #include "lock/abilities.h"
 #include "net/url_parts.h"
 #include "redis/redis_store.h"
@@ -133,19 +134,12 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
 
 std::string ServerSpec::shown() const
 {
-  std::string all;
-  for (const Endpoint& endpoint : endpoints) {
-    all += (all.empty() ? "" : " ") + endpoint.shown();
-  }
-  return all;
+  return joined(endpoints, " ", [](const Endpoint& endpoint) { return endpoint.shown(); });
 }
 
 JobServer ServerSpec::for_job() const
 {
-  std::string urls;
-  for (const Endpoint& endpoint : endpoints) {
-    urls += (urls.empty() ? "" : " ") + endpoint.without_passwords();
-  }
+  std::string urls = joined(endpoints, " ", [](const Endpoint& endpoint) { return endpoint.without_passwords(); });
   return {.urls = std::move(urls), .password_file = password_file};
 }
 

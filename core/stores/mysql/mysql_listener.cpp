@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include "base/text.h"
 #include "stores/mysql/mysql_statements.h"
 
 namespace rlock::mysql {
@@ -115,10 +116,7 @@ void PollingSource::send()
       break;
     case Step::look: m_connection.send("select id, channel, body from " + own + " order by id"); break;
     case Step::tidy: {
-      std::string ids;
-      for (const std::string& row : m_taken) {
-        ids += (ids.empty() ? "" : ", ") + row;
-      }
+      std::string ids = joined(m_taken, ", ");
       m_connection.send("delete from {message} where id in (" + ids + ")");
       break;
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include "base/text.h"
 #include "engine/shared_table.h"
 #include "stores/mysql/mysql_connection.h"
 #include "stores/mysql/mysql_listener.h"
@@ -132,10 +133,7 @@ std::string write_messages(std::string_view name, const Change& change, const st
 // The listeners to wake.
 std::string heard_by(std::string_view name, const Change& change)
 {
-  std::string channels;
-  for (const Message& each : change.messages) {
-    channels += (channels.empty() ? "" : ", ") + sql_text(each.channel);
-  }
+  std::string channels = joined(change.messages, ", ", [](const Message& each) { return sql_text(each.channel); });
   return channels.empty() ? ""
                           : ";select distinct listener from {listener} where name = " + sql_text(name) +
                                 " and channel in (" + channels + ") and " + is_alive("listener");
@@ -156,10 +154,7 @@ std::string read_sql(std::string_view name, const Tables& tables)
 // The time is that of a statement before: not after the states.
 std::string read_each_sql(std::span<const std::string_view> names, bool with_logs, const Tables& tables)
 {
-  std::string list;
-  for (const std::string_view name : names) {
-    list += (list.empty() ? "" : ", ") + sql_text(name);
-  }
+  std::string list = joined(names, ", ", sql_text);
   const std::string is_wanted = "name in (" + list + ")";
   return std::string(read_time_sql) + ", null, null, null, @@global.read_only;select r.name, " + state_columns(tables) +
          " from {lock} r where r." + is_wanted + ";select l.name, l.channel from {listener} l where l." + is_wanted +

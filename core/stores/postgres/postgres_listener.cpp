@@ -71,10 +71,7 @@ constexpr const char* this_connection =
 // The rows of a listener. `pid`: SQL.
 std::string are_of(const std::string& pid, const std::vector<std::string>& channels)
 {
-  std::string list;
-  for (const std::string& channel : channels) {
-    list += (list.empty() ? "" : ", ") + literal(channel);
-  }
+  std::string list = joined(channels, ", ", [&](const std::string& channel) { return literal(channel); });
   return "pid = " + pid + " and channel in (" + list + ")";
 }
 

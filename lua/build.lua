@@ -476,7 +476,7 @@ for name in string.gmatch(constant_names, '[^,]+') do
   table.insert(constants, add_block('local ' .. string.upper(name) .. ' = ' .. words['default.' .. name] .. '\n'))
 end
 local of_lib = {}
-for _, name in ipairs({'names', 'event_log', 'records', 'waiters', 'queue'}) do
+for _, name in ipairs({'names', 'exclusive', 'event_log', 'records', 'waiters', 'queue'}) do
   of_lib[name] = add_file(directory .. '/lib/' .. name .. '.lua')
 end
 for _, kind in ipairs(files.kinds) do
@@ -487,7 +487,9 @@ for _, kind in ipairs(files.kinds) do
   end
   local traits = {MULTI_HOLDER = multi_holder == 'true', NEEDS_NO_KEY = needs_no_key == 'true'}
   local library = {}
-  for _, part in ipairs({constants, of_lib.names, add_file(kind), of_lib.event_log, of_lib.records, of_lib.waiters, of_lib.queue}) do
+  local shared = traits.MULTI_HOLDER and {} or of_lib.exclusive
+  for _, part in ipairs({constants, of_lib.names, shared, add_file(kind), of_lib.event_log, of_lib.records, of_lib.waiters,
+                         of_lib.queue}) do
     append(library, part)
   end
   local expanded = {}

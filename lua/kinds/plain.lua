@@ -14,18 +14,6 @@ local function holders()
   return tonumber(fields[2]) and {fields[1], tonumber(fields[2]), ''} or {}
 end
 
-local function capacity(found)
-  return 0, #found / 3
-end
-
-local function admits()
-  return redis.call('EXISTS', LOCK) == 0
-end
-
-local function has_no_holder()
-  return true
-end
-
 local function add_holder(owner, ttl)
   redis.call('HSET', LOCK, owner, '1')
   redis.call('PEXPIRE', LOCK, ttl)
@@ -33,22 +21,6 @@ end
 
 local function add_hold(owner)
   return redis.call('HINCRBY', LOCK, owner, '1')
-end
-
-local function reentry_obstacle() end
-
-local function mismatch() end
-
-local function set_ttl(_, ttl)
-  redis.call('PEXPIRE', LOCK, ttl)
-end
-
-local function extend(_, ttl)
-  return extend_key(LOCK, ttl)  -- inline
-end
-
-local function remove_holder()
-  redis.call('DEL', LOCK)
 end
 
 local function remove_hold(owner)
@@ -65,14 +37,6 @@ local function is_redisson_hold(owner)
   local uuid, rest = string.match(owner, '^([%x-]+):%-?%d+(.*)$')
   local has_name = uuid and #uuid == 36 and (rest == '' or string.sub(rest, 1, 1) == ':')
   return has_name and string.find(redis.call('HGET', LOCK, owner), '^[1-9]%d*$')
-end
-
-local function next_expiry_ms()
-  return redis.call('PTTL', LOCK)
-end
-
-local function remaining_ms()
-  return next_expiry_ms()
 end
 
 -- Tells all waiters, and the first one in the queue of a fair lock.

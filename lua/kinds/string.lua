@@ -15,40 +15,12 @@ local function holders()
   return type(owner) == 'string' and {owner, hold_count(owner), ''} or {}
 end
 
-local function capacity(found)
-  return 0, #found / 3
-end
-
-local function admits()
-  return redis.call('EXISTS', LOCK) == 0
-end
-
-local function has_no_holder()
-  return true
-end
-
 local function add_holder(owner, ttl)
   redis.call('SET', LOCK, owner, 'PX', ttl)
 end
 
 local function add_hold(owner)
   return change_hold_count(owner, 1)
-end
-
-local function reentry_obstacle() end
-
-local function mismatch() end
-
-local function set_ttl(_, ttl)
-  redis.call('PEXPIRE', LOCK, ttl)
-end
-
-local function extend(_, ttl)
-  return extend_key(LOCK, ttl)  -- inline
-end
-
-local function remove_holder()
-  redis.call('DEL', LOCK)
 end
 
 local function remove_hold(owner)
@@ -62,14 +34,6 @@ end
 
 local function is_redisson_hold()
   return false
-end
-
-local function next_expiry_ms()
-  return redis.call('PTTL', LOCK)
-end
-
-local function remaining_ms()
-  return next_expiry_ms()
 end
 
 local function announce_free() end

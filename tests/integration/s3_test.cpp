@@ -46,7 +46,8 @@ TEST_CASE("s3: the verbs keep, show, freeze and take a lock in a bucket")
   CHECK(server.lock_names() == std::vector<std::string>{"a/b", "k", "o"});
 }
 
-TEST_CASE("s3: a store that ignores the conditions of a write is refused with 78 by the first acquire, and failed by doctor")
+TEST_CASE(
+    "s3: a store that ignores the conditions of a write is refused with 78 by the first acquire, and failed by doctor")
 {
   const S3Server server;
   CHECK(has(run_on(server, {"doctor"}).out, "ok       conditions"));
@@ -66,7 +67,8 @@ TEST_CASE("s3: a job whose commit has lost its answer runs once, and the lock is
   CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   server.lose_next_answer();
   const auto ran = home_dir() / "ran";
-  const Finished run = run_on(server, {"run", "--wait-server", "20s", "-k", "k", "--", "sh", "-c", "echo x >>" + ran.string()});
+  const Finished run =
+      run_on(server, {"run", "--wait-server", "20s", "-k", "k", "--", "sh", "-c", "echo x >>" + ran.string()});
   CHECK_MESSAGE(run.code == 0, run.err);
   CHECK(text_of(ran) == "x\n");
   CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 0);
@@ -97,7 +99,8 @@ TEST_CASE("s3: the clocks of clients decide nothing, and one that the store refu
 {
   const S3Server server;
   const auto go = home_dir() / "go";
-  Process holder = start_at(server.url(), with_job({"run", "--ttl", "15s", "-k", "k"}, shell(until_exists(go))), with_clock_ahead(10min));
+  Process holder = start_at(server.url(), with_job({"run", "--ttl", "15s", "-k", "k"}, shell(until_exists(go))),
+                            with_clock_ahead(10min));
   wait_until([&] { return is_held(server); }, "the lock is held");
   CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 75);
   create(go);
@@ -133,7 +136,8 @@ TEST_CASE("s3: what is not there and what is not rlock's is told with the exit c
   CHECK_MESSAGE(has(no_bucket.err, "NoSuchBucket"), no_bucket.err);
   std::string anonymous = server.url();
   anonymous.erase(anonymous.find("test:secret@"), 12);
-  const Finished unsigned_run = run_at(anonymous, {"run", "-k", "k", "--", "true"}, {.env = {{"HOME", "/nonexistent"}}});
+  const Finished unsigned_run =
+      run_at(anonymous, {"run", "-k", "k", "--", "true"}, {.env = {{"HOME", "/nonexistent"}}});
   CHECK(unsigned_run.code == 77);
   CHECK_MESSAGE(has(unsigned_run.err, "AWS_ACCESS_KEY_ID"), unsigned_run.err);
   CHECK(run_on(server, {"run", "-k", std::string(1100, 'x'), "--", "true"}).code == 78);

@@ -7,8 +7,8 @@
 #include <array>
 #include <cctype>
 #include <csignal>
-#include <ctime>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <memory>
 #include <string_view>

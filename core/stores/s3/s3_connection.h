@@ -94,10 +94,10 @@ class Connection {
   ConnectionSpec m_spec;
   const Clock* m_clock;
   Credentials m_credentials;
-  void* m_multi = nullptr;     // of libcurl, with its open connections
-  pid_t m_process = 0;         // that connected: another process must not write to its sockets
-  std::set<int> m_sockets;     // open ones
-  bool m_was_there = false;    // an answer has come since connect()
+  void* m_multi = nullptr;   // of libcurl, with its open connections
+  pid_t m_process = 0;       // that connected: another process must not write to its sockets
+  std::set<int> m_sockets;   // open ones
+  bool m_was_there = false;  // an answer has come since connect()
 };
 
 }  // namespace rlock::s3

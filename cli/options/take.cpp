@@ -29,16 +29,26 @@ constexpr std::array wait_rows{
                           set<&RunRequest::wait>},
 };
 
+bool is_zero(std::string_view value) { return value == "0"; }
+
 constexpr int most_to_count = 1000;  // waiters, of which the script asks one after the other whether they live
 
 constexpr std::array line_rows{
+    OptionRow<RunRequest>{{.names = "--priority",
+                           .value = "N",
+                           .help = "wait before the callers with a smaller N, from -100 to 100; first come, first "
+                                   "served among the same (0)",
+                           .range = Numbers{-most_priority, most_priority, "10"},
+                           .excludes = {"--no-wait", " (try --priority 10 alone)"},
+                           .is_neutral = is_zero},
+                          set<&RunRequest::priority>},
     OptionRow<RunRequest>{{.names = "--max-waiting",
                            .value = "N",
                            .help = "do not wait when N callers wait already: end as if busy; 0 is the same as -n, and "
                                    "with several locks each line counts",
                            .range = Numbers{0, most_to_count, "3"},
                            .excludes = {"--no-wait", " (try --max-waiting 3 alone)"},
-                           .is_neutral = [](std::string_view value) { return value == "0"; }},
+                           .is_neutral = is_zero},
                           set<&RunRequest::max_waiting>},
 };
 
@@ -189,14 +199,14 @@ Result<Done> check_format(const RunRequest& request)
 // Native clients stand in the line, too, and rlock does not see those that wait.
 Result<Done> check_line(RunRequest& request)
 {
-  if (!request.max_waiting) {
-    return Done{};
-  }
-  const std::string option = "--max-waiting";
-  if (*request.max_waiting == 0) {
+  if (request.max_waiting == 0U) {
     request.wait = Millis{0};
+  }
+  const bool is_bounded = request.max_waiting > 0U;
+  if (request.priority == 0 && !is_bounded) {
     return Done{};
   }
+  const std::string option = is_bounded ? "--max-waiting" : "--priority";
   RETURN_IF_ERROR(check_has_line(request, option));
   return request.beside == NativeFormat::none
              ? Result(Done{})

@@ -56,7 +56,7 @@ constexpr OptionRow<RunRequest> busy_code_row(ExitCode default_code)
 }
 
 void add_wait_options(OptionTable& options, RunRequest& request);  // -n, -w and --wait-server
-void add_line_options(OptionTable& options, RunRequest& request);  // --max-waiting
+void add_line_options(OptionTable& options, RunRequest& request);  // --priority and --max-waiting
 void add_wait_server_option(OptionTable& options, RunRequest& request);
 void add_sync_option(OptionTable& options, RunRequest& request);
 void add_record_options(OptionTable& options, RunRequest& request);  // --label and --history

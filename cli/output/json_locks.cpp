@@ -92,7 +92,7 @@ struct QueuePlace {
   std::size_t place;
   const Waiter& waiter;
 };
-constexpr Fields<QueuePlace, 3> place_fields{{
+constexpr Fields<QueuePlace, 5> place_fields{{
     {{"place", "integer", "place in the queue; the waiter at place 1 is next"},
      [](const QueuePlace& each) -> Json { return each.place; }},
     {{"token", "string", "owner id of the waiter; of a client of the store itself its name in the line of the lock"},
@@ -101,6 +101,10 @@ constexpr Fields<QueuePlace, 3> place_fields{{
       "false only in databases and consensus stores: it waits far back without a connection and asks every few "
       "seconds; if it was killed, that is not known yet"},
      [](const QueuePlace& each) -> Json { return each.waiter.is_connected; }},
+    {{"priority", "integer", "--priority of the waiter; those with a smaller one stand behind it"},
+     [](const QueuePlace& each) -> Json { return each.waiter.info ? each.waiter.info->priority : 0; }},
+    {{"starved", "boolean", "whether more than a hundred later callers have joined in front of it by their priority"},
+     [](const QueuePlace& each) -> Json { return each.waiter.is_starved(); }},
 }};
 
 Json waiting_json(const std::vector<Waiter>& waiting)

@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, 9> run_examples{
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
     "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",
     "rlock run -k deploy:main --latest --cancel-in-progress -- ./deploy.sh",
+    "rlock run -k deploy:main --priority 10 --label hotfix -- ./deploy.sh",
     "rlock run -k test-machine --max-waiting 3 -- ./test.sh",
     "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
     "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",

@@ -169,8 +169,9 @@ struct Owned {
       }
     }
     if (auto* waiters = at<Hash>(keys, of_kind.waiters)) {
-      std::erase_if(*waiters,
-                    [this](const auto& field) { return field.first == owner || field.first == "wish:" + owner; });
+      std::erase_if(*waiters, [this](const auto& field) {
+        return field.first == owner || field.first == "wish:" + owner || field.first == "passed:" + owner;
+      });
       if (waiters->empty()) {
         keys.erase(of_kind.waiters);
       }

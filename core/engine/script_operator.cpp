@@ -31,7 +31,10 @@ std::vector<Waiter> waiters_in(const answers::Known& known, bool spares_connecti
   for (std::size_t place = 0; place < known.waiters.size(); ++place) {
     const answers::WaiterRow& row = known.waiters[place];
     if (row.is_connected || (spares_connections && place >= listening_waiters)) {
-      waiting.push_back({.owner = Owner::of(row.owner), .info = info_of(row.info), .is_connected = row.is_connected});
+      waiting.push_back({.owner = Owner::of(row.owner),
+                         .info = info_of(row.info),
+                         .is_connected = row.is_connected,
+                         .passed = row.passed});
     }
   }
   return waiting;

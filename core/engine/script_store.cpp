@@ -47,11 +47,12 @@ calls::WaitMode wait_mode(const LockSpec& spec, const AcquireOptions& options)
 
 calls::Tail<calls::JoinTerms> terms_of(const LockSpec& spec, const AcquireOptions& options, bool spares_connections)
 {
-  if (!options.queues || !spec.max_waiting) {
+  if (!options.queues || (!spec.max_waiting && spec.who.priority == 0)) {
     return {};
   }
-  return calls::JoinTerms{.max_waiting = *spec.max_waiting,
-                          .listening = spares_connections ? std::optional(listening_waiters) : std::nullopt};
+  return calls::JoinTerms{.max_waiting = spec.max_waiting,
+                          .listening = spares_connections ? std::optional(listening_waiters) : std::nullopt,
+                          .priority = spec.who.priority};
 }
 
 Granted granted_by(const answers::Granted& answer, const LeaseTerm& lease)

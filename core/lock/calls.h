@@ -68,10 +68,11 @@ constexpr std::string_view name_of(WaitMode mode)
 }
 
 // On what terms a caller joins the queue.
-struct JoinTerms : FieldCount<2> {
+struct JoinTerms : FieldCount<3> {
   std::optional<std::uint64_t> max_waiting;  // the caller does not join when so many wait; missing: however many wait
   // That many waiters in front listen, and one of those behind that does not listen may be alive all the same; missing: all listen
   std::optional<std::uint64_t> listening;
+  std::int64_t priority = 0;  // HolderInfo::priority
 };
 
 // Takes a free lock, confirms one that was handed over, or joins the queue.
@@ -305,11 +306,12 @@ struct HolderRow : FieldCount<6> {
   std::optional<Millis> age;  // since the grant
   bool revoked = false;       // its renewals are refused
 };
-struct WaiterRow : FieldCount<4> {
+struct WaiterRow : FieldCount<5> {
   std::string owner;
   std::string mode;
   std::optional<std::string> info;
   bool is_connected = false;  // false: it does not listen
+  std::int64_t passed = 0;    // Waiter::passed
 };
 struct Known : Worded<"known", 13> {
   std::uint64_t fence = 0;  // of the holder, if there is only one; else the last number that the server gave out

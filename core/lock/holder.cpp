@@ -103,6 +103,9 @@ void set_field(HolderInfo& info, HolderField field, std::string_view value)
       break;
     case HolderField::shard_names: pool_of(info).names = shown_text(value, longest_shard_names); break;
     case HolderField::latest: info.latest = value == flag(true); break;
+    case HolderField::priority:
+      info.priority = static_cast<int>(std::clamp<std::int64_t>(number(value), -most_priority, most_priority));
+      break;
     case HolderField::over: info.over = value == flag(true); break;
     case HolderField::automatic: info.automatic = value == flag(true); break;
   }
@@ -131,6 +134,7 @@ std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
     case HolderField::shard_names:
       return info.pool && info.pool->names ? std::optional(escape(*info.pool->names)) : std::nullopt;
     case HolderField::latest: return info.latest ? std::optional(flag(true)) : std::nullopt;
+    case HolderField::priority: return info.priority != 0 ? std::optional(std::to_string(info.priority)) : std::nullopt;
     case HolderField::over: return info.over ? std::optional(flag(true)) : std::nullopt;
     case HolderField::automatic: return flag(info.automatic);
   }

@@ -15,6 +15,7 @@ namespace rlock {
 
 inline constexpr std::size_t longest_label = 256;    // bytes; of a reason, too
 inline constexpr std::size_t longest_command = 200;  // bytes
+inline constexpr int most_priority = 100;            // MOST_PRIORITY in lua/lib/names.lua; and least, below 0
 
 // The locks of --shards, of which the holder or the waiter needs any one: KEY:NAME for each name, or KEY:0 to KEY:N-1.
 inline constexpr std::size_t most_shards = 1024;
@@ -41,6 +42,7 @@ struct HolderInfo {
   bool over = false;       // the job is over: the lock stays taken for --min-hold, or until the next attempt of once
   Millis kill_after = default_kill_after;        // the time from the stop signal to KILL
   bool latest = false;                           // a newer waiter with --latest takes the place of this waiter
+  int priority = 0;                              // a waiter stands before those with a smaller one
   std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history
   std::optional<Millis> every = std::nullopt;    // a run is expected to succeed that often; nullopt: not told
   std::string freeze = {};                       // why rlock freeze keeps jobs off; empty: the hold is no freeze

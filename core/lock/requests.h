@@ -39,6 +39,12 @@ struct Waiter {
   // False: it waits behind those that must listen, and asks now and then. Until it comes nearer, the store cannot tell it from a
   // dead one.
   bool is_connected = true;
+  // How many callers have joined the queue in front of it later, because their priority is greater. Counted for the first few of its
+  // priority.
+  std::int64_t passed = 0;
+
+  // Whether operators should know that it waits in vain.
+  [[nodiscard]] bool is_starved() const { return passed > 100; }
 };
 
 // The success that `rlock once` remembers of a lock.

@@ -43,11 +43,12 @@ enum class HolderField {
   shards,
   shard_names,
   latest,
+  priority,
   over,
   automatic
 };
 
-inline constexpr std::array<SchemaRow<HolderField>, 18> holder_fields{{
+inline constexpr std::array<SchemaRow<HolderField>, 19> holder_fields{{
     {HolderField::history, "history"},        // ms for which events are kept; missing: default_history
     {HolderField::host, "host"},              // text
     {HolderField::pid, "pid"},                // number
@@ -63,8 +64,9 @@ inline constexpr std::array<SchemaRow<HolderField>, 18> holder_fields{{
     {HolderField::pool, "pool"},              // text: the KEY of --shards; missing: the lock is no shard
     {HolderField::shards, "shards"},          // number: of the locks of the pool
     {HolderField::shard_names,
-     "shard_names"},                  // text: their names, a comma between, or empty: too long; missing: numbers
-    {HolderField::latest, "latest"},  // 1 or missing
+     "shard_names"},                      // text: their names, a comma between, or empty: too long; missing: numbers
+    {HolderField::latest, "latest"},      // 1 or missing
+    {HolderField::priority, "priority"},  // number; missing: 0
     {HolderField::over, "over"},  // 1 or missing: the job is over, and the lock stays taken. Only a script writes it
     {HolderField::automatic, "auto"},  // 1 or 0
 }};

@@ -68,6 +68,7 @@ HolderInfo holder_info(const RunRequest& request)
           .automatic = request.automatic,
           .kill_after = request.kill_after,
           .latest = request.latest,
+          .priority = request.priority,
           .history = request.history,
           .every = request.every,
           .freeze = request.freeze,

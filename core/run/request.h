@@ -88,6 +88,7 @@ struct RunRequest {
   bool cancel_in_progress = false;   // the holder is asked to stop
   std::optional<int> replaced_code;  // exit code when a newer run has taken the place of this one; nullopt: busy_code
   bool latest = false;               // of the runs that wait so only the newest stays in line
+  int priority = 0;                  // HolderInfo::priority
   std::optional<unsigned> max_waiting = std::nullopt;  // LockSpec::max_waiting
   OnLost on_lost = OnLost::stop;
   Compatibility compatibility = Compatibility::own;

@@ -15,9 +15,10 @@
 --   FORCE           requests for release: hash {owner: requester, revoked:OWNER: 1 if the script refuses the renewals of that owner,
 --                   stops:OWNER: when, in ms, that owner last said that it stops its job}
 --   EVENTS          recent events: list of texts, see core/lock/schema.h
---   QUEUE           the queue: sorted set {waiter: arrival in microseconds; of a freeze, less FREEZES_FIRST; with MISSED, if a message came
---                   before the waiter listened}
---   WAITERS         the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE}, and of all waiters together:
+--   QUEUE           the queue: sorted set {waiter: arrival in microseconds; of a freeze, less FREEZES_FIRST; less its priority times
+--                   PRIORITY_BAND; with MISSED, if a message came before the waiter listened}
+--   WAITERS         the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE, passed:OWNER: how many later callers have
+--                   joined in front of it by their priority}, and of all waiters together:
 --                   #turn     the number of hand-overs so far
 --                   #left     when this queue last left the lock to others
 --                   #took     when a waiter of this queue first had the lock again
@@ -118,9 +119,20 @@ end
 -- of the year 2112.)
 local FREEZES_FIRST = 4503599627370496
 
+-- A waiter with --priority N has its arrival less N times this number as its score: 2^43 us, 101 days. All scores stay above 0, and below
+-- 2^52, where a double also has the half of MISSED, until the year 2084.
+-- A client that does not know this hands over in the same order. It takes a wrong time for the arrival, and joins behind waiters whose
+-- N is below 0.
+local PRIORITY_BAND = 8796093022208
+local MOST_PRIORITY = 100
+
+-- The arrival of a waiter in microseconds. Of the arrivals that its score may stand for, it is the one that is within half a band of now.
+-- A score that is in no band is an arrival.
 local function arrival_of(score)
   score = tonumber(score)
-  return score < 0 and score + FREEZES_FIRST or score
+  local bands = math.floor((now_us() - score) / PRIORITY_BAND + 0.5)
+  local shift = math.abs(bands) <= MOST_PRIORITY and bands * PRIORITY_BAND or 0
+  return score + (score < 0 and FREEZES_FIRST or shift)
 end
 
 -- Whether an entry of the event log has this pair, such as the kind `acquired` and its owner.

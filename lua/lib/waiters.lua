@@ -12,7 +12,7 @@ local function remove_waiter_record(waiter)
   if MULTI_HOLDER then
     requested = redis.call('HGET', WAITERS, 'wish:' .. waiter)
   end
-  redis.call('HDEL', WAITERS, waiter, 'wish:' .. waiter)
+  redis.call('HDEL', WAITERS, waiter, 'wish:' .. waiter, 'passed:' .. waiter)
   return requested or REQUESTED_MODE
 end
 

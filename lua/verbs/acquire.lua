@@ -135,6 +135,27 @@ local function replaced_by()
   return newer_in_event_log()
 end
 
+-- The arrival of the last waiter whose score is its arrival less `offset`, because the server's clock may have been set back; 0: there
+-- is none. And whether waiters with a smaller priority stand behind.
+local function last_with(offset)
+  local begin = now_us() - offset - PRIORITY_BAND / 2
+  local last = tonumber(redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]) or -math.huge
+  local are_behind = last >= begin + PRIORITY_BAND
+  if are_behind then
+    local place = redis.call('ZCOUNT', QUEUE, '-inf', '(' .. string.format('%.0f', begin + PRIORITY_BAND)) - 1
+    last = place >= 0 and tonumber(redis.call('ZRANGE', QUEUE, place, place, 'WITHSCORES')[2]) or -math.huge
+  end
+  return last >= begin and math.floor(last) + offset or 0, are_behind
+end
+
+-- Notes that OWNER has joined in front of waiters that came before it. The next few tell enough of a line that does not move.
+local function note_passed()
+  local place = redis.call('ZRANK', QUEUE, OWNER)
+  for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, place + 1, place + WATCHERS)) do
+    redis.call('HINCRBY', WAITERS, 'passed:' .. waiter, 1)
+  end
+end
+
 -- Puts OWNER in the queue. Returns the position, the ticket, whether the queue did not know OWNER, and whether a message has missed
 -- it. A stored ticket counts, because a reply that was lost may have told that ticket. A poll that would extend the memory of the
 -- queue by little changes nothing, because a change costs a database a commit.
@@ -143,21 +164,26 @@ local function enqueue()
   if extends then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
   end
+  local offset, passes = WAIT_MODE == 'first' and FREEZES_FIRST or (tonumber(PRIORITY) or 0) * PRIORITY_BAND, false
   if ticket == 0 then
-    local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
+    local last, are_behind = last_with(offset)
     local newest = WAIT_MODE == 'latest' and tonumber((latest_waiter())) or 0  -- the server's clock may have been set back
-    ticket = math.max(math.floor(tonumber(last) or 0) + 1, now_us(), newest + 1)
+    ticket = math.max(last + 1, now_us(), newest + 1)
+    passes = are_behind and WAIT_MODE ~= 'first'
   end
   if WAIT_MODE == 'latest' then
     check_keys_of_grant()
   end
-  local score = string.format('%.0f', WAIT_MODE == 'first' and ticket - FREEZES_FIRST or ticket)
+  local score = string.format('%.0f', ticket - offset)
   if redis.call('ZADD', QUEUE, 'NX', score, OWNER) == 1 then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)  -- at once, because HSET may be refused
     is_new, extends = true, true
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
     if WAIT_MODE == 'latest' then
-      replace_latest(score)
+      replace_latest(string.format('%.0f', ticket))
+    end
+    if passes then
+      note_passed()
     end
   else
     local stored = redis.call('ZSCORE', QUEUE, OWNER)

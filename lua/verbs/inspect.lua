@@ -57,9 +57,11 @@ end
 local waiters, waiter_rows = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES'), {}
 for i = 1, #waiters, 2 do
   waiter_rows[#waiter_rows + 1] = waiters[i]
-  waiter_rows[#waiter_rows + 1] = redis.call('HGET', WAITERS, 'wish:' .. waiters[i]) or ''
-  waiter_rows[#waiter_rows + 1] = redis.call('HGET', WAITERS, waiters[i]) or ''
+  local record = redis.call('HMGET', WAITERS, 'wish:' .. waiters[i], waiters[i], 'passed:' .. waiters[i])
+  waiter_rows[#waiter_rows + 1] = record[1] or ''
+  waiter_rows[#waiter_rows + 1] = record[2] or ''
   waiter_rows[#waiter_rows + 1] = is_alive(waiters[i], waiters[i + 1]) and 1 or 0
+  waiter_rows[#waiter_rows + 1] = tonumber(record[3]) or 0
 end
 
 local limit, holder_count = capacity(found)

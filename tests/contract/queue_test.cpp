@@ -117,6 +117,37 @@ TEST_CASE("contract: a caller joins no line in which as many wait as it allows, 
   });
 }
 
+TEST_CASE("contract: a waiter with a greater priority stands in front of earlier ones, and gets the lock first")
+{
+  on_each_store([](Tested& store) {
+    if (!store.has_queue()) {
+      return;
+    }
+    const LockSpec usual = Tested::spec();
+    LockSpec urgent = Tested::spec();
+    urgent.who.priority = 7;
+    const Owner holder = Tested::owner();
+    const Owner early = Tested::owner();
+    const Owner late = Tested::owner();
+    REQUIRE(store.granted(store.one(), usual, holder));
+    const auto early_listens = store.other().listen({&usual, 1}, early, Tested::soon());
+    const auto late_listens = store.other().listen({&urgent, 1}, late, Tested::soon());
+    REQUIRE(early_listens);
+    REQUIRE(late_listens);
+    CHECK(std::get<Busy>(store.ask(store.other(), usual, early, true)).waiters_ahead == 0);
+    CHECK(std::get<Busy>(store.ask(store.other(), urgent, late, true)).waiters_ahead == 0);
+    CHECK(std::get<Busy>(store.ask(store.other(), usual, early, true)).waiters_ahead == 1);
+    const auto waiting = store.state().waiting;
+    REQUIRE(waiting.size() == 2);
+    CHECK(waiting[0].owner == late);
+    CHECK(waiting[0].info->priority == 7);
+    store.release(store.one(), holder);
+    CHECK(hears(**late_listens));
+    CHECK(std::holds_alternative<Busy>(store.ask(store.other(), usual, early, true)));
+    CHECK(std::holds_alternative<Granted>(store.ask(store.other(), urgent, late, true)));
+  });
+}
+
 TEST_CASE("contract: inspect shows a waiter that does not listen only where those far back may close their connections")
 {
   on_each_store([](Tested& store) {

@@ -87,7 +87,7 @@ TEST_CASE("bookkeeping: a lock and the one of the same name in braces share no w
     CHECK(word(in("stock").acquire("a")) == "granted");
     CHECK(word(in("{stock}").acquire("b")) == "granted");
     CHECK(word(in("stock").wait("w")) == "busy");
-    CHECK(in("stock").inspect().elements.at(6).elements.size() == 4);
+    CHECK(in("stock").inspect().elements.at(6).elements.size() == 5);
     CHECK(in("{stock}").inspect().elements.at(6).elements.empty());
     CHECK(word(in("{stock}").release("b")) == "released");
     CHECK(owners(in("{stock}")) == Words{});

@@ -8,7 +8,8 @@ namespace {
 
 // A lock that "holder" has, and its line.
 struct LineFixture : ScriptedLock {
-  explicit LineFixture(const LockKind& of_kind = Plain{}) : ScriptedLock(of_kind), kind(of_kind)
+  explicit LineFixture(const LockKind& of_kind = Plain{}, RedisOptions options = {})
+      : ScriptedLock(of_kind, std::move(options)), kind(of_kind)
   {
     acquire_as(std::holds_alternative<Reader>(kind)    ? LockKind(Writer{})
                : std::holds_alternative<Permits>(kind) ? LockKind(Permits{1})
@@ -30,6 +31,14 @@ struct LineFixture : ScriptedLock {
     tickets[owner] = reply.elements.at(6).text;
     return reply.elements.size() > 11 ? "full " + std::to_string(reply.elements.at(11).integer)
                                       : "busy " + std::to_string(reply.elements.at(5).integer);
+  }
+  std::string join_with(int priority, const std::string& owner, const std::string& how = "wait")
+  {
+    return join(owner, {"", "", std::to_string(priority)}, how);
+  }
+  std::string join_again(int priority, const std::string& owner, const std::string& how = "wait")
+  {
+    return join(owner, {"", "", std::to_string(priority)}, how, tickets.at(owner));
   }
   [[nodiscard]] LockKeys keys() const { return LockKeys(*LockName::parse(name), kind); }
   [[nodiscard]] Words line() const { return as_texts(server.command({"ZRANGE", keys().queue, "0", "-1"})); }
@@ -100,4 +109,88 @@ TEST_CASE("line script: a newer waiter with --latest takes the place of the one 
   CHECK(lock.line() == Words{"a", "c"});
   CHECK(word(lock.release_as(lock.kind, "c")) == "left");
   CHECK(lock.join("e", {"1"}, "latest") == "full 1");
+}
+
+TEST_CASE("line script: a greater priority stands in front, and among the same the first that comes")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    LineFixture lock(kind.kind);
+    CHECK(lock.join_with(-100, "low") == "busy 0");
+    CHECK(lock.join("a", {}) == "busy 0");
+    CHECK(lock.join_with(0, "b") == "busy 1");
+    CHECK(lock.join_with(100, "urgent") == "busy 0");
+    CHECK(lock.join("freeze", {}, "first") == "busy 0");
+    CHECK(lock.join_with(5, "high") == "busy 2");
+    CHECK(lock.join_with(100, "urgent too") == "busy 2");
+    const Words line{"freeze", "urgent", "urgent too", "high", "a", "b", "low"};
+    CHECK(lock.line() == line);
+    std::uint64_t before = 0;
+    for (const std::string owner : {"low", "a", "b", "urgent", "high", "urgent too"}) {
+      const std::uint64_t ticket = std::stoull(lock.tickets[owner]);
+      CHECK(ticket > before);
+      before = ticket;
+    }
+    CHECK(lock.join_with(5, "high") == "busy 3");
+    CHECK(lock.join_again(-100, "low") == "busy 6");
+    lock.server.command({"DEL", lock.keys().queue, lock.keys().waiters});
+    for (const auto& [priority, owner] : std::map<int, std::string>{{-100, "low"}, {0, "b"}, {5, "high"}}) {
+      lock.join_again(priority, owner);
+    }
+    lock.join_again(100, "urgent too"), lock.join_again(100, "urgent"), lock.join_again(0, "a");
+    lock.join_again(0, "freeze", "first");
+    CHECK(lock.line() == line);
+  }
+}
+
+TEST_CASE("line script: a server's clock that is set back changes no order among the same priority")
+{
+  LineFixture lock(Plain{}, {.alone = true, .own_clock = true});
+  lock.join_with(0, "a"), lock.join_with(7, "high"), lock.join_with(-7, "low"), lock.join("freeze", {}, "first");
+  lock.server.step_clock(Millis(-3'600'000));
+  lock.join_with(0, "b"), lock.join_with(7, "high too"), lock.join_with(-7, "low too"), lock.join("thaw", {}, "first");
+  CHECK(lock.line() == Words{"freeze", "thaw", "high", "high too", "a", "b", "low", "low too"});
+}
+
+TEST_CASE("line script: a waiter with a priority that has just come counts as alive, and one that is dead does not")
+{
+  for (const int priority : {-100, -1, 1, 100}) {
+    CAPTURE(priority);
+    LineFixture lock;
+    CHECK(lock.join_with(priority, "dead") == "busy 0");
+    CHECK(lock.join_with(priority, "new") == "busy 1");
+    lock.let_grace_pass("dead");
+    CHECK(word(lock.release_as(lock.kind, "holder")) == "released");
+    CHECK(lock.count("new") == 1);
+    const std::string log = as_texts(lock.server.command({"LRANGE", lock.keys().events, "-1", "-1"})).front();
+    const auto waited = log.find("waited");
+    REQUIRE(waited != std::string::npos);
+    CHECK(std::stoll(log.substr(waited + 7)) < 60'000);
+  }
+}
+
+TEST_CASE("line script: with --latest the newer one counts, whichever priority it has")
+{
+  LineFixture lock;
+  lock.join_with(0, "older", "latest"), lock.join_with(10, "newer", "latest");
+  CHECK(lock.line() == Words{"newer"});
+  lock.server.command({"DEL", lock.keys().events});
+  CHECK(lock.join_again(0, "older", "latest") == "replaced");
+  CHECK(lock.join_with(-10, "newest", "latest") == "busy 0");
+  CHECK(lock.join_again(10, "newer", "latest") == "replaced");
+}
+
+TEST_CASE("line script: those in front of which later callers join know how many")
+{
+  LineFixture lock;
+  lock.join_with(0, "a"), lock.join_with(0, "b"), lock.join_with(5, "high"), lock.join_with(9, "top");
+  lock.join_with(5, "high"), lock.join_again(5, "high"), lock.join_with(0, "c"), lock.join("freeze", {}, "first");
+  std::string passed;
+  const auto waiting = lock.inspect().elements.at(6).elements;
+  for (std::size_t i = 0; i + 4 < waiting.size(); i += 5) {
+    passed += waiting[i].text + " " + std::to_string(waiting[i + 4].integer) + ", ";
+  }
+  CHECK(passed == "freeze 0, top 0, high 1, a 2, b 2, c 0, ");
+  CHECK(word(lock.release_as(lock.kind, "a")) == "left");
+  CHECK_FALSE(lock.hash(lock.keys().waiters).contains("passed:a"));
 }

@@ -146,7 +146,7 @@ TEST_CASE("sent twice: leaving the queue")
     CHECK(word(lock.release("b")) == "left");
     CHECK(word(lock.release("never came")) == "lost");
     const auto waiting = lock.inspect().elements.at(6).elements;
-    REQUIRE(waiting.size() == 4);
+    REQUIRE(waiting.size() == 5);
     CHECK(waiting[0].text == "d");
   }
 }

@@ -62,6 +62,7 @@ RunRequest request_of(const ClientPlan& plan, const Schedule& schedule, const st
   request.wait = plan.wait;
   request.min_hold = plan.min_hold;
   request.latest = plan.latest;
+  request.priority = plan.priority;
   request.max_waiting = plan.max_waiting > 0 ? std::optional(plan.max_waiting) : std::nullopt;
   request.cancel_in_progress = plan.cancels;
   request.argv = {"job"};

@@ -2,6 +2,7 @@
 #include "sim/lock_state.h"
 
 #include "engine/lock_keys.h"
+#include "lock/holder.h"
 
 #include <algorithm>
 
@@ -133,6 +134,22 @@ int LockState::latest_waiters()
     count += in_line.contains(owner) && info.find("\nlatest=1\n") != std::string::npos ? 1 : 0;
   }
   return count;
+}
+
+std::map<std::string, int> LockState::priorities()
+{
+  const auto& keys = m_server.redis().keys();
+  const auto notes = keys.find(keys_of(first_mode()).waiters);
+  std::map<std::string, int> priorities;
+  if (notes != keys.end()) {
+    for (const auto& [owner, text] : std::get<Hash>(notes->second.data)) {
+      const auto info = decode_holder(text);
+      if (info && info->priority != 0) {
+        priorities[owner] = info->priority;
+      }
+    }
+  }
+  return priorities;
 }
 
 bool LockState::listens(const std::string& waiter)

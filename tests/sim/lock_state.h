@@ -24,9 +24,10 @@ class LockState {
   [[nodiscard]] bool is_held(const LockKind& kind, const std::string& owner);
   // For how long the server keeps the hold. nullopt: it has no end, or there is none.
   [[nodiscard]] std::optional<Nanos> hold_lasts_for(const LockKind& kind, const std::string& owner);
-  [[nodiscard]] std::string exclusive_holder();         // empty: there is none, or the lock is shared
-  [[nodiscard]] std::map<std::string, double> queue();  // waiters and their tickets
-  [[nodiscard]] int latest_waiters();                   // those in the queue that wait with --latest
+  [[nodiscard]] std::string exclusive_holder();           // empty: there is none, or the lock is shared
+  [[nodiscard]] std::map<std::string, double> queue();    // waiters and their tickets
+  [[nodiscard]] int latest_waiters();                     // those in the queue that wait with --latest
+  [[nodiscard]] std::map<std::string, int> priorities();  // of waiters, where it is not 0
   [[nodiscard]] bool listens(const std::string& waiter);
   [[nodiscard]] std::optional<std::string> key_without_ttl();
 

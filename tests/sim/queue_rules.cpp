@@ -10,9 +10,24 @@ namespace rlock::sim {
 namespace {
 
 constexpr double freezes_first = 4503599627370496;  // FREEZES_FIRST in lua/lib/names.lua
+constexpr double priority_band = 8796093022208;     // PRIORITY_BAND
 
 bool is_freeze(double score) { return score < 0; }
-double arrival_of(double score) { return is_freeze(score) ? score + freezes_first : score; }
+double arrival_of(double score, int priority)
+{
+  return is_freeze(score) ? score + freezes_first : score + priority * priority_band;
+}
+
+// Places of arguments of the script acquire.
+constexpr std::size_t wait_mode = 3, ticket = 4, max_waiting = 7;
+
+// Empty: it is missing.
+std::string argument(const Words& request, std::size_t place)
+{
+  constexpr std::size_t common = 5;  // arguments that every verb has
+  const std::size_t at = 3 + static_cast<std::size_t>(std::stoi(request.at(2))) + common + place;
+  return at < request.size() ? request[at] : "";
+}
 
 }  // namespace
 
@@ -30,6 +45,7 @@ void QueueRules::before_script()
 {
   m_holder_before = m_state.exclusive_holder();
   m_queue_before = m_state.queue();
+  m_priorities_before = m_state.priorities();
 }
 
 void QueueRules::after_script(const Words& request)
@@ -37,6 +53,7 @@ void QueueRules::after_script(const Words& request)
   if (m_state.latest_waiters() > 1) {
     m_fail("several waiters with --latest are in the queue after the script " + script_of(request));
   }
+  check_joining(request);
   check_length(request);
   const std::string holder = m_state.exclusive_holder();
   const bool is_of_owner = !script_of(request).ends_with("_force");  // an operator sends that
@@ -61,26 +78,42 @@ void QueueRules::after_script(const Words& request)
   }
 }
 
+// A caller that comes for the first time. Its score is not compared with those of freezes, which are below 0.
+void QueueRules::check_joining(const Words& request)
+{
+  const std::string& caller = caller_of(request);
+  const auto line = m_state.queue();
+  const auto joined = line.find(caller);
+  if (!script_of(request).ends_with("_acquire") || joined == line.end() || m_queue_before.contains(caller) ||
+      is_freeze(joined->second) || argument(request, ticket) != "0") {
+    return;
+  }
+  auto priorities = m_state.priorities();
+  for (const auto& [waiter, score] : line) {
+    const bool is_in_front = score < joined->second;
+    if (waiter != caller && !is_freeze(score) && is_in_front != (priorities[waiter] >= priorities[caller])) {
+      m_fail(caller + " with priority " + std::to_string(priorities[caller]) + " joined " +
+             (is_in_front ? "behind " : "in front of ") + waiter + " with priority " +
+             std::to_string(priorities[waiter]));
+    }
+  }
+}
+
 // A caller with a ticket is in line already. A newer waiter with --latest takes the place of another one.
 void QueueRules::check_length(const Words& request)
 {
-  constexpr std::ptrdiff_t own = 5;  // arguments that every verb has
-  const auto arguments = request.begin() + 3 + std::stoi(request.at(2)) + own;
-  constexpr std::ptrdiff_t wait_mode = 3, ticket = 4, max_waiting = 7;
-  const bool is_bounded = script_of(request).ends_with("_acquire") && request.end() - arguments > max_waiting &&
-                          !arguments[max_waiting].empty();
+  const std::string most = script_of(request).ends_with("_acquire") ? argument(request, max_waiting) : "";
   const std::string& caller = caller_of(request);
   const auto line = m_state.queue();
-  if (!is_bounded || arguments[ticket] != "0" || arguments[wait_mode] == "latest" || m_queue_before.contains(caller) ||
-      !line.contains(caller)) {
+  if (most.empty() || argument(request, ticket) != "0" || argument(request, wait_mode) == "latest" ||
+      m_queue_before.contains(caller) || !line.contains(caller)) {
     return;
   }
   const auto others = std::count_if(line.begin(), line.end(), [&](const auto& each) {
     return each.first != caller && !is_freeze(each.second) && m_state.listens(each.first);
   });
-  if (others >= std::stoi(arguments[max_waiting])) {
-    m_fail(caller + " joined " + std::to_string(others) + " waiters that listen with --max-waiting " +
-           arguments[max_waiting]);
+  if (others >= std::stoi(most)) {
+    m_fail(caller + " joined " + std::to_string(others) + " waiters that listen with --max-waiting " + most);
   }
 }
 
@@ -90,7 +123,8 @@ void QueueRules::check_listening(const std::string& script, const std::string& c
   if (place == m_queue_before.end()) {
     m_fail("the script " + script + " of " + caller + " gave the lock to " + holder + ", which did not ask for it");
   } else if (!m_state.listens(holder) &&
-             static_cast<double>(m_state.now_us()) - arrival_of(place->second) >= subscribe_grace.count()) {
+             static_cast<double>(m_state.now_us()) - arrival_of(place->second, m_priorities_before[holder]) >=
+                 subscribe_grace.count()) {
     m_fail("the lock went to " + holder + ", which does not listen");
   }
 }

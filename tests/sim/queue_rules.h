@@ -21,6 +21,7 @@ class QueueRules {
 
  private:
   void check_listening(const std::string& script, const std::string& caller, const std::string& holder);
+  void check_joining(const Words& request);
   void check_length(const Words& request);
   void check_order(const std::string& holder, bool passes_silent);
   [[nodiscard]] bool is_silent_in_front();
@@ -30,6 +31,7 @@ class QueueRules {
   const std::function<void(const std::string&)> m_fail;
   std::string m_holder_before;  // of an exclusive lock
   std::map<std::string, double> m_queue_before;
+  std::map<std::string, int> m_priorities_before;
   std::map<std::string, std::int64_t>
       m_untaken;  // whom the lock was handed over to, and when, in us, until a request of that holder
 };

@@ -11,6 +11,7 @@
 //   queue       the lock goes to the caller or to a waiter that listens or has just come; a waiter that listens is not passed
 //               over; a renewal creates no lock
 //   latest      of the waiters with --latest one is in the queue
+//   priority    a waiter joins behind those with its priority or a greater one, and in front of the others
 //   line        a caller with --max-waiting joins no more waiters that listen than it allows
 //   progress    while runs wait, the lock is not idle for longer than idle_limit()
 #pragma once

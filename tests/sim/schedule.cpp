@@ -45,7 +45,6 @@ class Maker {
     }
     add_concurrency_options(schedule.clients);
     add_freezes(schedule.clients);
-    add_line_options(schedule.clients);
     const Kinds kinds = kinds_of_faults();
     const int faults = kinds.empty() ? 0 : number(1, 12);
     const Millis during = std::max(Millis{2000}, schedule.ttl * 3);
@@ -56,6 +55,7 @@ class Maker {
       schedule.faults.push_back(force(clients, during, schedule.ttl));
     }
     freeze_machines(schedule);
+    add_line_options(schedule);
     std::sort(schedule.faults.begin(), schedule.faults.end(),
               [](const Fault& a, const Fault& b) { return a.at < b.at; });
     return schedule;
@@ -119,14 +119,16 @@ class Maker {
     }
   }
 
-  // In some schedules, so that the others stay as they are.
-  void add_line_options(std::vector<ClientPlan>& clients) const
+  // In some schedules, so that the others stay as they are. Those about silent waiters need all of their line.
+  void add_line_options(Schedule& schedule) const
   {
+    constexpr std::array priorities{-100, -1, 0, 0, 1, 100};
     SeededRng rng(m_seed * 86'028'121 + 8);
-    if (!rng.one_in(4)) {
+    if (schedule.stops_only_waiters || !rng.one_in(4)) {
       return;
     }
-    for (ClientPlan& plan : clients) {
+    for (ClientPlan& plan : schedule.clients) {
+      plan.priority = plan.freezes ? 0 : priorities[below(rng, priorities.size())];
       plan.max_waiting = rng.one_in(2) && !plan.freezes ? 1 + static_cast<unsigned>(rng.up_to(2)) : 0;
     }
   }
@@ -374,6 +376,7 @@ std::string show(const Schedule& schedule)
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
             (plan.automatic ? "" : ", fixed lease") + (plan.nests ? ", nested rlock" : "") +
             (plan.latest ? ", latest" : "") +
+            (plan.priority != 0 ? ", priority " + std::to_string(plan.priority) : "") +
             (plan.max_waiting > 0 ? ", max-waiting " + std::to_string(plan.max_waiting) : "") +
             (plan.cancels ? ", cancels" : "") + (plan.freezes ? ", freezes" : "") +
             (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") +

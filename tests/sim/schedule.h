@@ -28,6 +28,7 @@ struct ClientPlan {
   Millis min_hold;           // --min-hold
   bool nests;                // its job runs rlock for the same lock
   bool latest = false;       // --latest
+  int priority = 0;          // --priority
   unsigned max_waiting = 0;  // --max-waiting; 0: not given
   bool cancels = false;      // --cancel-in-progress
   bool freezes = false;      // its leases wait before all others, as those of rlock freeze

@@ -159,13 +159,15 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
 {
   LockState state = vacant();
   state.waiting = {bob("nightly"), nameless()};
+  state.waiting[0].info->priority = 7;
+  state.waiting[1].passed = 101;
   CHECK(
       status_json(state) ==
       R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
       R"("fence":null,"holders":[],"waiting":[)"
-      R"({"place":1,"token":"b0b:1","connected":true,"host":"web2","pid":72,"user":"bob","sudo_user":null,"command":"./night.sh",)"
+      R"({"place":1,"token":"b0b:1","connected":true,"priority":7,"starved":false,"host":"web2","pid":72,"user":"bob","sudo_user":null,"command":"./night.sh",)"
       R"("label":"nightly","since":"2026-11-21T12:00:01.123Z","freeze":null},)"
-      R"({"place":2,"token":"uuid:2","connected":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
+      R"({"place":2,"token":"uuid:2","connected":true,"priority":0,"starved":true,"host":null,"pid":null,"user":null,"sudo_user":null,"command":null,)"
       R"("label":null,"since":null,"freeze":null}],"last_run":null,"once":null,)"
       R"("every_ms":null,"last_success":null,"last_failure":null,"skips":0,"overdue":null,"frozen":null,"pool":null})"
       "\n");
@@ -360,6 +362,15 @@ TEST_CASE("status: the queue in words, ten at most")
   CHECK(ends(10, "           9   uuid:2\n           10  uuid:2\n"));
   CHECK(ends(11, "           10  uuid:2\n           … and 1 more\n"));
   CHECK(ends(1000, "           10  uuid:2\n           … and 990 more\n"));
+  LockState passed = foreign();
+  passed.waiting = {nameless(), nameless()};
+  passed.waiting[0].info =
+      HolderInfo{.host = "web2", .pid = 72, .user = "bob", .command = {}, .label = {}, .priority = -5};
+  passed.waiting[0].passed = 100;
+  passed.waiting[1].passed = 101;
+  CHECK(show_status(passed, noon)
+            .ends_with("  waiting  1  bob@web2 (pid 72), priority -5\n"
+                       "           2  uuid:2, starved: 101 later callers went before it\n"));
   LockState far = foreign();
   far.waiting.resize(12, nameless());
   for (std::size_t i = 8; i < far.waiting.size(); ++i) {

@@ -97,6 +97,8 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"--min-hold", "0"}).min_hold == Millis{0});
   CHECK(request_with({"--min-hold", "90s"}).min_hold == Millis{90'000});
   CHECK(request_with({"--min-hold=30d"}).min_hold == std::chrono::hours{30 * 24});
+  CHECK(request_with({"--priority", "-100", "--shards", "2"}).priority == -100);
+  CHECK(request_with({"-n", "--priority", "0"}).priority == 0);
   CHECK(request_with({"--max-waiting", "3", "--latest"}).max_waiting == 3U);
   CHECK(request_with({"--max-waiting", "0", "-n"}).wait == Millis{0});
   CHECK(request_with({"--max-waiting", "0", "-w", "10s"}).wait == Millis{0});
@@ -146,6 +148,15 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"-S", "redis://a", "-S", "redis://b", "-S", "redis://c", "--latest"},
        "64 --latest is for one server: several servers have no queue (try one -S)"},
       {{"--max-waiting", "1001"}, "64 --max-waiting: '1001' is not a number from 0 to 1000 (try --max-waiting 3)"},
+      {{"--priority", "-101"}, "64 --priority: '-101' is not a number from -100 to 100 (try --priority 10)"},
+      {{"-n", "--priority", "5"}, "64 --no-wait and --priority exclude each other (try --priority 10 alone)"},
+      {{"--max-waiting", "0", "--priority", "5"},
+       "64 --priority is for runs that wait (leave out --max-waiting 0, or --priority)"},
+      {{"-S", "redis://a", "-S", "redis://b", "--priority", "5"},
+       "64 --priority is for one server: several servers have no queue (try one -S)"},
+      {{"--format", "kazoo", "-S", "zookeeper://a", "--priority", "-5"},
+       "64 --priority: with --format kazoo other clients stand in the line as well, and rlock cannot order or count "
+       "them (leave out --priority)"},
       {{"-n", "--max-waiting", "3"}, "64 --no-wait and --max-waiting exclude each other (try --max-waiting 3 alone)"},
       {{"-w", "0", "--max-waiting", "3"},
        "64 --max-waiting is for runs that wait (leave out --wait 0, or --max-waiting)"},

@@ -268,11 +268,13 @@ class Calls {
       case 2: {
         const std::string how =
             pick(is_usual ? Words{"try", "wait", "wait", "first"} : Words{"again", "latest", "wait"});
+        const std::string priority = how == "wait" ? pick(Words{"0", "0", "5", "-100"}) : "0";
         compare(scripts.acquire, owner,
                 {how == "again" ? hold : owner, ttl,
                  pick(Words{"", "history=90000\n"}) + "host=h\npid=1\nlease=" + ttl +
                      (how == "first" ? "\nfreeze=why\nautomatic=0" : "\nautomatic=1"),
-                 how, "0", is_usual ? "0" : pick(Words{"0", "4000"}), pick(Words{"unchecked", ""})});
+                 how, "0", is_usual ? "0" : pick(Words{"0", "4000"}), pick(Words{"unchecked", ""}),
+                 pick(Words{"", "3"}), "", priority});
         break;
       }
       case 3:

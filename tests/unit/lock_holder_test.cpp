@@ -19,7 +19,8 @@ const HolderInfo everything{.host = "web1",
                             .since_ms = 1'790'000'000'123,
                             .lease = Millis{30'000},
                             .automatic = true,
-                            .kill_after = Millis{300'000}};
+                            .kill_after = Millis{300'000},
+                            .priority = -5};
 
 }  // namespace
 
@@ -36,6 +37,9 @@ TEST_CASE("holder info: comes back as it was written")
   CHECK(back->lease == everything.lease);
   CHECK(back->automatic);
   CHECK(back->kill_after == everything.kill_after);
+  CHECK(back->priority == everything.priority);
+  CHECK(encode(HolderInfo{}).find("priority") == std::string::npos);
+  CHECK(decode_holder("host=h\npriority=2000")->priority == most_priority);
 }
 
 TEST_CASE("holder info: only a freeze has a reason, which is cut, and tells its end by the ttl or else by its lease")

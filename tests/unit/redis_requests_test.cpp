@@ -260,6 +260,9 @@ std::string all_requests()
     shown.note("--max-waiting",
                [&] { return shown.store.acquire(bounded, shown.owner, {.queues = queues}, shown.limit); });
   }
+  bounded.max_waiting.reset();
+  bounded.who.priority = -5;
+  shown.note("--priority", [&] { return shown.store.acquire(bounded, shown.owner, {.queues = true}, shown.limit); });
   return all + checked.lines + cluster.lines + shown.lines;
 }
 

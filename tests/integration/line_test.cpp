@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --max-waiting: a line that does not grow longer.
+// --max-waiting and --priority: how long a line is, and who stands in front.
 #include "support/integration.h"
 
 using namespace rlock::test;
@@ -70,6 +70,33 @@ TEST_CASE("max-waiting: with shards a caller ends when each line is full, and a 
   CHECK(waiter.wait(30s) == success);
   const Words nested = rlock_argv({"run", "-S", lock.server.url(), "-k", "n", "--max-waiting", "1", "--", "true"});
   CHECK(lock.start({"-k", "n"}, nested).wait(30s) == success);
+}
+
+TEST_CASE("priority: the urgent one runs before those that came earlier, and status shows it")
+{
+  const BoundedFixture lock;
+  Process holder = lock.hold();
+  wait_until([&] { return is_held(lock.server); }, "the lock is held");
+  const fs::path log = make_temp_dir("order") / "log";
+  const auto join = [&](const std::string& name, std::int64_t place, const Words& options) {
+    Process waiter = lock.start(options, {"sh", "-c", "echo " + name + " >>" + log.string()});
+    wait_until([&] { return as_int(lock.server.command({"ZCARD", "rlock:queue:{k}"})) == place; }, name + " waits");
+    return waiter;
+  };
+  Process low = join("low", 1, {"--priority", "-5"});
+  Process usual = join("usual", 2, {});
+  Process urgent = join("urgent", 3, {"--priority", "10"});
+  const Finished status = rlock_on(lock.server, {"status", "k"});
+  CHECK_MESSAGE(has(status.out, ", priority 10, running sh -c "), status.out);
+  CHECK_MESSAGE(has(status.out, ", priority -5, running sh -c "), status.out);
+  const Finished list = rlock_on(lock.server, {"list", "--json"});
+  CHECK_MESSAGE(has(list.out, R"("priority":10,)"), list.out);
+  holder.signal(SIGTERM);
+  CHECK(holder.wait(30s) == died_of(SIGTERM));
+  for (Process* run : {&low, &usual, &urgent}) {
+    CHECK(run->wait(30s) == success);
+  }
+  CHECK(text_of(log) == "urgent\nusual\nlow\n");
 }
 
 TEST_SUITE_END();

@@ -126,7 +126,7 @@ const std::vector<BrokenScripts> mistakes{
      {{"local min_hold = held == 1 and longest_min_hold() or 0", "local min_hold = 0"}}},
     {12,
      "a newer waiter with --latest does not replace the one before it",
-     {{"if WAIT_MODE == 'latest' then\n      replace_latest(score)", "if false then\n      replace_latest(score)"}}},
+     {{"if WAIT_MODE == 'latest' then\n      replace_latest", "if false then\n      replace_latest"}}},
     {1, "a waiter joins as if it had no priority", {{"(tonumber(PRIORITY) or 0) * PRIORITY_BAND", "0"}}},
     {1, "a full line takes a waiter", {{"local full = joins and full_line() or nil", "local full = nil"}}},
     {247,

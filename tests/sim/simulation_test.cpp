@@ -128,7 +128,7 @@ const std::vector<BrokenScripts> mistakes{
      "a newer waiter with --latest does not replace the one before it",
      {{"if WAIT_MODE == 'latest' then\n      replace_latest", "if false then\n      replace_latest"}}},
     {1, "a waiter joins as if it had no priority", {{"(tonumber(PRIORITY) or 0) * PRIORITY_BAND", "0"}}},
-    {1, "a full line takes a waiter", {{"local full = joins and full_line() or nil", "local full = nil"}}},
+    {19, "a full line takes a waiter", {{"local full = joins and full_line() or nil", "local full = nil"}}},
     {247,
      "a hand-over is watched by the next waiter alone",
      {{"if watching > 0 then", "if false then"},

@@ -47,6 +47,7 @@ std::string snake(const std::string& name)
 void add_places(std::map<std::string, std::string>& words)
 {
   static const std::regex part(R"(struct ([A-Z][A-Za-z]+) : (FieldCount|Worded)<.*|  ([\w:<>]+) ([a-z_]+)[;{ ].*)");
+  static const std::regex tail_of_fields("Tail<([A-Z][A-Za-z]+)>");
   std::map<std::string, std::vector<std::string>> structs;
   std::vector<std::string>* fields = nullptr;
   std::istringstream calls(text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/calls.h"));
@@ -57,10 +58,12 @@ void add_places(std::map<std::string, std::string>& words)
     } else if (match[1].matched) {
       fields = &structs[match[1]];
       fields->resize(match[2] == "Worded" ? 1 : 0);  // the word
-    } else if (fields != nullptr && match[3] == "Tail<ReleasedRun>") {
-      fields->insert(fields->end(), structs["ReleasedRun"].begin(), structs["ReleasedRun"].end());
     } else if (fields != nullptr) {
-      fields->push_back(match[4]);
+      const std::string type = match[3];
+      std::smatch tail;
+      const bool has_fields = std::regex_match(type, tail, tail_of_fields);
+      const std::vector<std::string> added = has_fields ? structs[tail[1]] : std::vector<std::string>{match[4]};
+      fields->insert(fields->end(), added.begin(), added.end());
     }
   }
   for (const auto& [name, all] : structs) {

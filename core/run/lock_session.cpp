@@ -18,6 +18,13 @@ namespace {
 constexpr Millis time_to_check_release{250};  // the job is stopped only then
 constexpr Millis time_to_note_skip{500};      // a failure does not change how rlock ends
 
+// The locks of one owner have one presence, which a release by another process removes.
+Error several_refused(const RunRequest& request)
+{
+  return {ErrorCode::config, "acquire of several keys with --lease: on the server " + request.server.shown() +
+                                 " the release of one of them would end all (use --pid, whose keeper has them)"};
+}
+
 // A job must not depend on a keeper, which may be killed.
 Error lease_refused(const RunRequest& request, Millis longest)
 {
@@ -79,6 +86,11 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
   }
   if (m_request.once && m_store->once_memory() == nullptr) {
     return not_offered("once", m_request.server.shown());
+  }
+  const bool is_token_for_several =
+      m_request.held_for == HeldFor::script && m_request.names.size() > 1 && !m_request.automatic;
+  if (is_token_for_several && m_store->traits().ends_holds_with_clients) {
+    return several_refused(m_request);
   }
   WaitPolicy own_policy = policy;
   own_policy.takes_message = may_begin_on_message();

@@ -41,12 +41,7 @@ class Program {
     const Exit exit = process.wait(60s);
     return {.code = exit.code, .signal = exit.signal, .out = process.out(), .err = process.err()};
   }
-  [[nodiscard]] int code_of(const Words& words) const
-  {
-    const Finished run = this->run(words);
-    INFO(run.out, run.err);
-    return run.code;
-  }
+  [[nodiscard]] int code_of(const Words& words) const { return run(words).code; }
   // Tries to take the lock for a moment.
   [[nodiscard]] int try_run(const Words& options = {}) const
   {
@@ -270,12 +265,11 @@ void keeper(const Program& one, const Program& other)
   CHECK(script.running());
 
   const LongJob job;
-  Process second({"flock", job.file, "sleep", "60"});
-  CHECK(one.run({"acquire", "-k", "k", "--pid", std::to_string(second.pid())}).code == 0);
+  Process second({"flock", "-F", job.file, "sleep", "60"});
+  CHECK(one.code_of({"acquire", "-k", "k", "--pid", std::to_string(second.pid())}) == 0);
   CHECK(other.code_of({"force-unlock", "-k", "k", "--yes"}) == 0);
+  CHECK(other.code_of(job.when_dead({"-n"})) == 0);
   CHECK(second.wait() == died_of(SIGTERM));
-  second.signal(SIGKILL);
-  CHECK(other.code_of({"run", "-w", "10s", "-k", "k", "--", "true"}) == 0);
 }
 
 void forced(const Program& one, const Program& other)

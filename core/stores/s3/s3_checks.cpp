@@ -97,8 +97,8 @@ Result<std::vector<Finding>> check_server(Connection& connection, Rng& rng, cons
   facts.is_this_host = spec.is_this_host();
   facts.clock_skew = spec.clock_skew;
   facts.clock_difference = least_difference(samples);
-  facts.ahead_ms = (last.date - last.sent).count();
-  facts.unsure_ms = (last.heard - last.sent + date_step).count();
+  facts.ahead_ms = (last.date + date_step / 2 - last.sent).count();
+  facts.unsure_ms = (last.heard - last.sent + date_step / 2).count();
   return findings_of(facts);
 }
 

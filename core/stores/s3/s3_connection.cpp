@@ -188,7 +188,7 @@ Result<Answer> answer_of(const HttpAnswer& http, const std::string& where, std::
     }
     Error error = unreachable(std::move(text), row.advice);
     error.code = row.means;
-    error.was_there = true;
+    error.was_there = row.means == ErrorCode::unreachable;  // then it may serve soon, and a waiter stays in line
     return error;
   }
   if (answer.time_us <= 0) {

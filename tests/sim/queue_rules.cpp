@@ -19,7 +19,7 @@ double arrival_of(double score, int priority)
 }
 
 // Places of arguments of the script acquire.
-constexpr std::size_t wait_mode = 3, ticket = 4, max_waiting = 7;
+constexpr std::size_t wait_mode_place = 3, ticket_place = 4, max_waiting_place = 7;
 
 // Empty: it is missing.
 std::string argument(const Words& request, std::size_t place)
@@ -85,7 +85,7 @@ void QueueRules::check_joining(const Words& request)
   const auto line = m_state.queue();
   const auto joined = line.find(caller);
   if (!script_of(request).ends_with("_acquire") || joined == line.end() || m_queue_before.contains(caller) ||
-      is_freeze(joined->second) || argument(request, ticket) != "0") {
+      is_freeze(joined->second) || argument(request, ticket_place) != "0") {
     return;
   }
   auto priorities = m_state.priorities();
@@ -102,10 +102,10 @@ void QueueRules::check_joining(const Words& request)
 // A caller with a ticket is in line already. A newer waiter with --latest takes the place of another one.
 void QueueRules::check_length(const Words& request)
 {
-  const std::string most = script_of(request).ends_with("_acquire") ? argument(request, max_waiting) : "";
+  const std::string most = script_of(request).ends_with("_acquire") ? argument(request, max_waiting_place) : "";
   const std::string& caller = caller_of(request);
   const auto line = m_state.queue();
-  if (most.empty() || argument(request, ticket) != "0" || argument(request, wait_mode) == "latest" ||
+  if (most.empty() || argument(request, ticket_place) != "0" || argument(request, wait_mode_place) == "latest" ||
       m_queue_before.contains(caller) || !line.contains(caller)) {
     return;
   }

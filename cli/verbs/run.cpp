@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 9> run_examples{
+constexpr std::array<std::string_view, 10> run_examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
     "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",

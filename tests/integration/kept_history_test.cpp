@@ -3,8 +3,12 @@
 // the list of runs that outlives the event log.
 #include "base/clock.h"
 #include "base/shown_time.h"
+#include "lock/abilities.h"
+#include "lock/kept_runs.h"
+#include "stores/open.h"
 #include "support/history_reader.h"
 #include "support/integration.h"
+#include "support/limits.h"
 #include "support/queue_fixture.h"
 #include "support/script.h"
 
@@ -33,6 +37,54 @@ std::string keys_in(const std::string& lines)
 }  // namespace
 
 TEST_SUITE_BEGIN("topology-quick");
+
+TEST_CASE("history: a month of runs every five minutes takes less than 2 MB of the server, and none is forgotten" *
+          doctest::test_suite("topology"))
+{
+  skip_on_databases("only a Redis server tells the memory of a key");
+  skip_on_quorum("one server is measured");
+  const RedisServer server;
+  const BootClock clock;
+  SystemRng rng;
+  const auto opened = open_store({.endpoints = {*parse_url(server.direct_url())}}, clock, StopToken::never());
+  REQUIRE(opened);
+  LockStore& store = **opened;
+  constexpr int runs = 30 * 24 * 12;
+  constexpr int failing = 4000;
+  constexpr int runs_for_a_copy = 6;
+  constexpr Millis month = std::chrono::days{30};
+  const LockSpec spec{.name = *LockName::parse("k"),
+                      .kind = Plain{},
+                      .ttl = 30s,
+                      .who = {.host = "web1.example.org",
+                              .user = "backup",
+                              .command = "/usr/local/bin/backup --all --target s3://bucket/daily",
+                              .history = month},
+                      .once = {}};
+  for (int run = 0; run < runs; ++run) {
+    LockSpec own = spec;
+    own.who.pid = 1000 + run;
+    own.who.since_ms = wall_clock_ms();
+    const Owner owner = Owner::fresh(rng, 1000 + run);
+    const auto granted = store.acquire(own, owner, {}, soon());
+    REQUIRE(granted);
+    REQUIRE(store.release(own, owner, {.result = {.exit_code = run == failing ? 1 : 0}}, soon()));
+    if (run % runs_for_a_copy == 0) {
+      REQUIRE(store.run_history()->keep_runs(spec.name, month, {.clock = clock, .timeout = 10s, .whole = soon()}));
+    }
+  }
+  std::int64_t bytes = 0;
+  for (const char* key : {"rlock:runs:{k}", "rlock:events:{k}"}) {
+    bytes += as_int(server.command({"MEMORY", "USAGE", key, "SAMPLES", "0"}));
+  }
+  MESSAGE(bytes, " bytes");
+  CHECK(bytes < 2'000'000);
+  const auto known =
+      store.run_history()->past_runs({&spec.name, 1}, LogPart::all, {.clock = clock, .timeout = 10s, .whole = soon()});
+  REQUIRE(known);
+  CHECK(known->front().runs.size() == runs);
+  CHECK(std::ranges::count_if(known->front().runs, is_failure) == 1);
+}
 
 TEST_CASE("history: globs, several keys and no key name the locks, and filters the runs")
 {

@@ -8,6 +8,7 @@
 #include "lock/waiting.h"
 
 #include <atomic>
+#include <cstdlib>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -247,9 +248,16 @@ TEST_CASE(
 
 namespace {
 
+// A bucket knows the time in whole seconds, so a lease of two seconds leaves too little for a job.
+Millis short_ttl()
+{
+  const char* const on = std::getenv("RLOCK_TEST_ON");
+  return on != nullptr && std::string_view(on) == "s3" ? 6s : 2s;
+}
+
 void counts_on_no_more_than_is_shown(Tested& store, bool is_automatic)
 {
-  Holding holding(store, 2s, is_automatic);
+  Holding holding(store, short_ttl(), is_automatic);
   ends_before_the_hold(store, holding.lease().budget().term());
   holding.renew_until(3);
   CHECK_FALSE(holding.lease().event());

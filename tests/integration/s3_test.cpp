@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks in a bucket, by rlock as a process, on moto.
+#include "engine/record_store.h"
 #include "support/integration.h"
 #include "support/job_lines.h"
 #include "support/limits.h"
@@ -95,6 +96,20 @@ TEST_CASE("s3: a client that was stopped between its read and its write changes 
   CHECK(must(other->read("k", soon())).version != again.version);
 }
 
+TEST_CASE("s3: a lease counts from a second before its request, because the store tells whole seconds")
+{
+  const S3Server server;
+  const BootClock clock;
+  const auto store = record::store_on(server.open_backend(clock), clock);
+  const LockSpec spec{
+      .name = must(LockName::parse("k")), .kind = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}, .once = {}};
+  SystemRng rng;
+  const Instant before = clock.now();
+  const auto attempt = must(store->acquire(spec, Owner::fresh(rng, 1), {}, soon()));
+  CHECK(std::get<Granted>(attempt).lease.from < before);
+  CHECK(std::get<Granted>(attempt).lease.length == 30s);
+}
+
 TEST_CASE("s3: the clocks of clients decide nothing, and one that the store refuses is told with 69")
 {
   const S3Server server;
@@ -140,5 +155,5 @@ TEST_CASE("s3: what is not there and what is not rlock's is told with the exit c
       run_at(anonymous, {"run", "-k", "k", "--", "true"}, {.env = {{"HOME", "/nonexistent"}}});
   CHECK(unsigned_run.code == 77);
   CHECK_MESSAGE(has(unsigned_run.err, "AWS_ACCESS_KEY_ID"), unsigned_run.err);
-  CHECK(run_on(server, {"run", "-k", std::string(1100, 'x'), "--", "true"}).code == 78);
+  CHECK(run_on(server, {"run", "-k", std::string(500, '/'), "--", "true"}).code == 78);
 }

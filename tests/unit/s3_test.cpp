@@ -96,7 +96,7 @@ TEST_CASE("s3 object: what is written is read, whatever the bytes, and no two wr
   object.face = {.holder = bytes, .until_us = 8};
   object.events = {{3, "e"}, {4, bytes}};
   object.listeners = {{.id = "l", .seen_us = 5, .channels = {"c", bytes}}, {.id = "m", .seen_us = 6, .channels = {}}};
-  object.messages = {{.id = "x", .at_us = 9, .message = {.channel = bytes, .text = ""}}};
+  object.messages = {{.id = "x", .at_us = 9, .message = {.channel = bytes, .text = "go"}}};
   const std::string all = bytes_of(object, 1);
   CHECK(all != bytes_of(object, 2));
   const auto read = object_in(all);

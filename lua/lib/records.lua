@@ -55,12 +55,13 @@ end
 local function not_held_reply()
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
   local owner, count
-  if lost_content or kind ~= NAME and not is_other_exclusive(kind) then
-    return {'other', lost_content or kind}
-  elseif kind ~= NAME then
+  if kind ~= NAME and is_other_exclusive(kind) then
     owner, count = holder_of_other_kind()
-  else
+  elseif kind == NAME then
     owner, count = unpack(holders(), 1, 2)
+  end
+  if lost_content or kind ~= NAME and (not owner or owner == OWNER) then
+    return {'other', lost_content or kind}
   end
   return owner and {'changed', owner, count, redis.call('HGET', HOLDER, owner)} or {'free'}
 end

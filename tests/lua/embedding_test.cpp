@@ -157,8 +157,9 @@ std::string library(const std::string& kind)
          constant("FENCE_MEMORY", rlock::fence_memory.count()) + constant("RENEWALS_PER_TTL", rlock::renewals_per_ttl) +
          constant("EVENT_COUNT", rlock::event_count) + constant("SUBSCRIBE_GRACE", rlock::subscribe_grace.count()) +
          constant("SILENCE_MEMORY", rlock::silence_memory.count()) + code_of(lua / "lib/names.lua") +
-         code_of(lua / "kinds" / (kind + ".lua")) + code_of(lua / "lib/event_log.lua") +
-         code_of(lua / "lib/records.lua") + code_of(lua / "lib/waiters.lua") + code_of(lua / "lib/queue.lua");
+         code_of(lua / "lib/exclusive.lua") + code_of(lua / "kinds" / (kind + ".lua")) +
+         code_of(lua / "lib/event_log.lua") + code_of(lua / "lib/records.lua") + code_of(lua / "lib/waiters.lua") +
+         code_of(lua / "lib/queue.lua");
 }
 
 // Whether the build may have made this line of a call with the mark "inline", or of a return in the body that stands for it.

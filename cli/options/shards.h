@@ -31,7 +31,7 @@ constexpr OptionRow<RawShards> shards_row(const char* found, const Others& needs
   return {{.names = "--shards",
            .value = "N|NAME,...|@FILE",
            .help = {"take any free lock of KEY:0 to KEY:N-1, or of KEY:NAME for each NAME (3, is one name); @FILE has "
-                    "one name a line",
+                    "one name a line, and # begins a comment",
                     found},
            .range = Numbers{1, static_cast<int>(most_shards), "5"},
            .needs = needs},

@@ -34,18 +34,19 @@ bool is_zero(std::string_view value) { return value == "0"; }
 constexpr int most_to_count = 1000;  // waiters, of which the script asks one after the other whether they live
 
 constexpr std::array line_rows{
-    OptionRow<RunRequest>{{.names = "--priority",
-                           .value = "N",
-                           .help = "wait before the callers with a smaller N, from -100 to 100; first come, first "
-                                   "served among the same (0)",
-                           .range = Numbers{-most_priority, most_priority, "10"},
-                           .excludes = {"--no-wait", " (try --priority 10 alone)"},
-                           .is_neutral = is_zero},
-                          set<&RunRequest::priority>},
+    OptionRow<RunRequest>{
+        {.names = "--priority",
+         .value = "N",
+         .help = "stand in line in front of the callers with a smaller N, from -100 to 100; first come, "
+                 "first served among the same (0)",
+         .range = Numbers{-most_priority, most_priority, "10"},
+         .excludes = {"--no-wait", " (try --priority 10 alone)"},
+         .is_neutral = is_zero},
+        set<&RunRequest::priority>},
     OptionRow<RunRequest>{{.names = "--max-waiting",
                            .value = "N",
-                           .help = "do not wait when N callers wait already: end as if busy; 0 is the same as -n, and "
-                                   "with several locks each line counts",
+                           .help = "do not wait when N callers wait already: end as if busy; 0 is the same as -n. With "
+                                   "several keys any full line ends the call",
                            .range = Numbers{0, most_to_count, "3"},
                            .excludes = {"--no-wait", " (try --max-waiting 3 alone)"},
                            .is_neutral = is_zero},

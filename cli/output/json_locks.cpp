@@ -307,7 +307,9 @@ Json pool_json(const PooledLock& lock)
 }
 
 constexpr Fields<PooledLock, 1> pooled_fields{{
-    {{"pool", "pool or null", "the locks of --shards of which it is one, or which have its name; null: it is no shard"},
+    {{"pool", "pool or null",
+      "the locks of --shards of which it is one, or which have its name: then only this field counts; null: it is "
+      "no shard"},
      pool_json},
 }};
 
@@ -368,7 +370,8 @@ constexpr Fields<ForcedLock, 5> force_fields{{
     {{"how", "string or null",
       "released: the holder stopped its job and released; expired: renewals were refused until the lease ended; "
       "broken: "
-      "the lock was deleted, and its job may still run; null: nothing was done"},
+      "the lock was deleted, and its job may still run; null: it was not taken; a holder that still stops its "
+      "job will release it"},
      [](const ForcedLock& lock) { return lock.outcome.how; }},
     {{"holder", "holder or null", "the holder that lost the lock, or the one that has it; null: it was free"},
      [](const ForcedLock& lock) { return lock.outcome.holder; }},

@@ -119,7 +119,8 @@ std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
   const std::string since = since_and_age(info.since_ms, now_ms);
   return holder_text(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
          (info.priority == 0 ? "" : ", priority " + std::to_string(info.priority)) +
-         (waiter.is_starved() ? ", starved: " + std::to_string(waiter.passed) + " later callers went before it" : "") +
+         (waiter.is_starved() ? ", starved: " + std::to_string(waiter.passed) + " later callers were put in front of it"
+                              : "") +
          (job.empty() ? "" : ", " + job) + (waiter.is_connected ? "" : " (not connected)");
 }
 

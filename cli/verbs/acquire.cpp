@@ -86,6 +86,7 @@ std::string export_lines(const JobLocks& locks, std::uint64_t fence, const Envir
   for (const std::string_view name : {key_variable, token_variable, fence_variable, lease_variable, shard_variable,
                                       shard_name_variable, server_variable, held_locks_variable}) {
     if ((name == shard_variable || name == shard_name_variable) && environment_value(variables, name).empty()) {
+      lines += environment.value(name).empty() ? "" : "unset " + std::string(name) + "\n";  // of an earlier lock
       continue;
     }
     if (name == fence_variable) {
@@ -196,12 +197,13 @@ constexpr std::array keeper_rows{
                            .help = "with --pid: warn sends no signal; rlock check tells of the loss (stop)",
                            .needs = keeper_tells},
                           choose_field<&RunRequest::on_lost, OnLost::stop, OnLost::warn>},
-    OptionRow<RunRequest>{{.names = "--notify",
-                           .value = "CMD",
-                           .help = "with --pid: run CMD by /bin/sh when the lock is no longer held; RLOCK_OUTCOME is "
-                                   "succeeded, failed, cancelled, lost or forced",
-                           .needs = keeper_tells},
-                          read_notify},
+    OptionRow<RunRequest>{
+        {.names = "--notify",
+         .value = "CMD",
+         .help = "with --pid: run CMD by /bin/sh in / when the lock is no longer held; RLOCK_OUTCOME is "
+                 "succeeded, failed, cancelled, lost or forced",
+         .needs = keeper_tells},
+        read_notify},
 };
 constexpr OptionRow<RawAcquire> fixed_lease_row{
     {.names = "--lease",

@@ -30,15 +30,11 @@ constexpr std::array<std::string_view, 4> force_unlock_examples{
 constexpr std::array force_unlock_exits{
     ExitLine{ExitCode::ok, "the holder released the lock, its lease ended, or the lock was broken"},
     ExitLine{ExitCode::no, "the lock was free or has another holder; nothing was done"},
-    ExitLine{ExitCode::busy, "the holder is younger than --older-than, or its job does not end although it was killed"},
+    ExitLine{ExitCode::busy,
+             "the holder is younger than --older-than, or what it was held for has not ended: after KILL, or after "
+             "TERM, if rlock acquire watches a "
+             "script without --export"},
 };
-
-// Whether the holder is a run, which releases when its job is dead; false: it may be a script, or another client. The pid in the owner id
-// is that of the process that took the lock.
-bool is_run(const Holder& holder)
-{
-  return holder.info && holder.owner.text().ends_with(":" + std::to_string(holder.info->pid));
-}
 
 struct OutcomeText {
   std::string operator()(const ReleasedByHolder& end) const

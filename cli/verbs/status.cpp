@@ -354,7 +354,11 @@ bool is_not_known(const LockState& state)
   return !state.held() && state.waiting.empty() && state.runs.empty() && state.partial.empty() && !state.once;
 }
 
-// The pool of --shards that has this key, and its locks, where the server does not know a lock of that name. Costs a search.
+constexpr Millis longest_search{
+    500};  // for the pool of a name: that of a free lock that was never used should be shown at once
+
+// The pool of --shards that has this key, and its locks, where the server does not know a lock of that name. A search that is refused,
+// or that takes longer than longest_search, finds none.
 Result<Found> find_pool(const LockName& key, const OpenedStore& opened)
 {
   LockListing* const listing = opened.store->listing();
@@ -362,9 +366,10 @@ Result<Found> find_pool(const LockName& key, const OpenedStore& opened)
     return Found{};
   }
   const std::string pattern = resolve_pattern({.keys = {}, .prefix = key.text() + ":"}, every_lock);
-  auto states = listing->list(pattern, opened.per_answer());
+  const CallLimits whole{opened.clock->now() + std::min(opened.timeout, longest_search), StopToken::never()};
+  auto states = listing->list(pattern, {*opened.clock, opened.timeout, whole});
   if (!states) {
-    return states.error().code == ErrorCode::refused ? Result(Found{}) : states.error();
+    return Found{};
   }
   Found found{.states = *std::move(states), .pools = {}};
   found.pools = pools_of(found.states, pattern);

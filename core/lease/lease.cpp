@@ -185,6 +185,12 @@ void LeaseGroup::stop_watchdog()
   m_due = with_event() != nullptr ? far_future : m_due;
 }
 
+void LeaseGroup::go_on()
+{
+  const bool is_any_left = std::ranges::any_of(m_leases, [](const Lease* lease) { return !lease->event(); });
+  m_due = is_any_left ? m_clock.now() : m_due;
+}
+
 std::vector<Lease*> LeaseGroup::take_news()
 {
   std::vector<Lease*> news;

@@ -33,6 +33,9 @@ struct Holder {
 // That many waiters in front listen. Those behind may close their connections (Traits::spares_connections).
 inline constexpr std::uint64_t listening_waiters = 8;
 
+// So many later callers may be put in front of a waiter before it counts as starved.
+inline constexpr std::int64_t most_passed = 100;
+
 struct Waiter {
   Owner owner;
   std::optional<HolderInfo> info;
@@ -44,7 +47,7 @@ struct Waiter {
   std::int64_t passed = 0;
 
   // Whether operators should know that it waits in vain.
-  [[nodiscard]] bool is_starved() const { return passed > 100; }
+  [[nodiscard]] bool is_starved() const { return passed > most_passed; }
 };
 
 // The success that `rlock once` remembers of a lock.

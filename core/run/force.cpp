@@ -214,10 +214,21 @@ Result<ForceEnd> ForcedRelease::end_after(const Result<ForceAnswer>& answer)
   return ForceEnd{ForceFree{}};
 }
 
+// The pid in the owner id is that of the process that took the lock.
+bool is_run(const Holder& holder)
+{
+  return holder.info && holder.owner.text().ends_with(":" + std::to_string(holder.info->pid));
+}
+
 std::string describe(const StillStopping& end)
 {
-  return describe(end.holder) + ", has been stopping its job for " + show_roughly(end.waited) +
-         ", but the job does not end: look there for a process in uninterruptible sleep (state D) or of another user";
+  const std::string who = describe(end.holder), waited = show_roughly(end.waited);
+  return is_run(end.holder) ? who + ", has been stopping its job for " + waited +
+                                  ", but the job does not end: look there for a process in uninterruptible sleep "
+                                  "(state D) or of another user"
+                            : who + ", was asked to stop " + waited +
+                                  " ago and has not ended: it may be cleaning up, and rlock kills no script without "
+                                  "acquire --export";
 }
 
 Result<Done> force_unlock_all(LockStore& store, std::span<const ForceUnlockRequest> requests, const Clock& clock,

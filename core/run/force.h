@@ -58,6 +58,8 @@ inline constexpr const char* job_may_run = ", whose job may still be running";
 
 // "alice@web1 (pid 71), running ./job.sh, has been stopping its job for 15s, but …". Printable.
 std::string describe(const StillStopping& end);
+// Whether the holder is a run, which releases when its job is dead; false: it may be a script, or another client.
+bool is_run(const Holder& holder);
 
 using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged, StillStopping>;
 

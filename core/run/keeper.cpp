@@ -208,8 +208,8 @@ class KeeperLoop {
   Reason end_script(Reason reason)
   {
     reason = begin_to_end(reason);
-    if (reason == Reason::release_requested && !is_protected()) {
-      return end_watched();
+    if (is_about_lock(reason) && !(is_protected() && stops_script(reason))) {
+      return end_watched(reason);
     }
     while (m_script && !m_script->is_over()) {
       const bool waits_for_script = !m_task.watched.has_ended();
@@ -239,14 +239,23 @@ class KeeperLoop {
     return reason;
   }
 
-  // The watched process has been asked to end, and may clean up for long: the lock is renewed until it has ended.
-  Reason end_watched()
+  static bool is_about_lock(Reason reason)
   {
-    signal_watched();
-    while (!m_task.watched.has_ended() && !is_any_lost_later() &&
-           m_task.context.clock.now() < m_deadline.times().lease_end) {
-      wait(m_deadline.times().lease_end, {.watched = m_task.watched.fd(), .release = m_release_socket.fd()});
-      if (auto connection = m_release_socket.accept()) {
+    return reason == Reason::release_requested || reason == Reason::lost || reason == Reason::unconfirmed;
+  }
+
+  // The watched process has been asked to end, or told nothing, and may go on for long: locks that are not lost are renewed until it
+  // has ended.
+  Reason end_watched(Reason reason)
+  {
+    if (reason == Reason::release_requested || m_task.request.on_lost == OnLost::stop) {
+      signal_watched();
+    }
+    const bool heeds = heeds_release(reason);
+    while (!m_task.watched.has_ended() && std::ranges::any_of(m_sessions, is_kept)) {
+      wait(far_future, {.watched = m_task.watched.fd(), .release = heeds ? m_release_socket.fd() : -1});
+      auto connection = heeds ? m_release_socket.accept() : std::nullopt;
+      if (connection) {
         m_releaser = *std::move(connection);
         return Reason::release_announced;
       }
@@ -254,7 +263,12 @@ class KeeperLoop {
         return Reason::told_to_end;
       }
     }
-    return Reason::release_requested;
+    m_leases.stop_watchdog();
+    while (!m_task.watched.has_ended() && m_task.context.clock.now() < last_end()) {
+      wait(last_end(), {.watched = m_task.watched.fd()});
+      static_cast<void>(is_told_to_end());
+    }
+    return reason;
   }
 
   // What an operator asks for is done also with --on-lost warn.
@@ -289,7 +303,7 @@ class KeeperLoop {
     if (lost) {
       return note_loss_of_leftovers(*lost);
     }
-    if (!m_is_hurried && is_any_lost_later()) {
+    if (!m_is_hurried && is_about_lock(reason) && reason != Reason::lost && std::ranges::any_of(m_sessions, is_lost)) {
       m_is_hurried = true;
       m_script->stop(kill_after(Reason::lost));
     }
@@ -303,9 +317,28 @@ class KeeperLoop {
     return reason;
   }
 
-  [[nodiscard]] bool is_any_lost_later() const
+  // Also after the owner was asked to release it.
+  static bool is_lost(const LockSession& session)
   {
-    return std::ranges::any_of(m_sessions, [](const LockSession& session) { return session.lease().is_lost_later(); });
+    const auto& event = session.lease().event();
+    return session.lease().is_lost_later() || (event && std::holds_alternative<Lost>(*event));
+  }
+
+  // Whether the watchdog renews it, and will tell when it cannot.
+  static bool is_kept(const LockSession& session)
+  {
+    const auto& event = session.lease().event();
+    return !is_lost(session) && (!event || std::holds_alternative<ReleaseRequested>(*event));
+  }
+
+  // When the last of the locks that are not lost ends, as of the last LeaseGroup::stop_watchdog(); long ago: all are lost.
+  [[nodiscard]] Instant last_end() const
+  {
+    Instant last{};
+    for (const LockSession& session : m_sessions) {
+      last = std::max(last, is_lost(session) ? Instant{} : session.lease().budget().valid_until());
+    }
+    return last;
   }
 
   // The script has ended, and the lock is lost while processes that it left are stopped or waited for.
@@ -331,29 +364,21 @@ class KeeperLoop {
       case Reason::released:
         m_news.outcome = name_of(Outcome::succeeded);
         if (m_sessions.size() > 1) {
-          release({}, true);  // whoever released one of them releases all
+          release({}, true);  // a release of one by its token releases all
         }
         return;
       case Reason::release_announced:
         await_releaser();
         return release_and_tell(announced_result());  // in case `rlock release` was killed before it could
-      case Reason::release_requested: break;
+      case Reason::release_requested:
       case Reason::lost:
-      case Reason::unconfirmed: signal_watched_if_asked(); break;
+      case Reason::unconfirmed: break;
     }
-    m_leases.stop_watchdog();
     // Unless all are lost, a lock may still be held. Once the watched process has ended no process works under it.
-    const Instant end = first_end().valid_until();
-    const bool may_release = are_all_lost() || await_watched(end);
-    tell_loss(may_release ? release({.outcome = Outcome::lost}) : ReleaseFindings(m_sessions.size()));
-  }
-
-  [[nodiscard]] bool are_all_lost() const
-  {
-    return std::ranges::all_of(m_sessions, [](const LockSession& session) {
-      const auto& event = session.lease().event();
-      return event && std::holds_alternative<Lost>(*event);
-    });
+    const bool may_release = m_task.watched.has_ended() || std::ranges::all_of(m_sessions, is_lost);
+    const Outcome outcome = reason == Reason::release_requested ? Outcome::forced : Outcome::lost;
+    m_leases.stop_watchdog();
+    tell_loss(may_release ? release({.outcome = outcome}) : ReleaseFindings(m_sessions.size()));
   }
 
   [[nodiscard]] RunResult result_of_watched() const
@@ -388,13 +413,6 @@ class KeeperLoop {
   // No effect on a process that has ended.
   void signal_watched() { m_task.watched.signal(m_task.request.stop_signal); }
 
-  void signal_watched_if_asked()
-  {
-    if (m_task.request.on_lost == OnLost::stop) {
-      signal_watched();
-    }
-  }
-
   // If the watchdog has no event, the deadline was first.
   void tell_loss(const ReleaseFindings& findings)
   {
@@ -417,25 +435,17 @@ class KeeperLoop {
     }
   }
 
-  // Whether the watched process has ended by then.
-  bool await_watched(Instant until)
-  {
-    while (!m_task.watched.has_ended() && m_task.context.clock.now() < until) {
-      pollfd ended{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0};
-      ::poll(&ended, 1, poll_timeout(m_task.context.clock.now(), until));
-    }
-    return m_task.watched.has_ended();
-  }
-
   // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
   // is proven to be lost, because otherwise this request would release the lock.
   bool was_released()
   {
     m_leases.stop_watchdog();
-    return std::ranges::all_of(m_sessions, [](LockSession& session) {
+    const bool was_released = std::ranges::all_of(m_sessions, [](LockSession& session) {
       const auto& event = session.lease().event();
       return !event || !std::holds_alternative<Lost>(*event) || session.was_released();
     });
+    m_leases.go_on();
+    return was_released;
   }
 
   // Tries until the lease ends, because the lock ends by itself then. A loss is recorded in the history, because the server may have
@@ -445,12 +455,8 @@ class KeeperLoop {
   {
     m_leases.stop_watchdog();
     const Instant now = m_task.context.clock.now();
-    Instant last_end = now;
-    for (const LockSession& session : m_sessions) {
-      last_end = std::max(last_end, session.lease().budget().valid_until());
-    }
     return release_all(m_task.request, m_task.context, m_sessions,
-                       {.give_up = std::max(last_end, now + m_task.request.server.timeout),
+                       {.give_up = std::max(last_end(), now + m_task.request.server.timeout),
                         .began = m_began,
                         .succeeded = counted(result) == Outcome::succeeded,
                         .ended = now,

@@ -7,6 +7,7 @@
 #include "support/temp_dir.h"
 #include "support/topology.h"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -125,18 +126,34 @@ TEST_CASE("keeper: one lost lock counts as the loss of all, and the others stay 
 {
   const RedisServer server;
   skip_on_quorum(no_several_on_quorum);
-  // Without --export no KILL follows. A lease that is longer than the case shows that the keeper waits for the end of the script.
+  // Without --export no KILL follows, and the script goes on for longer than a lease.
   WaitingScript holder(server, R"(trap 'echo told' TERM
-    token=$(rlock acquire -S "$URL" -k a -k b --pid $$ --ttl 60s) || exit; echo ready
+    token=$(rlock acquire -S "$URL" -k a -k b --pid $$ --ttl 1s) || exit; echo ready
     while [ ! -e go ]; do sleep 0.02; done)");
   wait_until([&] { return has(holder.process.out(), "ready"); }, "the script has both");
   server.command({"DEL", "b"});
   CHECK(rlock_on(server, {"run", "-k", "b", "-n", "--", "true"}).code == 0);  // the grant tells the keeper
   wait_until([&] { return has(holder.process.out(), "told"); }, "the script is told");
-  CHECK(rlock_on(server, {"run", "-k", "a", "-w", "500ms", "--", "true"}).code == 75);
+  CHECK(rlock_on(server, {"run", "-k", "a", "-w", "2500ms", "--", "true"}).code == 75);
   holder.go();
   holder.process.wait();
   wait_until([&] { return are_both(server, false); }, "both are free");
+}
+
+TEST_CASE("keeper: the loss of one lock kills a script that cleans up because another one is force-unlocked")
+{
+  const RedisServer server;
+  skip_on_quorum(no_several_on_quorum);
+  WaitingScript holder(server, R"(trap 'echo told' TERM
+    lock=$(rlock acquire -S "$URL" -k a -k b --pid $$ --export --kill-after 100s --ttl 100s) || exit; eval "$lock"
+    echo ready; while [ ! -e go ]; do sleep 0.02; done)");
+  wait_until([&] { return has(holder.process.out(), "ready"); }, "the script has both");
+  Process forced = start_on(server, {"force-unlock", "-k", "a", "--yes"});
+  wait_until([&] { return has(holder.process.out(), "told"); }, "the script is told");
+  server.command({"DEL", "b"});
+  CHECK(rlock_on(server, {"run", "-k", "b", "-n", "--", "true"}).code == 0);  // the grant tells the keeper
+  CHECK(holder.process.wait() == died_of(SIGKILL));
+  CHECK(forced.wait() == success);
 }
 
 TEST_SUITE_END();

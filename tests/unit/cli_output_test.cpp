@@ -209,7 +209,8 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
       {ForceFree{}, R"("broken":false,"how":null,"holder":null)", "stock: free; nothing", ExitCode::no},
       {StillStopping{.holder = rlock_holder(), .waited = Millis{15'000}},
        R"("broken":false,"how":null,"holder":)" + holder,
-       "stock: alice@web1 (pid 71), running ./job.sh, has been stopping its job for 15s, but the job does not end: ",
+       "stock: alice@web1 (pid 71), running ./job.sh, was asked to stop 15s ago and has not ended: it may be cleaning "
+       "up",
        ExitCode::busy},
   };
   for (const Row& row : rows) {
@@ -217,6 +218,12 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
     CHECK(show_force(name("stock"), row.end).starts_with(row.begins));
     CHECK(exit_code_of_force(row.end) == row.code);
   }
+  Holder run = rlock_holder();
+  run.owner = Owner::of("8743c9c0:71");
+  CHECK(
+      describe(StillStopping{.holder = run, .waited = Millis{15'000}})
+          .starts_with(
+              "alice@web1 (pid 71), running ./job.sh, has been stopping its job for 15s, but the job does not end: "));
 }
 
 TEST_CASE("force-unlock: that the job is dead is said of a run, whose process took the lock, and of no script")
@@ -370,7 +377,7 @@ TEST_CASE("status: the queue in words, ten at most")
   passed.waiting[1].passed = 101;
   CHECK(show_status(passed, noon)
             .ends_with("  waiting  1  bob@web2 (pid 72), priority -5\n"
-                       "           2  uuid:2, starved: 101 later callers went before it\n"));
+                       "           2  uuid:2, starved: 101 later callers were put in front of it\n"));
   LockState far = foreign();
   far.waiting.resize(12, nameless());
   for (std::size_t i = 8; i < far.waiting.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/s3/s3_connection.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <algorithm>
@@ -208,6 +209,31 @@ struct Connection::Transfer {
   std::int64_t time_us = 0;
 };
 
+namespace {
+
+constexpr int descriptors_looked_at = 256;  // libcurl gets the lowest free ones
+
+std::vector<bool> open_descriptors()
+{
+  std::vector<bool> open;
+  for (int fd = 0; fd < descriptors_looked_at; ++fd) {
+    open.push_back(::fcntl(fd, F_GETFD) >= 0);
+  }
+  return open;
+}
+
+// The pair with which libcurl wakes a wait has no FD_CLOEXEC, and the job must not have it.
+void close_new_ones_at_exec(const std::vector<bool>& open_before)
+{
+  for (int fd = 0; fd < descriptors_looked_at; ++fd) {
+    if (!open_before[static_cast<std::size_t>(fd)]) {
+      ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+  }
+}
+
+}  // namespace
+
 // The child of a fork has the sockets, too, and must not take leave of the server on them.
 void Connection::drop()
 {
@@ -231,7 +257,9 @@ Result<Done> Connection::connect()
   if (m_multi == nullptr) {
     RETURN_IF_ERROR(libcurl());
     ASSIGN_OR_RETURN(m_credentials, find_credentials(m_spec, sources_of_process()));
+    const auto before = open_descriptors();
     m_multi = lib().curl_multi_init();
+    close_new_ones_at_exec(before);
     m_process = ::getpid();
     m_was_there = false;
     if (m_multi == nullptr) {
@@ -275,6 +303,9 @@ Result<Done> Connection::begin(const Request& request, Transfer& transfer)
   }
   for (const std::string& line : lines) {
     curl_slist* const longer = lib().curl_slist_append(transfer.headers.get(), line.c_str());
+    if (longer == nullptr) {
+      return Error{ErrorCode::os, "libcurl has no memory"};  // without its condition a write would replace any state
+    }
     [[maybe_unused]] auto* const shorter = transfer.headers.release();
     transfer.headers.reset(longer);
   }
@@ -287,10 +318,15 @@ Result<Done> Connection::begin(const Request& request, Transfer& transfer)
     set(CURLOPT_COPYPOSTFIELDS, request.body.c_str());
   }
   set(CURLOPT_HTTPHEADER, transfer.headers.get());
-  set(CURLOPT_AWS_SIGV4, ("aws:amz:" + m_credentials.region + ":s3").c_str());
+  const std::string signature = "aws:amz:" + m_credentials.region + ":s3";
+  if (lib().curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, signature.c_str()) != CURLE_OK) {
+    return Error{ErrorCode::config,
+                 "this libcurl does not sign requests for a bucket, and would send the secret itself"};
+  }
   set(CURLOPT_USERNAME, m_credentials.access_key.c_str());
   set(CURLOPT_PASSWORD, m_credentials.secret.c_str());
   set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_QUICK_EXIT, 1L);  // or else the end of a request waits for the thread that looks up the name
   set(CURLOPT_ERRORBUFFER, transfer.why.data());
   set(CURLOPT_WRITEFUNCTION, take_body);
   set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer.http));

@@ -18,13 +18,12 @@ constexpr Millis longest_pause_after_conflict{1000};
 
 }  // namespace
 
-Millis pause_between_looks(std::size_t place, bool is_alone)
+Millis pause_between_looks(bool is_alone)
 {
-  constexpr Millis in_front{1000};
+  // Well before a hand-over that it must confirm is over (handover_confirmation).
+  constexpr Millis of_waiter{1000};
   constexpr Millis of_holder_alone{2000};
-  constexpr Millis behind{3000};
-  constexpr std::size_t last_in_front = 2;
-  return place > last_in_front ? behind : is_alone ? of_holder_alone : in_front;
+  return is_alone ? of_holder_alone : of_waiter;
 }
 
 PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng)
@@ -36,7 +35,7 @@ PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std
 {
 }
 
-// Takes the messages that came since the last look, and the place of this listener.
+// Takes the messages that came since the last look.
 void PollingSource::take(Lock& lock, const SeenObject& seen)
 {
   std::set<std::string> present;
@@ -53,7 +52,6 @@ void PollingSource::take(Lock& lock, const SeenObject& seen)
   const auto& listeners = seen.object.listeners;
   const auto own = std::ranges::find(listeners, m_id, &StoredListener::id);
   lock.is_registered = own != listeners.end();
-  lock.place = static_cast<std::size_t>(own - listeners.begin()) + 1;
   lock.is_alone = listeners.size() <= 1;
 }
 
@@ -116,7 +114,7 @@ Result<Done> PollingSource::look(const CallLimits& limit)
   auto answers = m_connection.ask_all(requests, limit);
   auto answer = answers.begin();
   for (auto& [name, lock] : m_locks) {
-    ASSIGN_OR_RETURN(auto one, *std::move(answer++));
+    ASSIGN_OR_RETURN(auto one, std::move(*answer++));
     if (one.kind != Answer::Kind::not_modified) {
       ASSIGN_OR_RETURN(const auto seen, seen_in(std::move(one), name, m_connection));
       take(lock, seen);
@@ -146,7 +144,7 @@ void PollingSource::set_timer()
 {
   Millis pause = longest_look;
   for (const auto& [name, lock] : m_locks) {
-    pause = std::min(pause, pause_between_looks(lock.place, lock.is_alone));
+    pause = std::min(pause, pause_between_looks(lock.is_alone));
   }
   m_next_look = m_clock.now() + pause;
   itimerspec when{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for messages to a listener by reading the objects of its locks again and again: a bucket wakes nobody. Private to stores/s3.
+// Waits for messages to a listener by reading the objects of its locks again and again: a bucket wakes no client. Private to stores/s3.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,8 @@
 
 namespace rlock::s3 {
 
-// How long a listener waits until it looks again. `place`: among the living listeners of its lock, in the order in which they came, from 1;
-// of several locks where it is nearest to the front. The holder and the first in line are the first two. A pure function.
-Millis pause_between_looks(std::size_t place, bool is_alone);
+// How long a listener waits until it looks again. `is_alone`: no other client listens to the lock. A pure function.
+Millis pause_between_looks(bool is_alone);
 
 class PollingSource final : public MessageSource {
  public:
@@ -35,7 +34,6 @@ class PollingSource final : public MessageSource {
     std::set<std::string> known;  // the messages that were there then
     bool is_seeded = false;
     bool is_registered = false;  // the object names this listener, and its `seen` is young
-    std::size_t place = 1;
     bool is_alone = true;
   };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cctype>
 #include <csignal>
 #include <cstring>
@@ -211,23 +212,24 @@ struct Connection::Transfer {
 
 namespace {
 
-constexpr int descriptors_looked_at = 256;  // libcurl gets the lowest free ones
+constexpr std::size_t descriptors_looked_at = 256;  // libcurl gets the lowest free ones
+using OpenDescriptors = std::bitset<descriptors_looked_at>;
 
-std::vector<bool> open_descriptors()
+OpenDescriptors open_descriptors()
 {
-  std::vector<bool> open;
-  for (int fd = 0; fd < descriptors_looked_at; ++fd) {
-    open.push_back(::fcntl(fd, F_GETFD) >= 0);
+  OpenDescriptors open;
+  for (std::size_t fd = 0; fd < open.size(); ++fd) {
+    open[fd] = ::fcntl(static_cast<int>(fd), F_GETFD) >= 0;
   }
   return open;
 }
 
 // The pair with which libcurl wakes a wait has no FD_CLOEXEC, and the job must not have it.
-void close_new_ones_at_exec(const std::vector<bool>& open_before)
+void close_new_ones_at_exec(const OpenDescriptors& open_before)
 {
-  for (int fd = 0; fd < descriptors_looked_at; ++fd) {
-    if (!open_before[static_cast<std::size_t>(fd)]) {
-      ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  for (std::size_t fd = 0; fd < open_before.size(); ++fd) {
+    if (!open_before[fd]) {
+      ::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
     }
   }
 }

@@ -24,8 +24,8 @@ struct TakenLock {
 using PrintToken =
     std::function<Result<Done>(std::span<const TakenLock> locks, const std::optional<PipeForScript>& pipe)>;
 
-// `request`: for a script or nobody. A single lock of it in RLOCK_HELD is entered again; of several none may be held by an outer
-// run, because its hold has another token.
+// `request`: its locks are for a script, or for no process. If it asks for one lock, and RLOCK_HELD names that lock, the lock is entered
+// again. If it asks for several, an outer run may hold none of them, because the hold of that run has another token.
 // Returns how the process must end: after success, after a signal, or when the lock is busy, which is logged. Unless the exit
 // code is 0, no lock is held. When this process is killed before its caller has the token, the keeper releases the lock, or the
 // ttl ends the lock.

@@ -29,6 +29,9 @@ inline constexpr std::array all_faults{
     FaultName{Fault::sent_twice, "sent twice"},
 };
 
+// So many of them are of a request or an answer that does not arrive whole.
+inline constexpr std::size_t broken_answers = 5;
+
 // The ways that differ for the scripts of a kind of lock. The others differ only for the connection.
 inline constexpr std::array faults_of_scripts{all_faults[0], all_faults[2], all_faults[8], all_faults[9]};
 

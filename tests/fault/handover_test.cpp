@@ -129,7 +129,15 @@ void check_handover(const HandoverRow& row, std::span<const FaultName> faults, i
 
 TEST_CASE("fault: the Nth request of a holder that hands over") { check_handover({}, all_faults, 40); }
 
-TEST_CASE("fault: the Nth request of a waiter") { check_handover({.faulty = Faulty::waiter}, all_faults, 60); }
+TEST_CASE("fault: the Nth request of a waiter")
+{
+  check_handover({.faulty = Faulty::waiter}, std::span(all_faults).first(broken_answers), 30);
+}
+
+TEST_CASE("fault: the Nth request of a waiter, late or sent twice")
+{
+  check_handover({.faulty = Faulty::waiter}, std::span(all_faults).subspan(broken_answers), 30);
+}
 
 TEST_CASE("fault: the Nth request of a waiting writer, permit and string lock")
 {

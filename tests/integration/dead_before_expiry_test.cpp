@@ -13,8 +13,9 @@ using namespace rlock::test;
 namespace {
 
 constexpr Millis ttl = 2s;
-constexpr int rounds = 5;       // of each fault
-constexpr int slow_rounds = 2;  // of a fault that lasts for more than a ttl
+constexpr int rounds = 5;          // of each fault
+constexpr int slow_rounds = 3;     // of a fault that lasts for about a ttl
+constexpr int slowest_rounds = 1;  // of a fault that lasts for several ttls
 
 std::vector<std::string> session(const RedisServer& server, std::vector<std::string> job)
 {
@@ -75,7 +76,7 @@ TEST_CASE("dead before expiry: kill -9 of rlock")
 TEST_CASE("dead before expiry: rlock stopped for three times the ttl")
 {
   check_fault([](FaultTarget scene) { scene.holder.signal(SIGSTOP); },
-              [](FaultTarget) { std::this_thread::sleep_for(3 * ttl); }, {}, slow_rounds);
+              [](FaultTarget) { std::this_thread::sleep_for(3 * ttl); }, {}, slowest_rounds);
 }
 
 TEST_CASE("dead before expiry: kill -9 of the guardian")
@@ -89,7 +90,7 @@ TEST_CASE("dead before expiry: the guardian stopped")
   check_fault(
       [](FaultTarget scene) { ::kill(guardian_of(scene.holder.pid()), SIGSTOP); },
       [](FaultTarget scene) { scene.server.stop_signal(), std::this_thread::sleep_for(2 * ttl), scene.server.cont(); },
-      {}, slow_rounds);
+      {}, slowest_rounds);
 }
 
 TEST_CASE("dead before expiry: the server stopped")
@@ -98,7 +99,8 @@ TEST_CASE("dead before expiry: the server stopped")
               [](FaultTarget scene) {
                 CHECK(scene.holder.wait(10s) == exited(121));
                 scene.server.cont();
-              });
+              },
+              {}, slow_rounds);
 }
 
 TEST_CASE("dead before expiry: the server killed, and back with its file")
@@ -108,7 +110,7 @@ TEST_CASE("dead before expiry: the server killed, and back with its file")
                 std::this_thread::sleep_for(ttl * 9 / 10);
                 scene.server.restart();
               },
-              {.args = {"--appendonly", "yes", "--appendfsync", "always"}});
+              {.args = {"--appendonly", "yes", "--appendfsync", "always"}}, slow_rounds);
 }
 
 TEST_CASE("dead before expiry: force-unlock, by a holder that listens")

@@ -59,16 +59,27 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
   holder.wait(20s);
 }
 
+void stop_runner(Process& holder) { holder.signal(SIGSTOP); }
+
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("force-unlock: the next job does not overlap with that of a stopped holder, whatever the kind of lock")
+TEST_CASE("force-unlock: the next job does not overlap with that of a stopped holder")
 {
-  for (const Words& kind : kinds) {
-    CAPTURE((kind.empty() ? "plain" : kind.back()));
-    no_overlap_after(kind, [](Process& holder) { holder.signal(SIGSTOP); }, {"expired"});
-  }
+  no_overlap_after({}, stop_runner, {"expired"});
+}
+
+TEST_CASE("force-unlock: the next job does not overlap with that of a stopped reader or writer")
+{
+  no_overlap_after({"-s"}, stop_runner, {"expired"});
+  no_overlap_after({"-x"}, stop_runner, {"expired"});
+}
+
+TEST_CASE("force-unlock: the next job does not overlap with that of a stopped holder of a permit or a string lock")
+{
+  no_overlap_after({"--permits", "1"}, stop_runner, {"expired"});
+  no_overlap_after({"--format", "string"}, stop_runner, {"expired"});
 }
 
 TEST_CASE("force-unlock: the next job does not overlap when runner and guardian are stopped")
@@ -97,7 +108,7 @@ TEST_CASE("force-unlock: the next job does not overlap when the runner is killed
 
 TEST_CASE("force-unlock: the next job does not overlap with a fixed lease whose holder is stopped")
 {
-  no_overlap_after({"--lease", "3s"}, [](Process& holder) { holder.signal(SIGSTOP); }, {"expired"});
+  no_overlap_after({"--lease", "3s"}, stop_runner, {"expired"});
 }
 
 TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one without a process")

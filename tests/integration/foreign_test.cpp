@@ -87,7 +87,7 @@ TEST_CASE("foreign: three foreign clients and three rlock jobs that loop each ge
   skip_on_quorum("a foreign client knows one server");
   const RedisServer server;
   const BootClock clock;
-  const Instant end = clock.now() + 10s;
+  const Instant end = clock.now() + 8s;
   Floor floor;
   std::vector<Turns> turns(6);
   std::vector<std::thread> crowd;

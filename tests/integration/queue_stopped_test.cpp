@@ -56,6 +56,30 @@ void arrive_now(const QueueFixture& queue)
   queue.server.command(request);
 }
 
+// Eight waiters are stopped, and the lock ends with its ttl. `dies`: as its holder and its guardian are killed; or else it has none.
+void check_end_without_release(bool dies)
+{
+  QueueFixture queue;
+  Process holder = dies ? queue.hold("5s") : Process(queue.rlock("acquire", {"--lease", "5s"}));
+  wait_until([&] { return as_int(queue.server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
+  for (int i = 0; i < 9; ++i) {
+    queue.add_waiter(ttl_of_silent());
+  }
+  queue.await_subscriptions();
+  for (std::size_t i = 0; i < 8; ++i) {
+    stop_process(queue.waiters[i].pid());
+  }
+  if (dies) {
+    ::kill(guardian_of(holder.pid()), SIGKILL);
+    ::kill(holder.pid(), SIGKILL);
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const Millis left{as_int(queue.server.command({"PTTL", "k"}))};
+  wait_until([&] { return !queue.started_jobs().empty(); }, "the next job runs", 30s);
+  CHECK((std::chrono::steady_clock::now() - began < left + most_delay));
+  CHECK(queue.started_jobs() == std::vector{8});
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -105,30 +129,15 @@ TEST_CASE("killed waiter: any number of them that had no time to listen delays t
   CHECK((time_to_next_job(holder, queue) < most_delay));
 }
 
-TEST_CASE("stopped waiter: eight of them delay the next one by four seconds at most when no client releases the lock")
+TEST_CASE(
+    "stopped waiter: eight of them delay the next one by four seconds at most when the holder and its guardian die")
 {
-  for (const bool dies : {true, false}) {
-    CAPTURE(dies);
-    QueueFixture queue;
-    Process holder = dies ? queue.hold("5s") : Process(queue.rlock("acquire", {"--lease", "5s"}));
-    wait_until([&] { return as_int(queue.server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
-    for (int i = 0; i < 9; ++i) {
-      queue.add_waiter(ttl_of_silent());
-    }
-    queue.await_subscriptions();
-    for (std::size_t i = 0; i < 8; ++i) {
-      stop_process(queue.waiters[i].pid());
-    }
-    if (dies) {
-      ::kill(guardian_of(holder.pid()), SIGKILL);
-      ::kill(holder.pid(), SIGKILL);
-    }
-    const auto began = std::chrono::steady_clock::now();
-    const Millis left{as_int(queue.server.command({"PTTL", "k"}))};
-    wait_until([&] { return !queue.started_jobs().empty(); }, "the next job runs", 30s);
-    CHECK((std::chrono::steady_clock::now() - began < left + most_delay));
-    CHECK(queue.started_jobs() == std::vector{8});
-  }
+  check_end_without_release(true);
+}
+
+TEST_CASE("stopped waiter: eight of them delay the next one by four seconds at most when a lease ends")
+{
+  check_end_without_release(false);
 }
 
 TEST_CASE("stopped waiter: it is passed over, and is first again when it comes back")

@@ -22,10 +22,13 @@
 namespace rlock::cli {
 namespace {
 
+// Each line ends with a semicolon, because `eval $(...)` without quotes joins them.
 std::string export_line(std::string_view name, std::string_view value)
 {
-  return "export " + std::string(name) + "=" + shell_quoted(value) + "\n";
+  return "export " + std::string(name) + "=" + shell_quoted(value) + ";\n";
 }
+
+std::string unset_line(std::string_view name) { return "unset " + std::string(name) + ";\n"; }
 
 // RLOCK_HELD without the entries of these locks: a caller that takes a key again no longer holds it by the earlier token. A nested
 // hold leaves the outer one where it is.
@@ -66,13 +69,13 @@ std::string password_file_lines(const JobServer& server, const Environment& envi
   }
   std::string lines;
   if (!environment.value(password_variable).empty()) {
-    lines += "unset " + std::string(password_variable) + "\n";
+    lines += unset_line(password_variable);
   }
   if (!server.password_file->empty()) {
     return lines + export_line(password_file_variable, *server.password_file);
   }
   const bool has_other = !environment.value(password_file_variable).empty();
-  return lines + (has_other ? "unset " + std::string(password_file_variable) + "\n" : "");
+  return lines + (has_other ? unset_line(password_file_variable) : "");
 }
 
 }  // namespace
@@ -86,7 +89,7 @@ std::string export_lines(const JobLocks& locks, std::uint64_t fence, const Envir
   for (const std::string_view name : {key_variable, token_variable, fence_variable, lease_variable, shard_variable,
                                       shard_name_variable, server_variable, held_locks_variable}) {
     if ((name == shard_variable || name == shard_name_variable) && environment_value(variables, name).empty()) {
-      lines += environment.value(name).empty() ? "" : "unset " + std::string(name) + "\n";  // of an earlier lock
+      lines += environment.value(name).empty() ? "" : unset_line(name);  // of an earlier lock
       continue;
     }
     if (name == fence_variable) {

@@ -10,11 +10,11 @@
 namespace rlock::test {
 namespace {
 
-// The value of the word that begins a text, as a POSIX shell reads it; the word is removed.
+// The value of the word that begins a text, as a POSIX shell reads it; the word and the end of its command are removed.
 std::string take_word(std::string_view& text)
 {
   std::string value;
-  while (!text.empty() && text.front() != '\n') {
+  while (!text.empty() && text.front() != ';') {
     const bool is_quoted = text.front() == '\'';
     const std::size_t end = is_quoted ? text.find('\'', 1) : 2;
     promise(end != std::string_view::npos && (is_quoted || text.starts_with("\\'")), "export: a shell can read it",
@@ -22,7 +22,8 @@ std::string take_word(std::string_view& text)
     value += text.substr(1, end - 1);
     text.remove_prefix(is_quoted ? end + 1 : 2);
   }
-  text.remove_prefix(std::min<std::size_t>(text.size(), 1));
+  promise(text.starts_with(";\n"), "export: eval without quotes reads it as well", text);
+  text.remove_prefix(std::min<std::size_t>(text.size(), 2));
   return value;
 }
 

@@ -214,12 +214,12 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
   const JobServer server{.urls = parse_url("redis://u:secret@h:1")->without_passwords()};
   const JobLocks lock{.held = {{name, owner, Millis{30'000}}}, .server = server};
   CHECK(export_lines(lock, 7, Environment({"RLOCK_HELD=x:1 it's\ny:1 b", "RLOCK_SERVER=redis://other"})) ==
-        "export RLOCK_KEY='it'\\''s'\n"
-        "export RLOCK_TOKEN='o:1'\n"
-        "export RLOCK_FENCE='7'\n"
-        "export RLOCK_LEASE_MS='30000'\n"
-        "export RLOCK_SERVER='redis://u@h:1'\n"
-        "export RLOCK_HELD='y:1 b\no:1 it'\\''s'\n");
+        "export RLOCK_KEY='it'\\''s';\n"
+        "export RLOCK_TOKEN='o:1';\n"
+        "export RLOCK_FENCE='7';\n"
+        "export RLOCK_LEASE_MS='30000';\n"
+        "export RLOCK_SERVER='redis://u@h:1';\n"
+        "export RLOCK_HELD='y:1 b\no:1 it'\\''s';\n");
 
   const auto lines = [&](const char* known) { return export_lines(lock, 7, Environment({known})); };
   const auto has_server = [](const std::string& text) { return text.find("RLOCK_SERVER") != std::string::npos; };
@@ -234,8 +234,8 @@ TEST_CASE("export: of several locks, RLOCK_HELD has all and the others are about
                                 {*LockName::parse("b"), Owner::of("o:1"), Millis{30'000}}},
                        .server = {.urls = "redis://h:1"}};
   const std::string lines = export_lines(locks, 7, Environment({"RLOCK_HELD=x:1 b\ny:1 c\nz:1 a"}));
-  CHECK(lines.find("export RLOCK_KEY='a'\nexport RLOCK_TOKEN='o:1'\nexport RLOCK_FENCE='7'\n") == 0);
-  CHECK(lines.find("export RLOCK_HELD='y:1 c\no:1 a\no:1 b'\n") != std::string::npos);
+  CHECK(lines.find("export RLOCK_KEY='a';\nexport RLOCK_TOKEN='o:1';\nexport RLOCK_FENCE='7';\n") == 0);
+  CHECK(lines.find("export RLOCK_HELD='y:1 c\no:1 a\no:1 b';\n") != std::string::npos);
 }
 
 TEST_CASE("export: the file of the password, and nothing that comes before it")
@@ -247,10 +247,10 @@ TEST_CASE("export: the file of the password, and nothing that comes before it")
   };
   CHECK(tail({"RLOCK_PASSWORD=x", "RLOCK_PASSWORD_FILE=/y"}).empty());
   lock.server.password_file = "/etc/pass word";
-  CHECK(tail({}) == "export RLOCK_PASSWORD_FILE='/etc/pass word'\n");
-  CHECK(tail({"RLOCK_PASSWORD=x"}) == "unset RLOCK_PASSWORD\nexport RLOCK_PASSWORD_FILE='/etc/pass word'\n");
+  CHECK(tail({}) == "export RLOCK_PASSWORD_FILE='/etc/pass word';\n");
+  CHECK(tail({"RLOCK_PASSWORD=x"}) == "unset RLOCK_PASSWORD;\nexport RLOCK_PASSWORD_FILE='/etc/pass word';\n");
   lock.server.password_file = "";  // a pipe
-  CHECK(tail({"RLOCK_PASSWORD_FILE=/y"}) == "unset RLOCK_PASSWORD_FILE\n");
+  CHECK(tail({"RLOCK_PASSWORD_FILE=/y"}) == "unset RLOCK_PASSWORD_FILE;\n");
 }
 
 TEST_CASE("export: a nested lock leaves the outer one where it is")
@@ -259,6 +259,6 @@ TEST_CASE("export: a nested lock leaves the outer one where it is")
   const std::string token = "o:1/8743c9c0-0795-4907-87fd-6c719a6b4586:1";
   const JobLocks lock{.held = {{*LockName::parse("k"), Hold::of_token(token), Millis{30'000}}}, .server = server};
   const std::string lines = export_lines(lock, 7, Environment({"RLOCK_HELD=o:1 k"}));
-  CHECK(lines.find("export RLOCK_TOKEN='" + token + "'\n") != std::string::npos);
-  CHECK(lines.find("export RLOCK_HELD='o:1 k\n" + token + " k'\n") != std::string::npos);
+  CHECK(lines.find("export RLOCK_TOKEN='" + token + "';\n") != std::string::npos);
+  CHECK(lines.find("export RLOCK_HELD='o:1 k\n" + token + " k';\n") != std::string::npos);
 }

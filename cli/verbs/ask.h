@@ -5,7 +5,6 @@
 #include "cli/options/lock.h"
 #include "cli/options/server.h"
 #include "cli/options/verb.h"
-#include "lock/abilities.h"
 
 #include <memory>
 #include <string>

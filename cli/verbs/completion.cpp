@@ -11,7 +11,6 @@
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
 #include "completions/scripts.h"
-#include "lock/abilities.h"
 #include "stores/open.h"
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 #include "doctor/facts.h"
 #include "doctor/probe.h"
 #include "doctor/rules.h"
-#include "lock/abilities.h"
 #include "stores/redis_transport.h"
 
 #include <algorithm>

@@ -11,7 +11,6 @@
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/known_locks.h"
-#include "lock/abilities.h"
 #include "redis/acl.h"
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 #include "cli/output/output.h"
 #include "cli/output/show.h"
 #include "cli/verbs/dispatch.h"
-#include "lock/abilities.h"
 #include "lock/event_log.h"
 #include "lock/holder.h"
 

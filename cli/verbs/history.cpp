@@ -13,7 +13,6 @@
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/known_locks.h"
-#include "lock/abilities.h"
 #include "lock/kept_runs.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/known_locks.h"
 
-#include "lock/abilities.h"
 
 #include <set>
 

@@ -10,7 +10,6 @@
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/known_locks.h"
 #include "cli/verbs/run.h"
-#include "lock/abilities.h"
 #include "lock/period.h"
 #include "run/request.h"
 

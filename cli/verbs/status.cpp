@@ -15,7 +15,6 @@
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/known_locks.h"
-#include "lock/abilities.h"
 #include "lock/kept_runs.h"
 #include "lock/wait_until_free.h"
 #include "run/request.h"

@@ -10,7 +10,6 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "lock/abilities.h"
 #include "lock/lease_keeping.h"
 #include "run/environment.h"
 #include "run/keep_runs.h"

@@ -12,7 +12,6 @@
 #include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/watch_action.h"
-#include "lock/abilities.h"
 #include "process/signals.h"
 
 #include <algorithm>

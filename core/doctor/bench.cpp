@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 #include "doctor/probe.h"
-#include "lock/abilities.h"
 
 namespace rlock {
 namespace {

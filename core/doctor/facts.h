@@ -12,7 +12,7 @@
 #include <vector>
 #include "base/clock.h"
 #include "base/result.h"
-#include "lock/abilities.h"
+#include "lock/finding.h"
 #include "lock/names.h"
 #include "redis/transport.h"
 #include "redis/url.h"

@@ -2,7 +2,6 @@
 #include "doctor/probe.h"
 
 #include "base/duration.h"
-#include "lock/abilities.h"
 #include "redis/redis_store.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "doctor/facts.h"
-#include "lock/abilities.h"
 #include "lock/names.h"
 #include "lock/store.h"
 #include "redis/transport.h"

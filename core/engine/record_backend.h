@@ -22,7 +22,6 @@
 #include "engine/native_line.h"
 #include "engine/presence.h"
 #include "engine/script_host.h"
-#include "lock/abilities.h"
 #include "lock/names.h"
 
 namespace rlock::record {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include "base/stop.h"
 #include "engine/script_host.h"
-#include "lock/abilities.h"
 #include "lock/lock_kind.h"
 #include "lock/store.h"
 

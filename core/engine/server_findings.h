@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "lock/abilities.h"
+#include "lock/finding.h"
 
 namespace rlock::record {
 

@@ -21,69 +21,11 @@
 
 namespace rlock {
 
-// How a server takes a lock from its holder: the steps of `rlock force-unlock`. Optional for an engine.
-
-enum class ForceStep {
-  ask,   // tell the owner that the lock is wanted
-  join,  // the same, unless the owner has got a request of another client already
-  look,  // change nothing
-  revoke,  // refuse the owner's renewals from now on: its hold ends with its ttl. Repeat this step, because a server may lose data
-  take,  // delete the hold at once
-};
-// The name of the step in the scripts.
-constexpr std::string_view name_of(ForceStep step)
-{
-  constexpr std::array<std::string_view, 5> names{"ask", "join", "look", "revoke", "take"};
-  return names[static_cast<std::size_t>(step)];
-}
-struct ForceCall {
-  LockName name;
-  LockKind kind;
-  Owner owner;        // the holder
-  std::string by;     // the operator, for people
-  Millis stands_for;  // the server remembers the request at least so long
-};
-struct ForceHeld {  // the owner holds the lock
-  Holder holder;
-  std::int64_t listening = 0;                  // number of subscribers that got the request
-  std::optional<Millis> lasts = std::nullopt;  // time until the hold expires; nullopt: never
-  std::optional<Millis> silent_for =
-      std::nullopt;       // time since the owner last reported that it stops its job; nullopt: never
-  bool is_rlock = false;  // the owner is an rlock, whose renewals the server can refuse
-};
-struct ForceBroken {  // the hold was deleted
-  Holder holder;
-  bool job_was_over = false;  // only --min-hold still kept the lock
-};
-struct ForceFree {};   // the lock has no holder
-struct ForceChanged {  // another owner holds the lock
-  Holder holder;
-};
-using ForceAnswer = std::variant<ForceHeld, ForceBroken, ForceFree, ForceChanged>;
-
 class ForceUnlock {
  public:
   virtual ~ForceUnlock() = default;
   // Carries out one step. Each step also deletes a hold that only --min-hold keeps. May be sent again.
   virtual Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) = 0;
-};
-
-// How long a server of a quorum has had its data: the request to its marker and the answer (lua/single/marker.lua).
-
-// The marker: one key for each server and database, shared by all locks and all quorums.
-inline constexpr std::string_view marker_key = "rlock:quorum";
-
-struct DataAge {
-  Millis age;              // time since the data began
-  Millis longest_ttl;      // the longest ttl of the locks on the server
-  std::int64_t since = 0;  // when the data began: milliseconds by the server's clock
-  bool sure = false;       // the data was once older than every ttl, so the server has forgotten no lock
-};
-
-// What a client writes into the marker. The default changes nothing.
-struct MarkerNews {
-  Millis ttl{0};                  // the ttl of a lock on the server
-  std::int64_t counts_since = 0;  // DataAge::since, if the data is old enough; 0: unknown
 };
 
 // `rlock list`, `rlock watch`, completion of keys.
@@ -113,15 +55,6 @@ class EventLog {
                                                                     const CallLimits& limit) = 0;
 };
 
-// How much of the event log of a lock to read.
-enum class LogPart { all, end };  // end: enough for the last run of most locks
-
-// What was there and is deleted.
-struct Forgotten {
-  bool runs = false;
-  bool permits = false;  // their number
-};
-
 // `rlock history`, and the last run that `status` shows.
 class RunHistory {
  public:
@@ -147,17 +80,6 @@ class OnceMemory {
   virtual ~OnceMemory() = default;
   // Deletes the success that `rlock once` remembers. False: there was none.
   virtual Result<bool> forget_success(const LockName& name, const CallLimits& limit) = 0;
-};
-
-// The result of one check of `rlock doctor`.
-
-enum class CheckStatus { ok, warn, fail, unknown };
-
-struct Finding {
-  std::string_view check;  // the name of the check, which never changes: "eviction"
-  CheckStatus status;
-  std::string found;   // for people
-  std::string advice;  // what to do; empty: nothing
 };
 
 // The error of a verb that needs an ability which the server does not offer; exit code 78. `server` as shown to people.

@@ -16,7 +16,7 @@
 #include <vector>
 #include "base/clock.h"
 #include "base/fields.h"
-#include "lock/abilities.h"
+#include "lock/requests.h"
 
 namespace rlock::calls {
 

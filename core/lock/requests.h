@@ -2,10 +2,13 @@
 // The requests that a client sends about one lock, and the answers of a store. Plain values.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 #include "lock/holder.h"
@@ -257,6 +260,54 @@ struct ReleaseOptions {
   RunResult result = {};   // for the event log
   bool late =
       false;  // an earlier request found the lease over, but it was not over when the run ended: only tells the result
+};
+
+// How a server takes a lock from its holder: the steps of `rlock force-unlock`.
+enum class ForceStep {
+  ask,   // tell the owner that the lock is wanted
+  join,  // the same, unless the owner has got a request of another client already
+  look,  // change nothing
+  revoke,  // refuse the owner's renewals from now on: its hold ends with its ttl. Repeat this step, because a server may lose data
+  take,  // delete the hold at once
+};
+// The name of the step in the scripts.
+constexpr std::string_view name_of(ForceStep step)
+{
+  constexpr std::array<std::string_view, 5> names{"ask", "join", "look", "revoke", "take"};
+  return names[static_cast<std::size_t>(step)];
+}
+struct ForceCall {
+  LockName name;
+  LockKind kind;
+  Owner owner;        // the holder
+  std::string by;     // the operator, for people
+  Millis stands_for;  // the server remembers the request at least so long
+};
+struct ForceHeld {  // the owner holds the lock
+  Holder holder;
+  std::int64_t listening = 0;                  // number of subscribers that got the request
+  std::optional<Millis> lasts = std::nullopt;  // time until the hold expires; nullopt: never
+  std::optional<Millis> silent_for =
+      std::nullopt;       // time since the owner last reported that it stops its job; nullopt: never
+  bool is_rlock = false;  // the owner is an rlock, whose renewals the server can refuse
+};
+struct ForceBroken {  // the hold was deleted
+  Holder holder;
+  bool job_was_over = false;  // only --min-hold still kept the lock
+};
+struct ForceFree {};   // the lock has no holder
+struct ForceChanged {  // another owner holds the lock
+  Holder holder;
+};
+using ForceAnswer = std::variant<ForceHeld, ForceBroken, ForceFree, ForceChanged>;
+
+// How much of the event log of a lock to read.
+enum class LogPart { all, end };  // end: enough for the last run of most locks
+
+// What was there and is deleted.
+struct Forgotten {
+  bool runs = false;
+  bool permits = false;  // their number
 };
 
 }  // namespace rlock

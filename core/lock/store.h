@@ -29,6 +29,8 @@
 #include "base/defaults.h"
 #include "base/result.h"
 #include "lock/abilities.h"
+#include "lock/finding.h"
+#include "lock/marker.h"
 #include "lock/requests.h"
 
 namespace rlock {

@@ -7,7 +7,7 @@
 #include <utility>
 #include "base/text.h"
 #include "engine/lock_keys.h"
-#include "lock/abilities.h"
+#include "lock/marker.h"
 
 namespace rlock {
 namespace {

@@ -13,7 +13,6 @@
 #include <string>
 #include <variant>
 #include "base/log.h"
-#include "lock/abilities.h"
 #include "lock/store.h"
 #include "lock/waiting.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include "base/text.h"
-#include "lock/abilities.h"
 #include "lock/kept_runs.h"
 
 namespace rlock {

@@ -5,7 +5,6 @@
 #include <utility>
 #include "base/duration.h"
 #include "base/text.h"
-#include "lock/abilities.h"
 #include "lock/lease_keeping.h"
 #include "lock/reach_server.h"
 #include "run/force.h"

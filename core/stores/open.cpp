@@ -3,7 +3,6 @@
 
 #include "base/server_schemes.h"
 #include "base/text.h"
-#include "lock/abilities.h"
 #include "net/url_parts.h"
 #include "redis/redis_store.h"
 #include "redis/scan.h"

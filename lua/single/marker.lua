@@ -6,7 +6,7 @@
 --              RUN      the run_id of the server process that wrote the marker
 --              LONGEST  the longest ttl in the period that began at BEGAN
 --              BEFORE   the longest ttl in the period before
---              SURE     1 if the server counts (lock/abilities.h)
+--              SURE     1 if the server counts (core/lock/marker.h)
 --   ARGV     Marker of core/lock/calls.h
 --
 --   returns  MarkerAge

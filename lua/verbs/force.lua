@@ -1,4 +1,4 @@
--- force: make the owner give the lock up, step by step (core/lock/calls.h, Force; ForceStep in core/lock/abilities.h).
+-- force: make the owner give the lock up, step by step (core/lock/calls.h, Force; ForceStep in core/lock/requests.h).
 --
 --   returns  Held, Broken, Changed, Free, Other
 --

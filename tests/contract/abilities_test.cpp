@@ -2,7 +2,6 @@
 // The promises of lock/abilities.h, kept by every store of the table in stores.h that offers the ability.
 #include "contract/tested_store.h"
 
-#include "lock/abilities.h"
 
 using namespace rlock;
 using namespace rlock::test;

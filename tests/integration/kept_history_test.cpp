@@ -3,7 +3,6 @@
 // the list of runs that outlives the event log.
 #include "base/clock.h"
 #include "base/shown_time.h"
-#include "lock/abilities.h"
 #include "lock/kept_runs.h"
 #include "stores/open.h"
 #include "support/history_reader.h"

@@ -2,7 +2,6 @@
 // One server of a quorum, controlled by the test. It records all requests.
 #pragma once
 
-#include "lock/abilities.h"
 #include "lock/store.h"
 
 #include <memory>

@@ -2,7 +2,7 @@
 // What the doctor found, for tests of its rules.
 #pragma once
 
-#include "lock/abilities.h"
+#include "lock/finding.h"
 #include "support/test.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 
 #include "engine/record_host.h"
 #include "engine/script_store.h"
-#include "lock/abilities.h"
 #include "support/forwarding_backend.h"
 #include "support/memory_backend.h"
 #include "support/seeded_rng.h"

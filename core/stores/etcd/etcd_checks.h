@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 #include "base/clock.h"
+#include "base/defaults.h"
 #include "engine/server_findings.h"
-#include "lock/abilities.h"
+#include "lock/finding.h"
 #include "stores/etcd/etcd_messages.h"
 #include "stores/etcd/etcd_url.h"
 

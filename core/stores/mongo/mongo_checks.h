@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "lock/abilities.h"
+#include "base/defaults.h"
+#include "lock/finding.h"
 #include "stores/mongo/mongo_connection.h"
 
 namespace rlock::mongo {

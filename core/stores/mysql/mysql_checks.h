@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 #include "base/clock.h"
-#include "lock/abilities.h"
+#include "base/defaults.h"
+#include "lock/finding.h"
 #include "stores/mysql/mysql_connection.h"
 #include "stores/mysql/mysql_schema.h"
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 #include "base/clock.h"
-#include "lock/abilities.h"
+#include "base/defaults.h"
+#include "lock/finding.h"
 #include "stores/postgres/postgres_schema.h"
 #include "stores/postgres/postgres_url.h"
 

@@ -40,7 +40,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include "lock/abilities.h"
 #include "lock/store.h"
 #include "stores/quorum/quorum.h"
 #include "stores/quorum/restart_guard.h"

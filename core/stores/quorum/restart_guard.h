@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include "lock/abilities.h"
 #include "lock/store.h"
 #include "stores/quorum/quorum.h"
 #include "stores/quorum/server_worker.h"
@@ -41,7 +40,7 @@ std::set<std::string> counting_servers(const Answers<Vote>& votes, Millis needed
 // How long until the data of `more` further servers is old enough; nullopt: fewer servers are too young.
 std::optional<Millis> old_enough_in(const Answers<Vote>& votes, Millis needed_age, std::size_t more);
 
-// Tells the markers of the servers about the ttls of locks (lock/abilities.h). Private to QuorumStore.
+// Tells the markers of the servers about the ttls of locks (lock/marker.h). Private to QuorumStore.
 
 // After this time the store tells a marker the same ttl again, because a marker forgets a ttl that no client uses.
 constexpr Millis told_for = std::chrono::hours{1};

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "base/stop.h"
-#include "lock/abilities.h"
 #include "lock/store.h"
 
 #include <condition_variable>

@@ -6,7 +6,8 @@
 #include <span>
 #include <string>
 #include <vector>
-#include "lock/abilities.h"
+#include "base/defaults.h"
+#include "lock/finding.h"
 #include "stores/s3/s3_connection.h"
 
 namespace rlock::s3 {

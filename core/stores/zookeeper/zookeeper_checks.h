@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "engine/server_findings.h"
-#include "lock/abilities.h"
+#include "lock/finding.h"
 #include "stores/zookeeper/zookeeper_client.h"
 
 namespace rlock::zookeeper {

@@ -10,15 +10,14 @@ namespace {
 
 Result<Done> fill(const OpenedStore& opened, LogPart part, std::span<LockState> states)
 {
-  RunHistory* const history = opened.store->run_history();
-  if (history == nullptr || states.empty()) {
+  if (states.empty()) {
     return Done{};
   }
   std::vector<LockName> names;
   for (const LockState& state : states) {
     names.push_back(state.name);
   }
-  auto runs = history->past_runs(names, part, opened.per_answer());
+  auto runs = opened.store->past_runs(names, part, opened.per_answer());
   if (!runs) {
     return runs.error().code == ErrorCode::refused ? Result(Done{}) : runs.error();
   }

@@ -42,7 +42,7 @@ struct OneLock {
 // The lock that the options and the operands of `call` name, and its store.
 Result<OneLock> open_lock(const RawOneLock& raw, const Call& call);
 
-// Fills LockState::runs. They stay empty where the engine keeps no history, or the user may not read it.
+// Fills LockState::runs. They stay empty where the user may not read the history.
 Result<Done> add_runs(const OpenedStore& opened, LogPart part, std::vector<LockState>& states);
 Result<Done> add_runs(const OpenedStore& opened, LogPart part, LockState& state);
 

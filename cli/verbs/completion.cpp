@@ -99,10 +99,9 @@ std::vector<Candidate> locks(std::span<const Given> options, const Environment& 
   }
   server.timeout = server_timeout;
   const auto opened = open_server(server, environment);
-  LockListing* const listing = opened ? opened->store->listing() : nullptr;
-  const auto names = listing != nullptr ? listing->find_known(resolve_pattern(keys, "*"),
-                                                              {*opened->clock, opened->timeout, opened->limit()})
-                                        : Result(std::vector<LockName>{});
+  const auto names =
+      opened ? opened->store->find_known(resolve_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
+             : Result(std::vector<LockName>{});
   std::vector<Candidate> candidates;
   for (const LockName& name : names ? *names : std::vector<LockName>{}) {
     candidates.push_back({name.text().substr(keys.prefix.size()), {}});

@@ -46,14 +46,13 @@ constexpr std::array events_exits{
 // The event logs of some locks, or of all locks, of one server.
 class FollowedLocks {
  public:
-  // The store must offer an event log.
-  explicit FollowedLocks(OpenedStore opened) : m_event_log(opened.store->event_log()), m_opened(std::move(opened)) {}
+  explicit FollowedLocks(OpenedStore opened) : m_opened(std::move(opened)) {}
 
   void follow(const LockName& name) { m_logs.try_emplace(name); }
 
   Result<Done> search(std::string_view pattern)
   {
-    ASSIGN_OR_RETURN(const auto names, m_event_log->find_logs(pattern, m_opened.per_answer()));
+    ASSIGN_OR_RETURN(const auto names, m_opened.store->find_logs(pattern, m_opened.per_answer()));
     for (const LockName& name : names) {
       follow(name);
     }
@@ -67,7 +66,7 @@ class FollowedLocks {
     for (const auto& [name, log] : m_logs) {
       queries.push_back({name, log.last});
     }
-    ASSIGN_OR_RETURN(const auto logs, m_event_log->read_logs(queries, m_opened.limit()));
+    ASSIGN_OR_RETURN(const auto logs, m_opened.store->read_logs(queries, m_opened.limit()));
     std::vector<ShownEvent> events;
     for (std::size_t i = 0; i < logs.size(); ++i) {
       const auto& entries = logs[i];
@@ -134,7 +133,7 @@ class FollowedLocks {
         names.push_back(name);
       }
     }
-    ASSIGN_OR_RETURN(auto states, m_opened.store->listing()->states_of(names, m_opened.per_answer()));
+    ASSIGN_OR_RETURN(auto states, m_opened.store->states_of(names, m_opened.per_answer()));
     std::map<LockName, std::vector<Holder>> all;
     for (LockState& state : states) {
       all[state.name] = std::move(state.holders);
@@ -142,7 +141,6 @@ class FollowedLocks {
     return all;
   }
 
-  EventLog* m_event_log;  // of m_opened.store
   OpenedStore m_opened;
   std::map<LockName, LockLog> m_logs;
 };
@@ -181,7 +179,7 @@ Result<RunEnd> follow(FollowedLocks& logs, const RawEvents& raw, const std::opti
 Result<FollowedLocks> open_event_logs(const RawEvents& raw, const Environment& environment)
 {
   ASSIGN_OR_RETURN(auto opened, open_server(raw.server, environment));
-  if (opened.store->event_log() == nullptr) {
+  if (!opened.store->traits().has_event_log) {
     return usage("events: every server has events of its own (give one -S)");
   }
   return FollowedLocks(std::move(opened));

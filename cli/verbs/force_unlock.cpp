@@ -290,9 +290,6 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
 
 Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& opened)
 {
-  if (opened.store->force_unlock() == nullptr) {
-    return not_offered(force_unlock_verb.name, opened.server);
-  }
   for (;;) {
     ASSIGN_OR_RETURN(const auto state, opened.store->inspect(options.name, opened.limit()));
     ASSIGN_OR_RETURN(const auto taken, take_shown(state, options, opened));

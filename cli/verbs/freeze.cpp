@@ -152,7 +152,7 @@ Result<std::vector<RunRequest>> requests_of(const RawFreeze& raw, const RunReque
 {
   ASSIGN_OR_RETURN(const auto opened, open_server(raw.take.server, call.environment));
   const auto subjects = resolve_subjects(raw.take.keys, call.operands);
-  const auto names = known_locks(opened, raw.take.keys, call.operands, freeze_verb.name);
+  const auto names = known_locks(opened, raw.take.keys, call.operands);
   if (!subjects || !names) {
     return subjects ? names.error() : subjects.error();
   }

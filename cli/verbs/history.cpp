@@ -119,13 +119,9 @@ void tell_freeze(const LockName& name, const OpenedStore& opened)
 Result<RunEnd> execute(const RawHistory& raw, const Call& call)
 {
   ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
-  RunHistory* const history = opened.store->run_history();
-  if (history == nullptr) {
-    return not_offered(history_verb.name, opened.server);
-  }
-  ASSIGN_OR_RETURN(const auto names, known_locks(opened, raw.keys, call.operands, history_verb.name));
+  ASSIGN_OR_RETURN(const auto names, known_locks(opened, raw.keys, call.operands));
   ASSIGN_OR_RETURN(const auto all, names.empty() ? Result(std::vector<LockHistory>())
-                                                 : history->past_runs(names, LogPart::all, opened.per_answer()));
+                                                 : opened.store->past_runs(names, LogPart::all, opened.per_answer()));
   std::vector<ShownRun> wanted;
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const PastRun& run : all[i].runs) {

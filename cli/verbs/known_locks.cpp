@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/known_locks.h"
 
-
 #include <set>
 
 namespace rlock::cli {
@@ -28,7 +27,7 @@ Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<cons
 }
 
 Result<std::vector<LockName>> known_locks(const OpenedStore& opened, const RawKeys& raw,
-                                          std::span<const std::string> operands, std::string_view verb)
+                                          std::span<const std::string> operands)
 {
   ASSIGN_OR_RETURN(auto subjects, resolve_subjects(raw, operands));
   if (subjects.empty()) {
@@ -46,11 +45,7 @@ Result<std::vector<LockName>> known_locks(const OpenedStore& opened, const RawKe
       add(*name);
       continue;
     }
-    LockListing* const listing = opened.store->listing();
-    if (listing == nullptr) {
-      return not_offered(verb, opened.server);
-    }
-    ASSIGN_OR_RETURN(const auto known, listing->find_known(std::get<Pattern>(subject).glob, opened.per_answer()));
+    ASSIGN_OR_RETURN(const auto known, opened.store->find_known(std::get<Pattern>(subject).glob, opened.per_answer()));
     for (const LockName& name : known) {
       add(name);
     }

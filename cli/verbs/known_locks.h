@@ -26,9 +26,8 @@ bool is_glob(std::string_view word);
 Result<std::vector<Subject>> resolve_subjects(const RawKeys& raw, std::span<const std::string> operands);
 
 // The locks of --key, whether the server knows them or not, and those that the server knows and that match a pattern, each once, in
-// the order of the operands. Without both: all that the server knows. ErrorCode::config: the server cannot list; `verb` is the verb
-// that asked.
+// the order of the operands. Without both: all that the server knows.
 Result<std::vector<LockName>> known_locks(const OpenedStore& opened, const RawKeys& raw,
-                                          std::span<const std::string> operands, std::string_view verb);
+                                          std::span<const std::string> operands);
 
 }  // namespace rlock::cli

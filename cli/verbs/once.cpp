@@ -180,14 +180,8 @@ void tell_kept(const OneLock& lock, bool success_forgotten)
 Result<RunEnd> execute(const RawForget& raw, const Call& call)
 {
   ASSIGN_OR_RETURN(const auto lock, open_lock(raw.lock, call));
-  OnceMemory* const memory = lock.opened.store->once_memory();
-  if (memory == nullptr) {
-    return not_offered(forget_verb.name, lock.opened.server);
-  }
-  ASSIGN_OR_RETURN(const auto forgotten, memory->forget_success(lock.name, lock.opened.limit()));
-  RunHistory* const history = lock.opened.store->run_history();
-  ASSIGN_OR_RETURN(const auto rest,
-                   history != nullptr ? history->forget_runs(lock.name, lock.opened.limit()) : Result(Forgotten{}));
+  ASSIGN_OR_RETURN(const auto forgotten, lock.opened.store->forget_success(lock.name, lock.opened.limit()));
+  ASSIGN_OR_RETURN(const auto rest, lock.opened.store->forget_runs(lock.name, lock.opened.limit()));
   const bool has_rest = rest.runs || rest.permits;
   if (raw.json) {
     print(forget_json(lock.name, forgotten, rest));

@@ -40,14 +40,10 @@ struct ListOptions {
   std::optional<Millis> older_than = {};  // of held locks, and of which the age is known
 };
 
-// The locks that are held and match the glob. ErrorCode::config: the server cannot list; `verb` is the verb that asked.
-Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb)
+// The locks that are held and match the glob.
+Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern)
 {
-  LockListing* const listing = opened.store->listing();
-  if (listing == nullptr) {
-    return not_offered(verb, opened.server);
-  }
-  auto states = listing->list(pattern, opened.per_answer());
+  auto states = opened.store->list(pattern, opened.per_answer());
   if (states) {
     std::erase_if(*states, [](const LockState& state) { return !state.held(); });
   }
@@ -93,9 +89,9 @@ void print_json(const std::vector<LockState>& states, const std::vector<ShownPoo
 }
 
 // What `rlock list` does, and `rlock status` without a key.
-Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
+Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options)
 {
-  ASSIGN_OR_RETURN(auto states, held_locks(opened, options.pattern, verb));
+  ASSIGN_OR_RETURN(auto states, held_locks(opened, options.pattern));
   const auto pools = pools_of(states, options.pattern);
   const std::int64_t now_ms = wall_clock_ms();
   std::erase_if(states, [&](const LockState& state) {
@@ -131,12 +127,8 @@ void print_locks(std::vector<LockState> states, const ListOptions& options)
 // The states of the locks that the server knows, held or free, with their runs. A key that holds something else is left out.
 Result<std::vector<LockState>> known_states(const OpenedStore& opened, const std::string& pattern)
 {
-  LockListing* const listing = opened.store->listing();
-  if (listing == nullptr) {
-    return not_offered(list_verb.name, opened.server);
-  }
-  ASSIGN_OR_RETURN(const auto names, listing->find_known(pattern, opened.per_answer()));
-  auto states = listing->states_of(names, opened.per_answer());
+  ASSIGN_OR_RETURN(const auto names, opened.store->find_known(pattern, opened.per_answer()));
+  auto states = opened.store->states_of(names, opened.per_answer());
   RETURN_IF_ERROR(states ? add_runs(opened, LogPart::all, *states) : states.error());
   // ZooKeeper also finds a lock whose events were forgotten.
   std::erase_if(*states, [](const LockState& state) { return !state.held() && state.runs.empty() && !state.once; });
@@ -240,7 +232,7 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   }
   return told_to_collector(raw.overdue ? print_overdue_locks(*opened, options, !call.operands.empty())
                            : raw.all   ? print_known_locks(*opened, options)
-                                       : print_held_locks(*opened, options, list_verb.name),
+                                       : print_held_locks(*opened, options),
                            options.output_format);
 }
 
@@ -293,7 +285,7 @@ constexpr std::array status_exits{
 Result<std::vector<LockState>> states_of(const Subject& subject, const OpenedStore& opened)
 {
   if (const auto* pattern = std::get_if<Pattern>(&subject)) {
-    return held_locks(opened, pattern->glob, status_verb.name);
+    return held_locks(opened, pattern->glob);
   }
   ASSIGN_OR_RETURN(const auto state, opened.store->inspect(std::get<LockName>(subject), opened.limit()));
   return std::vector{state};
@@ -309,11 +301,10 @@ Result<std::vector<LockState>> states_of_names(const std::vector<Subject>& subje
       names.push_back(*name);
     }
   }
-  LockListing* const listing = opened.store->listing();
-  if (names.size() < 2 || listing == nullptr) {
+  if (names.size() < 2) {
     return std::vector<LockState>{};
   }
-  auto states = listing->states_of(names, opened.per_answer());
+  auto states = opened.store->states_of(names, opened.per_answer());
   RETURN_IF_ERROR(states ? add_runs(opened, LogPart::all, *states) : states.error());
   std::vector<LockState> in_order;
   for (const LockName& name : names) {
@@ -360,13 +351,9 @@ constexpr Millis longest_search{
 // or that takes longer than longest_search, finds none.
 Result<Found> find_pool(const LockName& key, const OpenedStore& opened)
 {
-  LockListing* const listing = opened.store->listing();
-  if (listing == nullptr) {
-    return Found{};
-  }
   const std::string pattern = resolve_pattern({.keys = {}, .prefix = key.text() + ":"}, every_lock);
   const CallLimits whole{opened.clock->now() + std::min(opened.timeout, longest_search), StopToken::never()};
-  auto states = listing->list(pattern, {*opened.clock, opened.timeout, whole});
+  auto states = opened.store->list(pattern, {*opened.clock, opened.timeout, whole});
   if (!states) {
     return Found{};
   }
@@ -440,9 +427,9 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
   if (!opened) {
     return told_to_collector(opened.error(), options.output_format);
   }
-  return told_to_collector(subjects.empty() ? print_held_locks(*opened, options, status_verb.name)
-                                            : print_subjects(subjects, *opened, options),
-                           options.output_format);
+  return told_to_collector(
+      subjects.empty() ? print_held_locks(*opened, options) : print_subjects(subjects, *opened, options),
+      options.output_format);
 }
 
 void add_status_options(OptionTable& options, RawStatus& raw)

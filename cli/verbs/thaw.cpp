@@ -21,9 +21,6 @@ namespace rlock::cli {
 
 Result<bool> thaw(const LockState& state, const std::string& by, const OpenedStore& opened)
 {
-  if (opened.store->force_unlock() == nullptr) {
-    return not_offered(thaw_verb.name, opened.server);
-  }
   const Result<ForceEnd> end = force_unlock(*opened.store,
                                             {.name = state.name,
                                              .kind = state.kind,
@@ -63,11 +60,7 @@ Result<std::vector<LockState>> frozen_states_of(const Subject& subject, const Op
     const Result<LockState> state = opened.store->inspect(*name, opened.limit());
     return state ? Result(std::vector{*state}) : Result<std::vector<LockState>>(state.error());
   }
-  LockListing* const listing = opened.store->listing();
-  if (listing == nullptr) {
-    return not_offered(thaw_verb.name, opened.server);
-  }
-  auto states = listing->list(std::get<Pattern>(subject).glob, opened.per_answer());
+  auto states = opened.store->list(std::get<Pattern>(subject).glob, opened.per_answer());
   if (states) {
     std::erase_if(*states, [](const LockState& state) { return freeze_of(state) == nullptr; });
   }

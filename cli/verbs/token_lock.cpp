@@ -133,12 +133,11 @@ RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const 
 // such log.
 std::string why_gone(const TokenLock& token_lock, const NotHeld& found, const OpenedStore& opened)
 {
-  EventLog* const log = opened.store->event_log();
-  if (log == nullptr) {
+  if (!opened.store->traits().has_event_log) {
     return "expired, deleted or released";
   }
   const EventLogQuery query{.name = token_lock.name, .after = {}};
-  const auto logs = log->read_logs({&query, 1}, opened.limit());
+  const auto logs = opened.store->read_logs({&query, 1}, opened.limit());
   const bool was_released =
       logs && std::ranges::any_of(logs->front(), [&](const EventLogEntry& entry) {
         return entry.kind == EventKind::released && !entry.left && entry.owner == token_lock.hold.owner.text();

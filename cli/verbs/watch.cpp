@@ -29,7 +29,7 @@
 namespace rlock::cli {
 namespace {
 
-// Used from one thread. `opened` must outlive it and offer LockListing.
+// Used from one thread. `opened` must outlive it.
 class WatchedLocks {
  public:
   WatchedLocks(OpenedStore& opened, std::string pattern, Millis interval, StopToken stop)
@@ -98,7 +98,7 @@ Result<Done> WatchedLocks::begin()
 Result<std::vector<LockState>> WatchedLocks::search()
 {
   const Instant begin = now();
-  auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_stop));
+  auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_stop));
   if (states) {
     m_found.clear();
     for (const LockState& state : *states) {
@@ -127,8 +127,7 @@ void WatchedLocks::refresh_when_due()
   if (now() < m_next_refresh) {
     return;
   }
-  auto states =
-      now() < m_next_search ? m_opened.store->listing()->list_held(m_found, m_opened.per_answer(m_stop)) : search();
+  auto states = now() < m_next_search ? m_opened.store->list_held(m_found, m_opened.per_answer(m_stop)) : search();
   if (states) {
     keep(*std::move(states));
     return;
@@ -471,9 +470,6 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
     return several_patterns(watch_verb.name);
   }
   ASSIGN_OR_RETURN(auto opened, open_server(raw.server, call.environment));
-  if (opened.store->listing() == nullptr) {
-    return not_offered(watch_verb.name, opened.server);
-  }
   const WatchOptions options{.server = opened.server,
                              .server_option = opened.server_option,
                              .sort = raw.sort,

@@ -63,9 +63,6 @@ class Trial {
   // Counts listeners before the owner listens: those clients listen to every owner.
   Result<Done> send_message()
   {
-    if (m_store.force_unlock() == nullptr) {
-      return Done{};
-    }
     ASSIGN_OR_RETURN(const auto before, count_listeners());
     ASSIGN_OR_RETURN(const auto listener, m_store.listen({&m_spec, 1}, m_owner, limit()));  // until it is counted
     ASSIGN_OR_RETURN(const auto after, count_listeners());
@@ -77,7 +74,7 @@ class Trial {
   {
     const ForceCall call{
         .name = m_spec.name, .kind = m_spec.kind, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
-    ASSIGN_OR_RETURN(const auto asked, m_store.force_unlock()->force(ForceStep::ask, call, limit()));
+    ASSIGN_OR_RETURN(const auto asked, m_store.force(ForceStep::ask, call, limit()));
     const auto* heard = std::get_if<ForceHeld>(&asked);
     return heard != nullptr ? Result(heard->listening) : unexpected("a lock that was just granted is gone");
   }

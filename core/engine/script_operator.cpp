@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The abilities of ScriptStore that operators use: inspect, list, forget, force-unlock.
+// What operators ask of ScriptStore: inspect, list, forget, force-unlock.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -504,7 +504,7 @@ Result<ForceAnswer> ScriptStore::force(ForceStep step, const ForceCall& call_for
   return is_answer<answers::Free>(reply) ? Result(ForceAnswer{ForceFree{}}) : unexpected(request, reply);
 }
 
-// ScriptStore as an EventLog: reads the lists that the scripts write.
+// The event logs: lists that the scripts write.
 
 Result<std::vector<std::vector<EventLogEntry>>> ScriptStore::read_logs(std::span<const EventLogQuery> queries,
                                                                        const CallLimits& limit)

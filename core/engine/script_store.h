@@ -36,12 +36,7 @@ class ReleaseSubscriptions {
   std::map<std::string, int> m_listeners GUARDED_BY(m_mutex);
 };
 
-class ScriptStore : public LockStore,
-                    public EventLog,
-                    public ForceUnlock,
-                    public LockListing,
-                    public OnceMemory,
-                    public RunHistory {
+class ScriptStore : public LockStore {
  public:
   // `clock` must outlive it.
   ScriptStore(std::unique_ptr<ScriptHost> host, const Clock& clock) : m_host(std::move(host)), m_clock(clock) {}
@@ -65,12 +60,6 @@ class ScriptStore : public LockStore,
                                            const CallLimits& limit) override;
   void drop_connection() override { m_host->drop_connection(); }
   [[nodiscard]] Traits traits() const override { return m_host->traits(); }
-
-  EventLog* event_log() override { return this; }
-  ForceUnlock* force_unlock() override { return this; }
-  LockListing* listing() override { return this; }
-  OnceMemory* once_memory() override { return this; }
-  RunHistory* run_history() override { return this; }
   LeaseKeeping* lease_keeping() override { return m_host->lease_keeping(); }
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_host->check_server(limit); }
 

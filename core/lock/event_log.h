@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The event log of a lock: the entries that the server stored, and the events that follow from them. Plain values and a pure
-// reader; the server's side is the ability EventLog (lock/abilities.h).
+// reader; the server's side is LockStore::read_logs (lock/store.h).
 #pragma once
 
 #include "lock/holder.h"

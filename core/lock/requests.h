@@ -71,7 +71,8 @@ struct LockState {
   std::vector<Holder> partial = {};      // several servers: holders on too few of them to hold the lock
   bool agreed = false;                   // several servers have agreed on `fence`
   std::optional<OnceSuccess> once = std::nullopt;
-  std::vector<PastRun> runs = {};  // the runs that are over, the last one first; empty unless asked for (RunHistory)
+  std::vector<PastRun> runs =
+      {};  // the runs that are over, the last one first; empty unless asked for (LockStore::past_runs)
   // A record of rlock, or the layout of Redisson, proves that the key is a lock.
   bool proven = true;
   // Not proven, but in a table or collection of ShedLock: held by a program that uses ShedLock.

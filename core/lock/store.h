@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of an engine that keeps locks: what every engine must do. Optional abilities are in lock/abilities.h.
+// The interface of an engine that keeps locks.
 //
 // Each call is one try that does not wait for the lock, and that ends at its deadline at the latest. An owner, or a nested hold,
 // that was released must not be used for another attempt, because a late release would end the later grant.
@@ -24,13 +24,15 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "base/result.h"
-#include "lock/abilities.h"
+#include "lock/event_log.h"
 #include "lock/finding.h"
 #include "lock/marker.h"
+#include "lock/past_run.h"
 #include "lock/requests.h"
 
 namespace rlock {
@@ -92,9 +94,17 @@ struct Traits {
   bool has_only_locks = false;
   // It has a place for more runs of a lock than its event log holds.
   bool can_keep_runs = true;
-  // It can be one of several servers of which a quorum must agree (raise_fence, marker).
+  // It has one event log of each lock (find_logs, read_logs).
+  bool has_event_log = true;
+  // It can be one of several servers of which a quorum must agree (raise_fence, marker), and offers all that a quorum offers.
   bool can_join_quorum = false;
 };
+
+// The answer of a store that does not offer what a verb needs.
+inline Error not_offered()
+{
+  return {ErrorCode::config, "the server does not offer what this verb needs (give another server with -S)"};
+}
 
 class LeaseKeeping;
 
@@ -180,13 +190,60 @@ class LockStore {
     return Error{ErrorCode::config, "this store deletes no lock"};
   }
 
-  // Optional abilities: nullptr where the engine does not offer one.
-  virtual EventLog* event_log() { return nullptr; }
-  virtual ForceUnlock* force_unlock() { return nullptr; }
+  // What operators ask for. The defaults are for engines that do not offer it.
+
+  // Carries out one step of `rlock force-unlock`. Each step also deletes a hold that only --min-hold keeps. May be sent again.
+  virtual Result<ForceAnswer> force(ForceStep, const ForceCall&, const CallLimits&) { return not_offered(); }
+  // The locks that are held and whose name matches the glob, sorted by name.
+  virtual Result<std::vector<LockState>> list(std::string_view /*pattern*/, const PerAnswer&) { return not_offered(); }
+  // The state of each of these locks that is held, in the order of `names`. Unlike list(), the cost does not depend on what else
+  // the server stores.
+  virtual Result<std::vector<LockState>> list_held(std::span<const LockName> /*names*/, const PerAnswer&)
+  {
+    return not_offered();
+  }
+  // The state of each of these locks, held or free, in the order of `names`. What is no lock is left out.
+  virtual Result<std::vector<LockState>> states_of(std::span<const LockName> /*names*/, const PerAnswer&)
+  {
+    return not_offered();
+  }
+  // The locks that the server knows and whose name matches the glob, sorted: those that are held, those whose events or runs it
+  // keeps, and those of whose success it knows for `rlock once`.
+  virtual Result<std::vector<LockName>> find_known(std::string_view /*pattern*/, const PerAnswer&)
+  {
+    return not_offered();
+  }
+  // The locks whose name matches the glob and which have an event log, sorted.
+  virtual Result<std::vector<LockName>> find_logs(std::string_view /*pattern*/, const PerAnswer&)
+  {
+    return not_offered();
+  }
+  // For each query the entries after EventLogQuery::after, the oldest first.
+  virtual Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery>, const CallLimits&)
+  {
+    return not_offered();
+  }
+  // For each lock its runs that are over. A lock that cannot be inspected has no runs; if there is no other lock, its Error is
+  // returned.
+  virtual Result<std::vector<LockHistory>> past_runs(std::span<const LockName>, LogPart, const PerAnswer&)
+  {
+    return not_offered();
+  }
+  // Copies the runs that are over from the event log, which forgets them by their number, to a list of runs that is kept for
+  // `history` after the last copy. May be sent again: no run is read twice.
+  virtual Result<Done> keep_runs(const LockName&, Millis /*history*/, const PerAnswer&) { return not_offered(); }
+  // Deletes what the server keeps of a lock that is free, of whatever kind it was: its runs, and its number of permits. Deletes
+  // nothing of a lock that is held.
+  virtual Result<Forgotten> forget_runs(const LockName&, const CallLimits&) { return not_offered(); }
+  // Logs a run that did not begin. `owner`: the owner of its last attempt. LockSpec::who names what would have run.
+  virtual Result<Done> note_skipped(const LockSpec&, const Owner& /*owner*/, const SkippedRun&, const CallLimits&)
+  {
+    return not_offered();
+  }
+  // Deletes the success that `rlock once` remembers. False: there was none.
+  virtual Result<bool> forget_success(const LockName&, const CallLimits&) { return not_offered(); }
+
   virtual LeaseKeeping* lease_keeping() { return nullptr; }  // lock/lease_keeping.h
-  virtual LockListing* listing() { return nullptr; }
-  virtual OnceMemory* once_memory() { return nullptr; }
-  virtual RunHistory* run_history() { return nullptr; }
 };
 
 // The deadline of a waiter's request. Pure functions and their constants.

@@ -132,13 +132,13 @@ ForcedRelease::Step ForcedRelease::pause(Next next)
 Result<ForceAnswer> ForcedRelease::send(ForceStep step, StopToken stop)
 {
   m_sent_at = m_clock.now();
-  return m_store.force_unlock()->force(step,
-                                       {.name = m_request.name,
-                                        .kind = m_request.kind,
-                                        .owner = m_request.owner,
-                                        .by = m_request.by,
-                                        .stands_for = m_request.grace + remembered_after_grace},
-                                       {.deadline = m_sent_at + m_request.server_timeout, .stop = stop});
+  return m_store.force(step,
+                       {.name = m_request.name,
+                        .kind = m_request.kind,
+                        .owner = m_request.owner,
+                        .by = m_request.by,
+                        .stands_for = m_request.grace + remembered_after_grace},
+                       {.deadline = m_sent_at + m_request.server_timeout, .stop = stop});
 }
 
 void ForcedRelease::note_holder(const ForceHeld& held)
@@ -175,15 +175,15 @@ ForcedRelease::Found ForcedRelease::ask_again(ForceStep step, StopToken stop)
 // cannot be read, the bound.
 bool ForcedRelease::has_expired(StopToken stop) const
 {
-  EventLog* const log = m_store.traits().ends_holds_with_clients ? m_store.event_log() : nullptr;
-  const std::array<EventLogQuery, 1> query{EventLogQuery{.name = m_request.name, .after = {}}};
-  const auto entries = log != nullptr
-                           ? log->read_logs(query, {.deadline = m_clock.now() + m_request.server_timeout, .stop = stop})
-                           : std::vector<std::vector<EventLogEntry>>{};
-  if (!entries || entries->empty()) {
+  if (!m_store.traits().ends_holds_with_clients) {
     return m_clock.now() >= m_ends_at;
   }
-  return std::ranges::none_of(entries->front(), [this](const EventLogEntry& entry) {
+  const std::array<EventLogQuery, 1> query{EventLogQuery{.name = m_request.name, .after = {}}};
+  const auto logs = m_store.read_logs(query, {.deadline = m_clock.now() + m_request.server_timeout, .stop = stop});
+  if (!logs) {
+    return m_clock.now() >= m_ends_at;
+  }
+  return std::ranges::none_of(logs->front(), [this](const EventLogEntry& entry) {
     return entry.ends() && entry.owner == m_last_held->holder.owner.text();
   });
 }

@@ -63,7 +63,7 @@ bool is_run(const Holder& holder);
 using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged, StillStopping>;
 
 // Sends the requests of one force-unlock one by one, so that the caller can do other work between them.
-// Ownership: `store`, which must offer ForceUnlock, and `clock` must outlive the object. Threads: used from one thread.
+// Ownership: `store` and `clock` must outlive the object. Threads: used from one thread.
 class ForcedRelease {
  public:
   ForcedRelease(LockStore& store, ForceUnlockRequest request, const Clock& clock);
@@ -111,8 +111,7 @@ class ForcedRelease {
   ForceAnswer m_last = ForceFree{};
 };
 
-// Takes the lock from its holder. `store` must offer ForceUnlock. Threads: used from one thread. Errors: those of the store;
-// ErrorCode::interrupted: `stop` was requested.
+// Takes the lock from its holder. Threads: used from one thread. Errors: those of the store; ErrorCode::interrupted: `stop` was requested.
 Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop);
 
 // The same for several holders at the same time. Calls `ended` for each holder whose hold is over. The first error ends all.
@@ -126,8 +125,7 @@ Result<Done> force_unlock_all(LockStore& store, std::span<const ForceUnlockReque
 // If another client has asked the holder already, that request stands. A request that fails is repeated after a while. A key that
 // is not provably a lock stays untouched, because its value may be the data of another program.
 
-// Ownership: `store`, `spec`, `clock` and `log` must outlive the object. `store` must offer ForceUnlock. Threads: used from the
-// waiting thread.
+// Ownership: `store`, `spec`, `clock` and `log` must outlive the object. Threads: used from the waiting thread.
 class CancelHolder final : public HolderStopper {
  public:
   CancelHolder(LockStore& store, const LockSpec& spec, Millis server_timeout, const Clock& clock, const Log& log);

@@ -19,13 +19,12 @@ constexpr std::uint64_t runs_for_a_copy = 6;
 void keep_runs(LockStore& store, const LockName& lock, std::optional<Millis> history, bool succeeded,
                Millis server_timeout, const Clock& clock, Rng& rng, const Log& log)
 {
-  RunHistory* const runs = store.run_history();
-  if (runs == nullptr || !must_keep_runs(history) || (succeeded && below(rng, runs_for_a_copy) != 0)) {
+  if (!must_keep_runs(history) || (succeeded && below(rng, runs_for_a_copy) != 0)) {
     return;
   }
   const Millis timeout = std::min(time_to_keep_runs, server_timeout);
   const CallLimits whole{.deadline = clock.now() + timeout, .stop = StopToken::never()};
-  const auto kept = runs->keep_runs(lock, *history, {.clock = clock, .timeout = timeout, .whole = whole});
+  const auto kept = store.keep_runs(lock, *history, {.clock = clock, .timeout = timeout, .whole = whole});
   if (!kept) {
     log.detail("cannot keep the history of " + printable(lock.text()) + ": " + kept.error().text);
   }

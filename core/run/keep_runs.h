@@ -10,7 +10,7 @@
 namespace rlock {
 
 // Call this after the release that ended a run: now and then, and after each failure, keeps the runs for longer than the event log does
-// (RunHistory::keep_runs), if `history` asks for that. A failure is logged.
+// (LockStore::keep_runs), if `history` asks for that. A failure is logged.
 void keep_runs(LockStore& store, const LockName& lock, std::optional<Millis> history, bool succeeded,
                Millis server_timeout, const Clock& clock, Rng& rng, const Log& log);
 

@@ -83,9 +83,6 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
     }
     m_store = *std::move(opened);
   }
-  if (m_request.once && m_store->once_memory() == nullptr) {
-    return not_offered("once", m_request.server.shown());
-  }
   const bool is_token_for_several =
       m_request.held_for == HeldFor::script && m_request.names.size() > 1 && !m_request.automatic;
   if (is_token_for_several && m_store->traits().ends_holds_with_clients) {
@@ -95,9 +92,6 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
   own_policy.takes_message = may_begin_on_message();
   std::optional<CancelHolder> cancel;
   if (m_request.cancel_in_progress) {
-    if (m_store->force_unlock() == nullptr) {
-      return not_offered("run --cancel-in-progress", m_request.server.shown());
-    }
     own_policy.stopper = &cancel.emplace(*m_store, spec(), own_policy.server_timeout, m_context.clock, m_context.log);
   }
   ASSIGN_OR_RETURN(auto entry, enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock,
@@ -180,12 +174,8 @@ bool LockSession::was_released()
 // Beside many other holders, of permits or readers, a full log has forgotten the grant.
 bool LockSession::is_grant_missing(const CallLimits& limit)
 {
-  EventLog* const log = m_store->event_log();
-  if (log == nullptr) {
-    return false;
-  }
   const EventLogQuery query{.name = name(), .after = {}};
-  const auto logs = log->read_logs({&query, 1}, limit);
+  const auto logs = m_store->read_logs({&query, 1}, limit);
   return logs && logs->front().size() < static_cast<std::size_t>(event_count) &&
          std::ranges::none_of(logs->front(),
                               [&](const EventLogEntry& each) { return each.taker == m_hold.owner.text(); });
@@ -193,11 +183,7 @@ bool LockSession::is_grant_missing(const CallLimits& limit)
 
 Result<std::vector<PastRun>> LockSession::past_runs(const PerAnswer& limits)
 {
-  RunHistory* const history = m_store->run_history();
-  if (history == nullptr) {
-    return std::vector<PastRun>{};
-  }
-  auto known = history->past_runs({&name(), 1}, LogPart::all, limits);
+  auto known = m_store->past_runs({&name(), 1}, LogPart::all, limits);
   return known ? Result(std::move(known->front().runs)) : known.error();
 }
 
@@ -227,9 +213,7 @@ void LockSession::note_skipped(const SkippedRun& run)
     }
     m_store = *std::move(opened);
   }
-  if (RunHistory* const history = m_store->run_history()) {
-    [[maybe_unused]] const auto noted = history->note_skipped(spec(), m_hold.owner, run, limit);
-  }
+  [[maybe_unused]] const auto noted = m_store->note_skipped(spec(), m_hold.owner, run, limit);
 }
 
 Result<std::optional<Millis>> LockSession::leave_keeper()

@@ -68,7 +68,7 @@ class LockSession {
   // The runs under the lock that are over, the last one first; empty: the store has no history.
   Result<std::vector<PastRun>> past_runs(const PerAnswer& limits);
   // Of a lock that was released: now and then, and after each failure, keeps its runs for longer than its event log does
-  // (RunHistory::keep_runs).
+  // (LockStore::keep_runs).
   void keep_runs(bool succeeded);
   // Leaves a word about this run, which did not begin, in the history of the lock, or of the first shard.
   void note_skipped(const SkippedRun& run);

@@ -179,7 +179,7 @@ TEST_CASE("presence: a revoked hold ends when its last proof has run out, though
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   const ForceCall call{.name = wanted.name, .kind = Plain{}, .owner = store.owner, .by = "op", .stands_for = 10s};
   const auto is_free = [&] {
-    const auto answer = store.late->force_unlock()->force(ForceStep::revoke, call, Tested::soon());
+    const auto answer = store.late->force(ForceStep::revoke, call, Tested::soon());
     REQUIRE_MESSAGE(answer, answer.error().text);
     CHECK(!Sessions::keeps(*store.early, wanted, store.owner));  // proves the presence all the same
     return !std::holds_alternative<ForceHeld>(*answer);

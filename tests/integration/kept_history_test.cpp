@@ -69,7 +69,7 @@ TEST_CASE("history: a month of runs every five minutes takes less than 2 MB of t
     REQUIRE(granted);
     REQUIRE(store.release(own, owner, {.result = {.exit_code = run == failing ? 1 : 0}}, soon()));
     if (run % runs_for_a_copy == 0) {
-      REQUIRE(store.run_history()->keep_runs(spec.name, month, {.clock = clock, .timeout = 10s, .whole = soon()}));
+      REQUIRE(store.keep_runs(spec.name, month, {.clock = clock, .timeout = 10s, .whole = soon()}));
     }
   }
   std::int64_t bytes = 0;
@@ -78,8 +78,7 @@ TEST_CASE("history: a month of runs every five minutes takes less than 2 MB of t
   }
   MESSAGE(bytes, " bytes");
   CHECK(bytes < 2'000'000);
-  const auto known =
-      store.run_history()->past_runs({&spec.name, 1}, LogPart::all, {.clock = clock, .timeout = 10s, .whole = soon()});
+  const auto known = store.past_runs({&spec.name, 1}, LogPart::all, {.clock = clock, .timeout = 10s, .whole = soon()});
   REQUIRE(known);
   CHECK(known->front().runs.size() == runs);
   CHECK(std::ranges::count_if(known->front().runs, is_failure) == 1);

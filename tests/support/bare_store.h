@@ -11,7 +11,7 @@
 
 namespace rlock::test {
 
-// Without abilities. Thread-safe.
+// Offers nothing that an engine may leave out. Thread-safe.
 class BareStore : public LockStore {
  public:
   explicit BareStore(std::string text = "no answer", ErrorCode code = ErrorCode::unreachable)

@@ -94,7 +94,7 @@ void FakeServer::fail_after(const FakeServer& other)
 }
 
 // Without subscribers, and nothing expires.
-class FakeStore final : public LockStore, public ForceUnlock {
+class FakeStore final : public LockStore {
  public:
   FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
 
@@ -201,7 +201,6 @@ class FakeStore final : public LockStore, public ForceUnlock {
     });
   }
   void drop_connection() override {}
-  ForceUnlock* force_unlock() override { return this; }
 
  private:
   [[nodiscard]] std::optional<ServerTime> time() const

@@ -95,7 +95,7 @@ class RevokedBeforeProof {
   bool holds_after_revocation()
   {
     const ForceCall call{.name = wanted.name, .kind = wanted.kind, .owner = owner, .by = "op", .stands_for = 10s};
-    const auto answer = operating.force_unlock()->force(ForceStep::revoke, call, limit());
+    const auto answer = operating.force(ForceStep::revoke, call, limit());
     REQUIRE_MESSAGE(answer, answer.error().text);
     return std::holds_alternative<ForceHeld>(*answer);
   }

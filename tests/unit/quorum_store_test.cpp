@@ -418,8 +418,7 @@ TEST_CASE("quorum store: a hold is revoked when the servers that may still renew
   wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
   const ForceCall call{.name = spec.name, .kind = Plain{}, .owner = alice, .by = "op", .stands_for = 1s};
   const auto revoke_on = [&](std::size_t server) {
-    REQUIRE(
-        store_on(five.servers[server], five.clock)->force_unlock()->force(ForceStep::revoke, call, five.within(5s)));
+    REQUIRE(store_on(five.servers[server], five.clock)->force(ForceStep::revoke, call, five.within(5s)));
   };
   const auto is_revoked = [&] {
     const auto state = five.store()->inspect(spec.name, five.within(5s));

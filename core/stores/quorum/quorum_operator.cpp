@@ -191,7 +191,7 @@ Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Re
   const auto answers = ask_all<Locks>(
       Subject{"list"}, limits.whole,
       [&clock = m_clock, timeout = limits.timeout, request](QuorumServer& server, const CallLimits& within) {
-        return request(*server.store->listing(), PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
+        return request(*server.store, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
       },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   if (answered(answers) < majority()) {
@@ -222,25 +222,23 @@ Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Re
 
 Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const PerAnswer& limits)
 {
-  return only_held(merged_lists(limits, [glob = std::string(pattern)](LockListing& listing, const PerAnswer& within) {
-    return listing.list(glob, within);
+  return only_held(merged_lists(limits, [glob = std::string(pattern)](LockStore& store, const PerAnswer& within) {
+    return store.list(glob, within);
   }));
 }
 
 Result<std::vector<LockState>> QuorumStore::list_held(std::span<const LockName> names, const PerAnswer& limits)
 {
-  return only_held(merged_lists(
-      limits, [all = std::vector(names.begin(), names.end())](LockListing& listing, const PerAnswer& within) {
-        return listing.list_held(all, within);
+  return only_held(
+      merged_lists(limits, [all = std::vector(names.begin(), names.end())](LockStore& store, const PerAnswer& within) {
+        return store.list_held(all, within);
       }));
 }
 
 Result<std::vector<LockState>> QuorumStore::states_of(std::span<const LockName> names, const PerAnswer& limits)
 {
-  return merged_lists(limits,
-                      [all = std::vector(names.begin(), names.end())](LockListing& listing, const PerAnswer& within) {
-                        return listing.states_of(all, within);
-                      });
+  return merged_lists(limits, [all = std::vector(names.begin(), names.end())](
+                                  LockStore& store, const PerAnswer& within) { return store.states_of(all, within); });
 }
 
 // Forgets the success on all servers, because a success that one server remembers counts.
@@ -248,9 +246,7 @@ Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits&
 {
   const auto answers = ask_all<bool>(
       Subject{"forget " + name.text()}, limit,
-      [name](QuorumServer& server, const CallLimits& within) {
-        return server.store->once_memory()->forget_success(name, within);
-      },
+      [name](QuorumServer& server, const CallLimits& within) { return server.store->forget_success(name, within); },
       [&](const auto& so_far) { return answered(so_far) == size(); });
   if (answered(answers) < size()) {
     return no_quorum(answers, size());
@@ -266,9 +262,7 @@ Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, co
   const std::size_t needed = std::max(majority(), size() - quorum + 1);
   const auto answers = ask_all<ForceAnswer>(
       Subject{"force " + call.name.text()}, limit,
-      [step, call](QuorumServer& server, const CallLimits& within) {
-        return server.store->force_unlock()->force(step, call, within);
-      },
+      [step, call](QuorumServer& server, const CallLimits& within) { return server.store->force(step, call, within); },
       [&](const auto& so_far) { return answered(so_far) >= needed; });
   if (answered(answers) < needed) {
     return no_quorum(answers, needed);
@@ -281,8 +275,6 @@ Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, co
   return not_held_in(answers);
 }
 
-// QuorumStore as a RunHistory.
-
 Result<std::vector<LockHistory>> QuorumStore::past_runs(std::span<const LockName> names, LogPart part,
                                                         const PerAnswer& limits)
 {
@@ -293,8 +285,7 @@ Result<std::vector<LockHistory>> QuorumStore::past_runs(std::span<const LockName
       Subject{"history"}, limits.whole,
       [all = std::vector(names.begin(), names.end()), part, &clock = m_clock, timeout = limits.timeout](
           QuorumServer& server, const CallLimits& within) {
-        return server.store->run_history()->past_runs(all, part,
-                                                      PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
+        return server.store->past_runs(all, part, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
       },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   const std::size_t answering = answered(answers);
@@ -322,8 +313,7 @@ Result<Done> QuorumStore::keep_runs(const LockName& name, Millis history, const 
   const auto [answers, decision] = prove<Done>(
       Subject{"keep runs " + name.text()}, majority(), limits.next(),
       [name, history, &clock = m_clock, timeout = limits.timeout](QuorumServer& server, const CallLimits& within) {
-        return server.store->run_history()->keep_runs(name, history,
-                                                      PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
+        return server.store->keep_runs(name, history, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
       },
       [](const Done&) { return true; });
   return decision == Decision::carried ? Result(Done{}) : Result<Done>(no_quorum(answers, majority()));
@@ -337,9 +327,7 @@ Result<Forgotten> QuorumStore::forget_runs(const LockName& name, const CallLimit
   }
   const auto answers = ask_all<Forgotten>(
       Subject{"forget runs " + name.text()}, limit,
-      [name](QuorumServer& server, const CallLimits& within) {
-        return server.store->run_history()->forget_runs(name, within);
-      },
+      [name](QuorumServer& server, const CallLimits& within) { return server.store->forget_runs(name, within); },
       [&](const auto& so_far) { return answered(so_far) == size(); });
   if (answered(answers) < size()) {
     return no_quorum(answers, size());
@@ -355,8 +343,7 @@ Result<std::vector<LockName>> QuorumStore::find_known(std::string_view pattern, 
       Subject{"find known"}, limits.whole,
       [glob = std::string(pattern), &clock = m_clock, timeout = limits.timeout](QuorumServer& server,
                                                                                 const CallLimits& within) {
-        return server.store->listing()->find_known(glob,
-                                                   PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
+        return server.store->find_known(glob, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
       },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   if (answered(answers) < majority()) {
@@ -377,7 +364,7 @@ Result<Done> QuorumStore::note_skipped(const LockSpec& spec, const Owner& owner,
   const auto [answers, decision] = prove<Done>(
       Subject{"skip " + topic_of(spec.name, owner)}, majority(), limit,
       [spec, owner, run](QuorumServer& server, const CallLimits& within) {
-        return server.store->run_history()->note_skipped(spec, owner, run, within);
+        return server.store->note_skipped(spec, owner, run, within);
       },
       [](const Done&) { return true; });
   return decision == Decision::carried ? Result(Done{}) : Result<Done>(no_quorum(answers, majority()));

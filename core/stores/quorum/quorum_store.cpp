@@ -131,10 +131,6 @@ QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy,
     : m_policy(policy), m_clock(clock), m_rng(std::move(rng)), m_backoff(std::make_shared<Backoff>(*m_rng))
 {
   for (QuorumServer& server : servers) {
-    m_can_force = m_can_force && server.store->force_unlock() != nullptr;
-    m_can_list = m_can_list && server.store->listing() != nullptr;
-    m_can_forget_success = m_can_forget_success && server.store->once_memory() != nullptr;
-    m_has_history = m_has_history && server.store->run_history() != nullptr;
     m_workers.push_back(std::make_unique<ServerWorker>(std::move(server)));
   }
 }

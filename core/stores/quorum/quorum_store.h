@@ -55,11 +55,7 @@ struct QuorumPolicy {
   std::optional<Millis> restart_guard = std::nullopt;
 };
 
-class QuorumStore final : public LockStore,
-                          public ForceUnlock,
-                          public LockListing,
-                          public OnceMemory,
-                          public RunHistory {
+class QuorumStore final : public LockStore {
  public:
   // `servers`: at least two, of which each can join a quorum (Traits). `clock` must outlive the store. Throws std::system_error when there
   // is no free descriptor.
@@ -85,12 +81,7 @@ class QuorumStore final : public LockStore,
   void drop_connection() override {}  // each server's connection goes with the request that failed on it
   void stop_threads() override;
 
-  // An ability is offered if each of the servers offers it.
-  [[nodiscard]] Traits traits() const override { return {.releases_refused_attempts = true}; }
-  ForceUnlock* force_unlock() override { return m_can_force ? this : nullptr; }
-  LockListing* listing() override { return m_can_list ? this : nullptr; }
-  OnceMemory* once_memory() override { return m_can_forget_success ? this : nullptr; }
-  RunHistory* run_history() override { return m_has_history ? this : nullptr; }
+  [[nodiscard]] Traits traits() const override { return {.releases_refused_attempts = true, .has_event_log = false}; }
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<LockState>> list_held(std::span<const LockName> names, const PerAnswer& limits) override;
@@ -106,7 +97,7 @@ class QuorumStore final : public LockStore,
 
  private:
   using Locks = std::vector<LockState>;
-  // Asks each server for locks by `request(listing, limits)`, and merges the answers.
+  // Asks each server for locks by `request(store, limits)`, and merges the answers.
   template <typename Request>
   Result<Locks> merged_lists(const PerAnswer& limits, Request request);
 
@@ -157,10 +148,6 @@ class QuorumStore final : public LockStore,
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
-  bool m_can_force = true;
-  bool m_can_list = true;
-  bool m_can_forget_success = true;
-  bool m_has_history = true;
   std::vector<std::unique_ptr<ServerWorker>> m_workers;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promises of lock/abilities.h, kept by every store of the table in stores.h that offers the ability.
+// What LockStore promises to operators, kept by every store of the table in stores.h.
 #include "contract/tested_store.h"
-
 
 using namespace rlock;
 using namespace rlock::test;
@@ -17,15 +16,11 @@ ForceCall force_call(const Owner& holder)
 
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("contract: where a store lists locks, it lists those that are held and match")
+TEST_CASE("contract: a store lists the locks that are held and match")
 {
   on_each_store([](Tested& store) {
-    if (store.one().listing() == nullptr) {
-      return;
-    }
     const auto listed = [&](std::string_view pattern) {
-      const auto states =
-          store.one().listing()->list(pattern, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+      const auto states = store.one().list(pattern, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
       REQUIRE(states);
       return states->size();
     };
@@ -36,22 +31,19 @@ TEST_CASE("contract: where a store lists locks, it lists those that are held and
   });
 }
 
-TEST_CASE("contract: where a store lists locks, it tells which of some names are held")
+TEST_CASE("contract: a store tells which of some names are held")
 {
   on_each_store([](Tested& store) {
-    if (store.one().listing() == nullptr) {
-      return;
-    }
     const std::vector<LockName> names{*LockName::parse("free"), Tested::spec().name};
     const auto held = [&](std::span<const LockName> among) {
       const auto states =
-          store.one().listing()->list_held(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+          store.one().list_held(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
       REQUIRE(states);
       return states->size();
     };
     const auto holders = [&](std::span<const LockName> among) {
       const auto states =
-          store.one().listing()->states_of(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+          store.one().states_of(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
       REQUIRE(states);
       std::vector<std::size_t> numbers;
       for (const LockState& each : *states) {
@@ -69,24 +61,20 @@ TEST_CASE("contract: where a store lists locks, it tells which of some names are
   });
 }
 
-TEST_CASE("contract: where a store takes locks away, the renewal of the hold says that it is lost")
+TEST_CASE("contract: the renewal of a hold that was taken away says that it is lost")
 {
   on_each_store([](Tested& store) {
-    ForceUnlock* const force = store.other().force_unlock();
-    if (force == nullptr) {
-      return;
-    }
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
     const ForceCall call = force_call(holder);
-    const auto asked = force->force(ForceStep::ask, call, Tested::soon());
+    const auto asked = store.other().force(ForceStep::ask, call, Tested::soon());
     REQUIRE(asked);
     CHECK(std::holds_alternative<ForceHeld>(*asked));
     const auto renewed = store.one().renew(Tested::spec(), holder, {}, Tested::soon());
     REQUIRE(renewed);
     REQUIRE(std::holds_alternative<Renewed>(*renewed));
     CHECK(std::get<Renewed>(*renewed).forced->by == "op");
-    const auto taken = force->force(ForceStep::take, call, Tested::soon());
+    const auto taken = store.other().force(ForceStep::take, call, Tested::soon());
     REQUIRE(taken);
     CHECK(std::holds_alternative<ForceBroken>(*taken));
     const auto lost = store.one().renew(Tested::spec(), holder, {}, Tested::soon());
@@ -96,13 +84,9 @@ TEST_CASE("contract: where a store takes locks away, the renewal of the hold say
   });
 }
 
-TEST_CASE("contract: where a store refuses renewals of a hold, it is shown as revoked until it ends")
+TEST_CASE("contract: a hold whose renewals are refused is shown as revoked until it ends")
 {
   on_each_store([](Tested& store) {
-    ForceUnlock* const force = store.other().force_unlock();
-    if (force == nullptr) {
-      return;
-    }
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
     const auto is_revoked = [&] {
@@ -113,7 +97,7 @@ TEST_CASE("contract: where a store refuses renewals of a hold, it is shown as re
     };
     CHECK_FALSE(is_revoked());
     const ForceCall call = force_call(holder);
-    REQUIRE(force->force(ForceStep::revoke, call, Tested::soon()));
+    REQUIRE(store.other().force(ForceStep::revoke, call, Tested::soon()));
     CHECK(is_revoked());
     store.release(store.one(), holder, {});
     REQUIRE(store.granted(store.one(), Tested::spec(), Tested::owner()));
@@ -121,17 +105,13 @@ TEST_CASE("contract: where a store refuses renewals of a hold, it is shown as re
   });
 }
 
-TEST_CASE("contract: where a store keeps the history of a lock, it has the runs that are over, and those that gave up")
+TEST_CASE("contract: the history of a lock has the runs that are over, and those that gave up")
 {
   on_each_store([](Tested& store) {
-    RunHistory* const history = store.other().run_history();
-    if (history == nullptr) {
-      return;
-    }
     const auto runs = [&] {
       const std::vector<LockName> names{*LockName::parse("free"), Tested::spec().name};
-      const auto all =
-          history->past_runs(names, LogPart::all, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+      const auto all = store.other().past_runs(names, LogPart::all,
+                                               {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
       REQUIRE_MESSAGE(all, all.error().text);
       REQUIRE(all->size() == 2);
       CHECK(all->front().runs.empty());
@@ -146,12 +126,12 @@ TEST_CASE("contract: where a store keeps the history of a lock, it has the runs 
     REQUIRE(store.granted(store.one(), Tested::spec(), first));
     CHECK(runs() == "");
     ::poll(nullptr, 0, 5);  // starts are compared in ms
-    REQUIRE(history->note_skipped(Tested::spec(), Tested::owner(), SkippedRun{}, Tested::soon()));
+    REQUIRE(store.other().note_skipped(Tested::spec(), Tested::owner(), SkippedRun{}, Tested::soon()));
     store.release(store.one(), first, {.result = {.exit_code = 3, .fence = 77}});
     CHECK(runs() == "skipped failed:3");
-    CHECK(history
-              ->past_runs(std::vector{Tested::spec().name}, LogPart::all,
-                          {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()})
+    CHECK(store.other()
+              .past_runs(std::vector{Tested::spec().name}, LogPart::all,
+                         {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()})
               ->front()
               .runs.back()
               .fence == 77);

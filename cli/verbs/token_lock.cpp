@@ -10,7 +10,6 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "lock/lease_keeping.h"
 #include "run/environment.h"
 #include "run/keep_runs.h"
 #include "run/left_keeper.h"
@@ -270,7 +269,7 @@ Result<RunEnd> renew_one(const TokenLock& token_lock, std::optional<Millis> ttl,
     const std::string reason = lost->is_unexplained() ? why_gone(token_lock, *lost, opened) : text_of(*lost);
     return report_not_held(token_lock, reason, raw);
   }
-  if (const auto lasts = lasts_without_keeper(*opened.store)) {
+  if (const auto lasts = opened.store->lasts_without_keeper()) {
     RETURN_IF_ERROR(leave_keeper_of_leases(*opened.store, token_lock.name));
     log_of(raw).notice(kept_by_keeper(token_lock.name, *lasts));
   }

@@ -21,6 +21,7 @@
 //   is told by gone() that the presence is gone, whatever happens to servers and links, except after remove().
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -29,10 +30,6 @@
 #include "base/defaults.h"
 #include "base/result.h"
 #include "lock/lease_budget.h"
-
-namespace rlock {
-class LeaseKeeping;
-}
 
 namespace rlock::record {
 
@@ -44,7 +41,7 @@ using PresenceId = std::string;
 enum class Keeping {
   kept,  // prove() is called in time, at least every third of the lease
   // No client calls prove(): a session of its own, which lasts for its lease after this process has ended. Where the store has no
-  // session as long as that, a process must keep it, or it ends earlier (LeaseKeeping).
+  // session as long as that, a process must keep it, or it ends earlier (keep_leases).
   unkept,
 };
 
@@ -92,8 +89,9 @@ class Presences {
   // presence: after a release, or in force-unlock after the last proof of the holder has run out.
   virtual Result<Done> remove(const PresenceId& id, const CallLimits& limit) = 0;
 
-  // LockStore::lease_keeping, of the unkept presences.
-  virtual LeaseKeeping* lease_keeping() { return nullptr; }
+  // As of LockStore, of the unkept presences.
+  [[nodiscard]] virtual std::optional<Millis> lasts_without_keeper() const { return std::nullopt; }
+  virtual bool keep_leases() { return true; }
 };
 
 }  // namespace rlock::record

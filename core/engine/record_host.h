@@ -39,11 +39,11 @@ class RecordHost final : public ScriptHost {
   Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) override;
   Result<Done> erase(const LockName& lock, const CallLimits& limit) override;
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_backend->check_server(limit); }
-  LeaseKeeping* lease_keeping() override
+  [[nodiscard]] std::optional<Millis> lasts_without_keeper() const override
   {
-    Presences* const presences = m_backend->presences();
-    return presences != nullptr ? presences->lease_keeping() : nullptr;
+    return m_presences != nullptr ? m_backend->presences()->lasts_without_keeper() : std::nullopt;
   }
+  bool keep_leases() override { return m_presences == nullptr || m_backend->presences()->keep_leases(); }
   // In a store that knows its clients, a waiter far back keeps its connection, with which its place in the queue ends; a waiter
   // without the store's exact clock cannot tell when a hand-over was, and asks, as after a fail-over. A table of ShedLock has a row for
   // each lock, and no place for another record.

@@ -21,8 +21,6 @@
 
 namespace rlock {
 
-class LeaseKeeping;
-
 // The first part has the most frequent cases, and ends without an answer in the others.
 enum class ScriptPart { first, whole };
 
@@ -144,8 +142,9 @@ class ScriptHost {
   }
   // LockStore::erase. The default deletes the keys of the lock.
   virtual Result<Done> erase(const LockName& lock, const CallLimits& limit);
-  // LockStore::lease_keeping.
-  virtual LeaseKeeping* lease_keeping() { return nullptr; }
+  // As of LockStore.
+  [[nodiscard]] virtual std::optional<Millis> lasts_without_keeper() const { return std::nullopt; }
+  virtual bool keep_leases() { return true; }
   // LockStore::check_server.
   virtual Result<std::vector<Finding>> check_server(const CallLimits&) { return std::vector<Finding>(); }
   // Drops the connection; the next request opens another one.

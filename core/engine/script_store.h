@@ -60,7 +60,8 @@ class ScriptStore : public LockStore {
                                            const CallLimits& limit) override;
   void drop_connection() override { m_host->drop_connection(); }
   [[nodiscard]] Traits traits() const override { return m_host->traits(); }
-  LeaseKeeping* lease_keeping() override { return m_host->lease_keeping(); }
+  [[nodiscard]] std::optional<Millis> lasts_without_keeper() const override { return m_host->lasts_without_keeper(); }
+  bool keep_leases() override { return m_host->keep_leases(); }
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override { return m_host->check_server(limit); }
 
   Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;

@@ -106,8 +106,6 @@ inline Error not_offered()
   return {ErrorCode::config, "the server does not offer what this verb needs (give another server with -S)"};
 }
 
-class LeaseKeeping;
-
 class LockStore {
  public:
   virtual ~LockStore() = default;
@@ -164,6 +162,13 @@ class LockStore {
   }
   // Ends the store's threads until the next request, so that the process can fork.
   virtual void stop_threads() {}
+  // A store may keep nothing for long for a client that is gone (the sessions of ZooKeeper). Then a process must keep a fixed lease
+  // that is longer, or what --min-hold keeps (run/keeper.h). How long such leases of this client last when that process dies.
+  // nullopt: there is none.
+  [[nodiscard]] virtual std::optional<Millis> lasts_without_keeper() const { return std::nullopt; }
+  // Keeps these leases until each of them is over or released. False: one ended earlier. To be called in a fork, in which no connection
+  // of the store is open, and which calls nothing else of the store.
+  virtual bool keep_leases() { return true; }
 
   // What one kind of engine can; ErrorCode::config from another one.
   // Of a member of a quorum, whose grants share one fencing number: if the owner holds the lock, later holders get a number greater
@@ -242,8 +247,6 @@ class LockStore {
   }
   // Deletes the success that `rlock once` remembers. False: there was none.
   virtual Result<bool> forget_success(const LockName&, const CallLimits&) { return not_offered(); }
-
-  virtual LeaseKeeping* lease_keeping() { return nullptr; }  // lock/lease_keeping.h
 };
 
 // The deadline of a waiter's request. Pure functions and their constants.

@@ -10,7 +10,6 @@
 #include <system_error>
 #include "base/duration.h"
 #include "base/text.h"
-#include "lock/lease_keeping.h"
 #include "process/descriptors.h"
 #include "process/proc.h"
 
@@ -38,7 +37,7 @@ namespace {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   detach_as_keeper();
   close_own_descriptors({});
-  if (!store.lease_keeping()->keep_leases()) {
+  if (!store.keep_leases()) {
     write_to_syslog("the lock " + printable(lock.text()) +
                     " ended before its lease, because its keeper reached no server in time");
   }
@@ -49,7 +48,7 @@ namespace {
 
 Result<Done> leave_keeper_of_leases(LockStore& store, const LockName& lock)
 {
-  if (!lasts_without_keeper(store)) {
+  if (!store.lasts_without_keeper()) {
     return Done{};
   }
   store.stop_threads();

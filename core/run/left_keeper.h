@@ -16,10 +16,10 @@ void detach_as_keeper();
 Error no_keeper(const char* what);
 
 // Leaves a process that keeps the leases which the store does not keep by itself until they are over
-// (lock/lease_keeping.h), if there are any. It ends when they are over or released. ErrorCode::os: it could not be started.
+// (LockStore::keep_leases), if there are any. It ends when they are over or released. ErrorCode::os: it could not be started.
 // Threads: call this while the process has one thread.
 Result<Done> leave_keeper_of_leases(LockStore& store, const LockName& lock);
-// What people are told of it. `lasts`: LeaseKeeping::lasts_without_keeper.
+// What people are told of it. `lasts`: LockStore::lasts_without_keeper.
 std::string kept_by_keeper(const LockName& lock, Millis lasts);
 
 // Logs an error of a keeper, which has no stderr, by syslog(3). Ignores an empty line. May wait for the syslog daemon, so call

@@ -5,7 +5,6 @@
 #include <utility>
 #include "base/duration.h"
 #include "base/text.h"
-#include "lock/lease_keeping.h"
 #include "lock/reach_server.h"
 #include "run/force.h"
 #include "run/keep_runs.h"
@@ -98,7 +97,7 @@ Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, Sto
                                      m_context.rng, stop, observer));
   if (auto* entered = std::get_if<Entered>(&entry)) {
     const bool is_for_job = m_request.held_for == HeldFor::job;
-    if (const auto lasts = m_request.automatic || !is_for_job ? std::nullopt : lasts_without_keeper(*m_store)) {
+    if (const auto lasts = m_request.automatic || !is_for_job ? std::nullopt : m_store->lasts_without_keeper()) {
       const CallLimits limit{.deadline = m_context.clock.now() + give_back_timeout, .stop = StopToken::never()};
       [[maybe_unused]] const auto released = m_store->release(m_any_of[entered->taken.which], entered->hold,
                                                               {.result = {.outcome = Outcome::unused}}, limit);
@@ -218,7 +217,7 @@ void LockSession::note_skipped(const SkippedRun& run)
 
 Result<std::optional<Millis>> LockSession::leave_keeper()
 {
-  const auto lasts = lasts_without_keeper(*m_store);
+  const auto lasts = m_store->lasts_without_keeper();
   const auto left = leave_keeper_of_leases(*m_store, name());
   return left ? Result(lasts) : left.error();
 }

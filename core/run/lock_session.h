@@ -53,7 +53,8 @@ class LockSession {
   [[nodiscard]] const Lease& lease() const { return *m_lease; }
 
   // For a fixed lease that no process renews: leaves a process that keeps the lease, where the store does not keep it
-  // (lock/lease_keeping.h). Returns how long the lock would last without it; nullopt: no such process is needed. ErrorCode::os: it could not be started.
+  // (LockStore::keep_leases). Returns how long the lock would last without it; nullopt: no such process is needed. ErrorCode::os: it
+  // could not be started.
   Result<std::optional<Millis>> leave_keeper();
   // The same after releases that keep locks taken (ReleaseOptions::keep). A failure is logged.
   void leave_keeper_of_released();

@@ -49,10 +49,7 @@ struct Store {
     CHECK(std::holds_alternative<record::Committed>(commit(id)));
     return id;
   }
-  [[nodiscard]] std::optional<Millis> lasts() const
-  {
-    return backend->presences()->lease_keeping()->lasts_without_keeper();
-  }
+  [[nodiscard]] std::optional<Millis> lasts() const { return backend->presences()->lasts_without_keeper(); }
 };
 
 constexpr std::int64_t the_session = 7;

@@ -9,7 +9,6 @@
 #include <optional>
 #include <vector>
 #include "engine/presence.h"
-#include "lock/lease_keeping.h"
 #include "stores/zookeeper/zookeeper_client.h"
 #include "stores/zookeeper/zookeeper_layout.h"
 #include "stores/zookeeper/zookeeper_listener.h"
@@ -18,7 +17,7 @@ namespace rlock::zookeeper {
 
 // The presences that are kept share the session of the requests, where they have asked for the same lease; others have sessions of
 // their own.
-class NodePresences final : public record::Presences, public LeaseKeeping {
+class NodePresences final : public record::Presences {
  public:
   // All must outlive it.
   NodePresences(const SharedClient& shared, const Layout& layout, const Clock& clock)
@@ -32,7 +31,6 @@ class NodePresences final : public record::Presences, public LeaseKeeping {
                                                const CallLimits& limit) override;
   Result<Done> remove(const record::PresenceId& id, const CallLimits& limit) override;
   // Unkept ones whose lease is longer than the longest session of the ensemble.
-  LeaseKeeping* lease_keeping() override { return this; }
   [[nodiscard]] std::optional<Millis> lasts_without_keeper() const override;
   bool keep_leases() override;
 

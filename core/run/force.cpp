@@ -171,32 +171,34 @@ ForcedRelease::Found ForcedRelease::ask_again(ForceStep step, StopToken stop)
   return {.held = *held, .end = std::nullopt};
 }
 
-// Whether the hold has ended because it was renewed no longer. Where its ttl was only a bound, the event log tells; of a log that
-// cannot be read, the bound.
-bool ForcedRelease::has_expired(StopToken stop) const
+// What the event log tells of the end of the hold: nullopt in it: nothing. An Error: it cannot be read.
+Result<std::optional<EventKind>> ForcedRelease::logged_end(StopToken stop) const
 {
-  if (!m_store.traits().ends_holds_with_clients) {
-    return m_clock.now() >= m_ends_at;
-  }
   const std::array<EventLogQuery, 1> query{EventLogQuery{.name = m_request.name, .after = {}}};
-  const auto logs = m_store.read_logs(query, {.deadline = m_clock.now() + m_request.server_timeout, .stop = stop});
-  if (!logs) {
-    return m_clock.now() >= m_ends_at;
-  }
-  return std::ranges::none_of(logs->front(), [this](const EventLogEntry& entry) {
+  ASSIGN_OR_RETURN(const auto logs,
+                   m_store.read_logs(query, {.deadline = m_clock.now() + m_request.server_timeout, .stop = stop}));
+  const auto end = std::ranges::find_if(logs.front(), [this](const EventLogEntry& entry) {
     return entry.ends() && entry.owner == m_last_held->holder.owner.text();
   });
+  return end == logs.front().end() ? std::nullopt : end->kind;
 }
 
-// How the hold that the first answer found has ended.
+// How the hold that the first answer found has ended. Another force-unlock may have deleted it meanwhile, or an earlier copy of this
+// one's last request.
 Result<ForceEnd> ForcedRelease::end_of_hold(StopToken stop) const
 {
   if (const auto* broken = std::get_if<ForceBroken>(&m_last)) {
     return ForceEnd{Broken{.holder = broken->holder, .job_was_over = broken->job_was_over}};
   }
   const Holder& holder = m_last_held->holder;
-  return has_expired(stop) ? ForceEnd{ForceExpired{holder, m_next == Next::repeat_revoke}}
-                           : ForceEnd{ReleasedByHolder{holder}};
+  const auto logged = logged_end(stop);
+  if (logged && *logged == EventKind::forced) {
+    return ForceEnd{Broken{.holder = holder}};
+  }
+  const bool is_ttl_a_bound = logged && m_store.traits().ends_holds_with_clients;
+  const bool has_expired = is_ttl_a_bound ? !*logged : m_clock.now() >= m_ends_at;
+  return has_expired ? ForceEnd{ForceExpired{holder, m_next == Next::repeat_revoke}}
+                     : ForceEnd{ReleasedByHolder{holder}};
 }
 
 // The end of the force-unlock after its last answer.

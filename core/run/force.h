@@ -91,7 +91,7 @@ class ForcedRelease {
   void note_holder(const ForceHeld& held);
   Step end_if_job_survives(const ForceHeld& held);
   [[nodiscard]] Result<ForceEnd> end_of_hold(StopToken stop) const;
-  [[nodiscard]] bool has_expired(StopToken stop) const;
+  [[nodiscard]] Result<std::optional<EventKind>> logged_end(StopToken stop) const;
   static Result<ForceEnd> end_after(const Result<ForceAnswer>& answer);
 
   LockStore& m_store;

@@ -126,6 +126,22 @@ TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one 
   holder.wait();
 }
 
+TEST_CASE("force-unlock: a lock that another one takes with --now is not called released")
+{
+  skip_on_quorum("several servers have no event log");
+  const RedisServer server;
+  Process holder = start_run(server.url(), {"-k", "k"}, {"sleep", "60"});
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
+  stop_process(holder.pid());
+  Process asks = start_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "20s", "--json"});
+  wait_until([&] { return as_int(server.command({"HLEN", "rlock:force:{k}"})) > 0; }, "the holder is asked");
+  CHECK(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
+  CHECK(asks.wait(20s) == success);
+  CHECK(Json::parse(asks.out()).at("how") == "broken");
+  holder.signal(SIGCONT);
+  holder.wait();
+}
+
 TEST_CASE("force-unlock: the next job does not overlap when the holder is cut off from the server")
 {
   const RedisServer server;

@@ -115,7 +115,7 @@ constexpr std::array record_rows{
          .value = "DUR",
          .help =
              "a run is expected to succeed that often: list --overdue tells which are late, because their last "
-             "success ended so long ago; a daily job of up to three hours needs 29h. This stays so until a job runs "
+             "success ended so long ago; a daily job of up to two hours needs 26h. This stays so until a job runs "
              "with another --every, or rlock forget; rlock once that finds a success changes nothing. The history "
              "is kept for 30 days then, or four times DUR if that is longer",
          .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},

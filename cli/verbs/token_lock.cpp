@@ -59,7 +59,8 @@ Result<std::vector<LockName>> inherited_names(const RawTokenLock& raw, const Env
   const std::string_view inherited = environment.value(key_variable);
   if (inherited.empty()) {
     return usage(
-        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or try -k stock)");
+        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or give -k KEY and "
+        "--token TOKEN, which rlock acquire printed)");
   }
   ASSIGN_OR_RETURN(const auto first, inherited_name(inherited, key_variable));
   std::vector<LockName> names{first};

@@ -197,7 +197,7 @@ constexpr std::string_view name_the_master = "it is a replica; name the master";
 constexpr std::string_view has_become_replica = "it has become a replica";
 constexpr std::string_view choose_smaller_db = "choose a smaller db number";
 constexpr std::string_view give_password =
-    "give the password in the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or --password-file";
+    "give the password by --password-file, RLOCK_PASSWORD_FILE, RLOCK_PASSWORD or the URL";
 
 constexpr std::string_view switched_off = "a command that rlock needs is renamed or switched off there";
 

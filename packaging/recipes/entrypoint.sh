@@ -7,5 +7,6 @@
 # exec: rlock is process 1, and gets the TERM of `docker stop`, which sends KILL after 10 s (-t), as Kubernetes does after 30 s.
 # --kill-after is shorter: rlock kills a worker that ignores TERM, and releases the lock, before docker kills rlock. Without that option
 # a TERM never becomes KILL. When the container itself gets KILL, rlock dies with it, and the lock ends with its ttl (--ttl, 30 s).
+# Every process of the worker gets the signals INT, TERM, HUP, QUIT, USR1 and USR2, not only its first one.
 # Exit code 121: the lock was lost and the worker stopped; let the container be started again.
 exec rlock run -k "${JOB_NAME:?}" --wait-server "${JOB_WAIT_SERVER:-5m}" --kill-after "${JOB_KILL_AFTER:-8s}" -- "$@"

@@ -148,7 +148,7 @@ const std::vector<ServerState>& all()
        saying_and_cutting({{"ACL", "SETUSER", "default", "resetpass", ">pw"}}),
        saying({{"ACL", "SETUSER", "default", "nopass"}}),
        77,
-       "(give the password in the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or"},
+       "(give the password by --password-file, RLOCK_PASSWORD_FILE,"},
       {"another password", shop_user, "shop:hunter2@",
        saying_and_cutting({{"ACL", "SETUSER", "shop", "resetpass", ">other"}}),
        saying({{"ACL", "SETUSER", "shop", ">hunter2"}}), 77, "refused the user or password"},

@@ -158,7 +158,8 @@ TEST_CASE("a claim: what was not typed comes from the environment, and a token f
 
   CHECK(fault_of({}, {}, {}) == ErrorCode::usage);
   CHECK(resolve_token_locks({}, {}, Environment({})).error().text ==
-        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or try -k stock)");
+        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or give -k KEY and "
+        "--token TOKEN, which rlock acquire printed)");
   CHECK(fault_of("z", {}, job) == ErrorCode::usage);  // the token belongs to another lock
   CHECK(fault_of("b", "", job) == ErrorCode::usage);
   CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == ErrorCode::config);

@@ -13,21 +13,21 @@
 namespace rlock::record {
 
 template <typename Field>
-void add_value(Value& list, const Field& field)
+void add_value(Reply& list, const Field& field)
 {
-  std::vector<Value>& parts = list.elements;
+  std::vector<Reply>& parts = list.elements;
   if constexpr (HasFields<Field>) {
     std::apply([&](const auto&... fields) { (add_value(list, fields), ...); }, fields_of(field));
   } else if constexpr (std::is_same_v<Field, std::string>) {
-    parts.push_back(Value::of(field));
+    parts.push_back(Reply::of(field));
   } else if constexpr (std::is_same_v<Field, std::uint64_t>) {
-    parts.push_back(Value::of(std::to_string(field)));
+    parts.push_back(Reply::of(std::to_string(field)));
   } else if constexpr (std::is_integral_v<Field>) {
-    parts.push_back(Value::of(std::int64_t{field}));
+    parts.push_back(Reply::of(std::int64_t{field}));
   } else if constexpr (std::is_same_v<Field, Millis>) {
-    parts.push_back(Value::of(field.count()));
+    parts.push_back(Reply::of(field.count()));
   } else if constexpr (!requires { field.has_value(); }) {
-    parts.push_back(Value::array());
+    parts.push_back(Reply::array());
     for (const auto& each : field) {
       add_value(parts.back(), each);
     }
@@ -39,9 +39,9 @@ void add_value(Value& list, const Field& field)
 }
 
 template <typename Answer>
-Value reply_with(const Answer& answer)
+Reply reply_with(const Answer& answer)
 {
-  Value reply = Value::array({Value::of(std::string(Answer::word))});
+  Reply reply = Reply::array({Reply::of(std::string(Answer::word))});
   add_value(reply, answer);
   return reply;
 }

@@ -20,23 +20,23 @@ std::int64_t time_to_live(KeySpace& keys, const std::string& key)
   return entry->expires ? std::max<std::int64_t>(0, *entry->expires - Commands::now_ms(keys)) : -1;
 }
 
-Value exists(KeySpace& keys, const Words& words)
+Reply exists(KeySpace& keys, const Words& words)
 {
-  return Value::of(std::count_if(words.begin() + 1, words.end(),
+  return Reply::of(std::count_if(words.begin() + 1, words.end(),
                                  [&](const std::string& key) { return Commands::find(keys, key) != nullptr; }));
 }
 
-Value del(KeySpace& keys, const Words& words)
+Reply del(KeySpace& keys, const Words& words)
 {
-  return Value::of(std::count_if(words.begin() + 1, words.end(),
+  return Reply::of(std::count_if(words.begin() + 1, words.end(),
                                  [&](const std::string& key) { return Commands::remove(keys, key); }));
 }
 
-Value type(KeySpace& keys, const Words& words)
+Reply type(KeySpace& keys, const Words& words)
 {
   constexpr std::array names{"string", "hash", "zset", "list"};
   const Entry* const entry = Commands::find(keys, words[1]);
-  return Value::status(entry == nullptr ? "none" : names[entry->data.index()]);
+  return Reply::status(entry == nullptr ? "none" : names[entry->data.index()]);
 }
 
 std::int64_t end_in(const KeySpace& keys, std::int64_t ms)
@@ -44,34 +44,34 @@ std::int64_t end_in(const KeySpace& keys, std::int64_t ms)
   return std::min(latest_expiry, Commands::now_ms(keys) + std::min(latest_expiry, ms));
 }
 
-Value pexpire(KeySpace& keys, const Words& words)
+Reply pexpire(KeySpace& keys, const Words& words)
 {
   const std::int64_t ms = integer_of(words.at(2));
   Entry* const entry = Commands::find(keys, words[1]);
   if (entry == nullptr) {
-    return Value::of(0);
+    return Reply::of(0);
   }
   if (ms <= 0) {
     Commands::remove(keys, words[1]);
   } else {
     entry->expires = end_in(keys, ms);
   }
-  return Value::of(1);
+  return Reply::of(1);
 }
 
-Value pttl(KeySpace& keys, const Words& words) { return Value::of(time_to_live(keys, words[1])); }
+Reply pttl(KeySpace& keys, const Words& words) { return Reply::of(time_to_live(keys, words[1])); }
 
-Value get(KeySpace& keys, const Words& words)
+Reply get(KeySpace& keys, const Words& words)
 {
   const auto* const text = Commands::get<std::string>(keys, words[1]);
-  return text == nullptr ? Value{} : Value::of(*text);
+  return text == nullptr ? Reply{} : Reply::of(*text);
 }
 
-Value set(KeySpace& keys, const Words& words)
+Reply set(KeySpace& keys, const Words& words)
 {
   const Entry* const before = Commands::find(keys, words[1]);
   Entry entry{words.at(2), {}};
-  Value answer = Value::status("OK");
+  Reply answer = Reply::status("OK");
   for (std::size_t at = 3; at < words.size(); ++at) {
     if (words[at] == "NX") {
       if (before != nullptr) {
@@ -84,7 +84,7 @@ Value set(KeySpace& keys, const Words& words)
     } else if (words[at] == "PX") {
       const std::int64_t ms = integer_of(words.at(++at));
       if (ms <= 0) {
-        return Value::error("ERR invalid expire time in 'set' command");
+        return Reply::error("ERR invalid expire time in 'set' command");
       }
       entry.expires = end_in(keys, ms);
     } else {
@@ -106,56 +106,56 @@ std::pair<std::size_t, std::size_t> range(const Words& words, std::size_t size)
   return {static_cast<std::size_t>(first), static_cast<std::size_t>(std::max(first, end))};
 }
 
-Value rpush(KeySpace& keys, const Words& words)
+Reply rpush(KeySpace& keys, const Words& words)
 {
   List& list = Commands::make<List>(keys, words[1]);
   list.insert(list.end(), words.begin() + 2, words.end());
-  return Value::of(static_cast<std::int64_t>(list.size()));
+  return Reply::of(static_cast<std::int64_t>(list.size()));
 }
 
-Value lrange(KeySpace& keys, const Words& words)
+Reply lrange(KeySpace& keys, const Words& words)
 {
   const List* const list = Commands::get<List>(keys, words[1]);
   if (list == nullptr) {
-    return Value::array();
+    return Reply::array();
   }
   const auto [first, end] = range(words, list->size());
-  return Value::list(Words(list->data() + first, list->data() + end));
+  return Reply::list(Words(list->data() + first, list->data() + end));
 }
 
-Value ltrim(KeySpace& keys, const Words& words)
+Reply ltrim(KeySpace& keys, const Words& words)
 {
   if (List* const list = Commands::get<List>(keys, words[1]); list != nullptr) {
     const auto [first, end] = range(words, list->size());
     *list = Words(list->data() + first, list->data() + end);
     Commands::drop_if_empty(keys, words[1]);
   }
-  return Value::status("OK");
+  return Reply::status("OK");
 }
 
-Value lindex(KeySpace& keys, const Words& words)
+Reply lindex(KeySpace& keys, const Words& words)
 {
   const List* const list = Commands::get<List>(keys, words[1]);
   const auto at = static_cast<std::size_t>(integer_of(words.at(2)));
-  return list != nullptr && at < list->size() ? Value::of((*list)[at]) : Value{};
+  return list != nullptr && at < list->size() ? Reply::of((*list)[at]) : Reply{};
 }
 
-Value time(KeySpace& keys, const Words&)
+Reply time(KeySpace& keys, const Words&)
 {
-  return Value::list({std::to_string(keys.time() / 1'000'000), std::to_string(keys.time() % 1'000'000)});
+  return Reply::list({std::to_string(keys.time() / 1'000'000), std::to_string(keys.time() % 1'000'000)});
 }
 
-Value publish(KeySpace& keys, const Words& words)
+Reply publish(KeySpace& keys, const Words& words)
 {
-  return Value::of(keys.on_publish ? keys.on_publish(words[1], words.at(2)) : 0);
+  return Reply::of(keys.on_publish ? keys.on_publish(words[1], words.at(2)) : 0);
 }
 
-Value pubsub(KeySpace& keys, const Words& words)
+Reply pubsub(KeySpace& keys, const Words& words)
 {
   if (words[1] != "NUMSUB" || words.size() != 3) {
     throw CommandError{"ERR the record engine does not know PUBSUB " + words[1]};
   }
-  return Value::array({Value::of(words[2]), Value::of(keys.count_subscribers ? keys.count_subscribers(words[2]) : 0)});
+  return Reply::array({Reply::of(words[2]), Reply::of(keys.count_subscribers ? keys.count_subscribers(words[2]) : 0)});
 }
 
 }  // namespace

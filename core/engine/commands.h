@@ -14,7 +14,7 @@ struct CommandError {
   std::string text;
 };
 
-using Command = Value (*)(KeySpace& keys, const Words& words);
+using Command = Reply (*)(KeySpace& keys, const Words& words);
 const std::unordered_map<std::string, Command>& command_table();
 
 // Access to the keys for the commands.

@@ -24,35 +24,35 @@ bool put(Hash& hash, const std::string& field, const std::string& value)
   return true;
 }
 
-Value value_at(Hash* hash, const std::string& field)
+Reply value_at(Hash* hash, const std::string& field)
 {
   const std::string* const value = hash == nullptr ? nullptr : find(*hash, field);
-  return value == nullptr ? Value{} : Value::of(*value);
+  return value == nullptr ? Reply{} : Reply::of(*value);
 }
 
-Value hget(KeySpace& keys, const Words& words) { return value_at(Commands::get<Hash>(keys, words[1]), words.at(2)); }
+Reply hget(KeySpace& keys, const Words& words) { return value_at(Commands::get<Hash>(keys, words[1]), words.at(2)); }
 
-Value hmget(KeySpace& keys, const Words& words)
+Reply hmget(KeySpace& keys, const Words& words)
 {
   Hash* const hash = Commands::get<Hash>(keys, words[1]);
-  Value values = Value::array();
+  Reply values = Reply::array();
   for (std::size_t at = 2; at < words.size(); ++at) {
     values.elements.push_back(value_at(hash, words[at]));
   }
   return values;
 }
 
-Value hset(KeySpace& keys, const Words& words)
+Reply hset(KeySpace& keys, const Words& words)
 {
   Hash& hash = Commands::make<Hash>(keys, words[1]);
   std::int64_t added = 0;
   for (std::size_t at = 2; at < words.size(); at += 2) {
     added += put(hash, words[at], words.at(at + 1)) ? 1 : 0;
   }
-  return Value::of(added);
+  return Reply::of(added);
 }
 
-Value hdel(KeySpace& keys, const Words& words)
+Reply hdel(KeySpace& keys, const Words& words)
 {
   Hash* const hash = Commands::get<Hash>(keys, words[1]);
   std::int64_t removed = 0;
@@ -61,21 +61,21 @@ Value hdel(KeySpace& keys, const Words& words)
         static_cast<std::int64_t>(std::erase_if(*hash, [&](const auto& each) { return each.first == words[at]; }));
   }
   Commands::drop_if_empty(keys, words[1]);
-  return Value::of(removed);
+  return Reply::of(removed);
 }
 
-Value hexists(KeySpace& keys, const Words& words)
+Reply hexists(KeySpace& keys, const Words& words)
 {
-  return Value::of(hget(keys, words).kind == Value::Kind::nil ? 0 : 1);
+  return Reply::of(hget(keys, words).kind == Reply::Kind::nil ? 0 : 1);
 }
 
-Value hlen(KeySpace& keys, const Words& words)
+Reply hlen(KeySpace& keys, const Words& words)
 {
   const Hash* const hash = Commands::get<Hash>(keys, words[1]);
-  return Value::of(hash == nullptr ? 0 : static_cast<std::int64_t>(hash->size()));
+  return Reply::of(hash == nullptr ? 0 : static_cast<std::int64_t>(hash->size()));
 }
 
-Value hincrby(KeySpace& keys, const Words& words)
+Reply hincrby(KeySpace& keys, const Words& words)
 {
   const std::int64_t by = integer_of(words.at(3));
   Hash& hash = Commands::make<Hash>(keys, words[1]);
@@ -84,37 +84,37 @@ Value hincrby(KeySpace& keys, const Words& words)
   try {
     number += before == nullptr ? 0 : integer_of(*before);
   } catch (const CommandError&) {
-    return Value::error("ERR hash value is not an integer");
+    return Reply::error("ERR hash value is not an integer");
   }
   put(hash, words[2], std::to_string(number));
-  return Value::of(number);
+  return Reply::of(number);
 }
 
 enum class Part { fields, values, both };
 
-Value parts_of(KeySpace& keys, const std::string& key, Part part)
+Reply parts_of(KeySpace& keys, const std::string& key, Part part)
 {
   const Hash* const hash = Commands::get<Hash>(keys, key);
-  Value all = Value::array();
+  Reply all = Reply::array();
   for (const auto& [field, value] : hash == nullptr ? Hash{} : *hash) {
     if (part != Part::values) {
-      all.elements.push_back(Value::of(field));
+      all.elements.push_back(Reply::of(field));
     }
     if (part != Part::fields) {
-      all.elements.push_back(Value::of(value));
+      all.elements.push_back(Reply::of(value));
     }
   }
   return all;
 }
 
-Value hgetall(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::both); }
-Value hkeys(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::fields); }
-Value hvals(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::values); }
+Reply hgetall(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::both); }
+Reply hkeys(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::fields); }
+Reply hvals(KeySpace& keys, const Words& words) { return parts_of(keys, words[1], Part::values); }
 
 // Redis returns all of a small hash at once.
-Value hscan(KeySpace& keys, const Words& words)
+Reply hscan(KeySpace& keys, const Words& words)
 {
-  return Value::array({Value::of(std::string("0")), parts_of(keys, words[1], Part::both)});
+  return Reply::array({Reply::of("0"), parts_of(keys, words[1], Part::both)});
 }
 
 }  // namespace

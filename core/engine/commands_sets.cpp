@@ -53,15 +53,15 @@ std::vector<std::pair<double, std::string>> within(const SortedSet* set, const W
   return found;
 }
 
-void append(Value& list, const std::pair<double, std::string>& member, bool with_scores)
+void append(Reply& list, const std::pair<double, std::string>& member, bool with_scores)
 {
-  list.elements.push_back(Value::of(member.second));
+  list.elements.push_back(Reply::of(member.second));
   if (with_scores) {
-    list.elements.push_back(Value::of(number_text(member.first)));
+    list.elements.push_back(Reply::of(number_text(member.first)));
   }
 }
 
-Value zadd(KeySpace& keys, const Words& words)
+Reply zadd(KeySpace& keys, const Words& words)
 {
   const bool only_new = words.at(2) == "NX";
   const std::size_t at = only_new ? 3 : 2;
@@ -76,24 +76,24 @@ Value zadd(KeySpace& keys, const Words& words)
       added += set.add(words[member], score) ? 1 : 0;
     }
   }
-  return Value::of(added);
+  return Reply::of(added);
 }
 
-Value zcard(KeySpace& keys, const Words& words)
+Reply zcard(KeySpace& keys, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(keys, words[1]);
-  return Value::of(set == nullptr ? 0 : static_cast<std::int64_t>(set->scores.size()));
+  return Reply::of(set == nullptr ? 0 : static_cast<std::int64_t>(set->scores.size()));
 }
 
-Value zcount(KeySpace& keys, const Words& words)
+Reply zcount(KeySpace& keys, const Words& words)
 {
-  return Value::of(static_cast<std::int64_t>(within(Commands::get<SortedSet>(keys, words[1]), words).size()));
+  return Reply::of(static_cast<std::int64_t>(within(Commands::get<SortedSet>(keys, words[1]), words).size()));
 }
 
-Value zpopmin(KeySpace& keys, const Words& words)
+Reply zpopmin(KeySpace& keys, const Words& words)
 {
   auto* const set = Commands::get<SortedSet>(keys, words[1]);
-  Value popped = Value::array();
+  Reply popped = Reply::array();
   if (set != nullptr && !set->order.empty()) {
     const auto first = *set->order.begin();
     append(popped, first, true);
@@ -104,7 +104,7 @@ Value zpopmin(KeySpace& keys, const Words& words)
 }
 
 // By rank, as the scripts use it.
-Value zrange(KeySpace& keys, const Words& words)
+Reply zrange(KeySpace& keys, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const bool with_scores = words.size() > 4 && words[4] == "WITHSCORES";
@@ -115,14 +115,14 @@ Value zrange(KeySpace& keys, const Words& words)
   };
   const std::int64_t first = std::max<std::int64_t>(0, rank(words.at(2)));
   const std::int64_t last = std::min(size - 1, rank(words.at(3)));
-  Value members = Value::array();
+  Reply members = Reply::array();
   for (std::int64_t at = first; at <= last; ++at) {
     append(members, *std::next(set->order.begin(), at), with_scores);
   }
   return members;
 }
 
-Value zrangebyscore(KeySpace& keys, const Words& words)
+Reply zrangebyscore(KeySpace& keys, const Words& words)
 {
   auto found = within(Commands::get<SortedSet>(keys, words[1]), words);
   bool with_scores = false;
@@ -136,14 +136,14 @@ Value zrangebyscore(KeySpace& keys, const Words& words)
       throw CommandError{"ERR the record engine does not know ZRANGEBYSCORE … " + words[at]};
     }
   }
-  Value members = Value::array();
+  Reply members = Reply::array();
   for (const auto& member : found) {
     append(members, member, with_scores);
   }
   return members;
 }
 
-Value zremrangebyscore(KeySpace& keys, const Words& words)
+Reply zremrangebyscore(KeySpace& keys, const Words& words)
 {
   auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const auto found = within(set, words);
@@ -151,32 +151,32 @@ Value zremrangebyscore(KeySpace& keys, const Words& words)
     set->remove(member.second);
   }
   Commands::drop_if_empty(keys, words[1]);
-  return Value::of(static_cast<std::int64_t>(found.size()));
+  return Reply::of(static_cast<std::int64_t>(found.size()));
 }
 
-Value zrank(KeySpace& keys, const Words& words)
+Reply zrank(KeySpace& keys, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const auto found = set == nullptr ? decltype(set->scores.end()){} : set->scores.find(words.at(2));
   if (set == nullptr || found == set->scores.end()) {
     return {};
   }
-  return Value::of(std::distance(set->order.begin(), set->order.find({found->second, found->first})));
+  return Reply::of(std::distance(set->order.begin(), set->order.find({found->second, found->first})));
 }
 
-Value zrem(KeySpace& keys, const Words& words)
+Reply zrem(KeySpace& keys, const Words& words)
 {
   auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const bool removed = set != nullptr && set->remove(words.at(2));
   Commands::drop_if_empty(keys, words[1]);
-  return Value::of(removed ? 1 : 0);
+  return Reply::of(removed ? 1 : 0);
 }
 
-Value zscore(KeySpace& keys, const Words& words)
+Reply zscore(KeySpace& keys, const Words& words)
 {
   const auto* const set = Commands::get<SortedSet>(keys, words[1]);
   const bool is_there = set != nullptr && set->scores.contains(words.at(2));
-  return is_there ? Value::of(number_text(set->scores.at(words[2]))) : Value{};
+  return is_there ? Reply::of(number_text(set->scores.at(words[2]))) : Reply{};
 }
 
 }  // namespace

@@ -17,15 +17,6 @@ constexpr std::array<std::string_view, 23> reading_commands{
 
 }  // namespace
 
-Value Value::list(const Words& words)
-{
-  Value all = array();
-  for (const std::string& word : words) {
-    all.elements.push_back(of(word));
-  }
-  return all;
-}
-
 bool SortedSet::add(const std::string& member, double score)
 {
   const auto [place, is_new] = scores.try_emplace(member, score);
@@ -85,23 +76,23 @@ const KeySpace::Keys& KeySpace::keys()
   return m_keys;
 }
 
-Value KeySpace::command(const Words& words)
+Reply KeySpace::command(const Words& words)
 {
   const auto found = command_table().find(words.front());
   if (found == command_table().end()) {
-    return Value::error("ERR the record engine does not know the command " + words.front());
+    return Reply::error("ERR the record engine does not know the command " + words.front());
   }
   if (words.size() < 2 && words.front() != "TIME") {
-    return Value::error("ERR too few arguments for " + words.front());
+    return Reply::error("ERR too few arguments for " + words.front());
   }
   m_may_have_changed =
       m_may_have_changed || std::ranges::find(reading_commands, words.front()) == reading_commands.end();
   try {
     return found->second(*this, words);
   } catch (const CommandError& refused) {
-    return Value::error(refused.text);
+    return Reply::error(refused.text);
   } catch (const std::out_of_range&) {
-    return Value::error("ERR too few arguments for " + words.front());
+    return Reply::error("ERR too few arguments for " + words.front());
   }
 }
 

@@ -14,26 +14,11 @@
 #include <variant>
 #include <vector>
 
+#include "base/reply.h"
+
 namespace rlock::record {
 
 using Words = std::vector<std::string>;
-
-// A reply as a script sees it: unlike in base/reply.h, a status and a text are told apart.
-struct Value {
-  enum class Kind { nil, integer, text, status, error, array };
-  Kind kind = Kind::nil;
-  std::int64_t integer = 0;
-  std::string text;
-  std::vector<Value> elements;
-
-  static Value of(std::int64_t number) { return {.kind = Kind::integer, .integer = number}; }
-  static Value of(std::string words) { return {.kind = Kind::text, .text = std::move(words)}; }
-  static Value status(std::string words) { return {.kind = Kind::status, .text = std::move(words)}; }
-  static Value error(std::string words) { return {.kind = Kind::error, .text = std::move(words)}; }
-  static Value array(std::vector<Value> parts = {}) { return {.kind = Kind::array, .elements = std::move(parts)}; }
-  static Value list(const Words& words);
-  friend bool operator==(const Value&, const Value&) = default;
-};
 
 struct SortedSet {
   std::map<std::string, double> scores;
@@ -66,7 +51,7 @@ class KeySpace {
   std::function<std::int64_t(const std::string& channel, const std::string& text)> on_publish;
   std::function<std::int64_t(const std::string& channel)> count_subscribers;
 
-  Value command(const Words& words);
+  Reply command(const Words& words);
 
   using Keys = std::map<std::string, Entry>;
   [[nodiscard]] const Keys& keys();  // without those that have expired

@@ -66,7 +66,7 @@ struct Round {
   std::optional<Contender> native = std::nullopt;  // the native client that the script takes for the holder
   RecordedLog log = {};                            // of `before`
 
-  Value answer = {};
+  Reply answer = {};
   std::vector<Message> messages = {};
   LockRecord after = {};      // to be written
   bool is_changed = false;    // by the script

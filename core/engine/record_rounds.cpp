@@ -40,33 +40,6 @@ std::chrono::microseconds limit_of_pause(int conflicts, bool only_joins_queue, s
   return std::min(std::max(pause_step, try_time) * (1 << 2 * std::min(conflicts, most_steps)), longest);
 }
 
-Reply reply_of(const Value& value)
-{
-  Reply reply;
-  switch (value.kind) {
-    case Value::Kind::nil: break;
-    case Value::Kind::integer:
-      reply.kind = Reply::Kind::integer;
-      reply.integer = value.integer;
-      break;
-    case Value::Kind::text:
-    case Value::Kind::status:
-      reply.kind = Reply::Kind::text;
-      reply.text = value.text;
-      break;
-    case Value::Kind::error:
-      reply.kind = Reply::Kind::error;
-      reply.text = value.text;
-      break;
-    case Value::Kind::array:
-      reply.kind = Reply::Kind::array;
-      for (const Value& element : value.elements) {
-        reply.elements.push_back(reply_of(element));
-      }
-  }
-  return reply;
-}
-
 // A script fails on data that it does not expect, or by a defect.
 Error script_failed(std::string_view lock, const std::string& text)
 {
@@ -190,7 +163,7 @@ Result<Round> RecordRounds::begin_round(const Work& work, bool is_remembered, co
   return round;
 }
 
-std::optional<Value> RecordRounds::run_part(Round& round, ScriptPart part)
+std::optional<Reply> RecordRounds::run_part(Round& round, ScriptPart part)
 {
   const Work& work = round.work;
   KeySpace::Keys keys = round.before.keys;
@@ -211,15 +184,15 @@ Result<Done> RecordRounds::run_script(Round& round)
   const Work& work = round.work;
   const bool has_first_part =
       work.script != nullptr && work.script->first_part < work.script->order.size() && !work.reads_log();
-  std::optional<Value> answer;
+  std::optional<Reply> answer;
   if (has_first_part) {
     answer = run_part(round, ScriptPart::first);
   }
   if (!answer) {
     answer = run_part(round, ScriptPart::whole);
   }
-  round.answer = std::move(answer).value_or(Value{});
-  if (round.answer.kind == Value::Kind::error) {
+  round.answer = std::move(answer).value_or(Reply{});
+  if (round.answer.is_error()) {
     return script_failed(work.lock.text(), round.answer.text);
   }
   if (work.reads_log()) {  // and changes nothing
@@ -314,7 +287,7 @@ Result<RecordRounds::Attempt> RecordRounds::finish(Round& round, const CallLimit
     m_remembered->read.version = done->version;
     m_remembered->record = std::move(round.after);
   }
-  return Attempt{.reply = reply_of(round.answer)};
+  return Attempt{.reply = std::move(round.answer)};
 }
 
 Result<RecordRounds::Attempt> RecordRounds::try_once(const Work& work, bool is_remembered, const CallLimits& limit)

@@ -77,7 +77,7 @@ class RecordRounds {
   Result<State> decoded(const LockName& lock, Snapshot read) const;
   Result<Done> complete(std::span<State> states, const CallLimits& limit) const;
   Result<Round> begin_round(const Work& work, bool is_remembered, const CallLimits& limit);
-  std::optional<Value> run_part(Round& round, ScriptPart part);
+  std::optional<Reply> run_part(Round& round, ScriptPart part);
   Result<Done> run_script(Round& round);
   Result<Done> decide(Round& round, const CallLimits& limit);
   Result<bool> is_still_true(const Round& round, const CallLimits& limit);

@@ -21,19 +21,23 @@ void push_field(lua_State* lua, const char* field, const std::string& text)
   lua_setfield(lua, -2, field);
 }
 
-void push(lua_State* lua, const Value& value)
+void push(lua_State* lua, const Reply& reply)
 {
-  switch (value.kind) {
-    case Value::Kind::nil: lua_pushboolean(lua, 0); return;
-    case Value::Kind::integer: lua_pushnumber(lua, static_cast<lua_Number>(value.integer)); return;
-    case Value::Kind::text: lua_pushlstring(lua, value.text.data(), value.text.size()); return;
-    case Value::Kind::status: push_field(lua, "ok", value.text); return;
-    case Value::Kind::error: push_field(lua, "err", value.text); return;
-    case Value::Kind::array: break;
+  switch (reply.kind) {
+    case Reply::Kind::nil: lua_pushboolean(lua, 0); return;
+    case Reply::Kind::integer: lua_pushnumber(lua, static_cast<lua_Number>(reply.integer)); return;
+    case Reply::Kind::text:
+      if (reply.is_status) {
+        return push_field(lua, "ok", reply.text);
+      }
+      lua_pushlstring(lua, reply.text.data(), reply.text.size());
+      return;
+    case Reply::Kind::error: push_field(lua, "err", reply.text); return;
+    case Reply::Kind::array: break;
   }
-  lua_createtable(lua, static_cast<int>(value.elements.size()), 0);
-  for (std::size_t at = 0; at < value.elements.size(); ++at) {
-    push(lua, value.elements[at]);
+  lua_createtable(lua, static_cast<int>(reply.elements.size()), 0);
+  for (std::size_t at = 0; at < reply.elements.size(); ++at) {
+    push(lua, reply.elements[at]);
     lua_rawseti(lua, -2, static_cast<int>(at) + 1);
   }
 }
@@ -45,9 +49,9 @@ std::string text_at(lua_State* lua, int at)
   return text == nullptr ? "" : std::string(text, size);
 }
 
-Value value_at(lua_State* lua, int at);
+Reply reply_at(lua_State* lua, int at);
 
-Value table_at(lua_State* lua, int at)
+Reply table_at(lua_State* lua, int at)
 {
   for (const char* const field : {"err", "ok"}) {
     lua_getfield(lua, at, field);
@@ -55,15 +59,15 @@ Value table_at(lua_State* lua, int at)
     const std::string text = text_at(lua, -1);
     lua_pop(lua, 1);
     if (is_there) {
-      return field[0] == 'e' ? Value::error(text) : Value::status(text);
+      return field[0] == 'e' ? Reply::error(text) : Reply::status(text);
     }
   }
-  Value list = Value::array();
+  Reply list = Reply::array();
   for (int index = 1;; ++index) {
     lua_rawgeti(lua, at, index);
     const bool is_end = lua_isnil(lua, -1);
     if (!is_end) {
-      list.elements.push_back(value_at(lua, lua_gettop(lua)));
+      list.elements.push_back(reply_at(lua, lua_gettop(lua)));
     }
     lua_pop(lua, 1);
     if (is_end) {
@@ -72,12 +76,12 @@ Value table_at(lua_State* lua, int at)
   }
 }
 
-Value value_at(lua_State* lua, int at)
+Reply reply_at(lua_State* lua, int at)
 {
   switch (lua_type(lua, at)) {
-    case LUA_TNUMBER: return Value::of(static_cast<std::int64_t>(lua_tonumber(lua, at)));
-    case LUA_TSTRING: return Value::of(text_at(lua, at));
-    case LUA_TBOOLEAN: return lua_toboolean(lua, at) != 0 ? Value::of(1) : Value{};
+    case LUA_TNUMBER: return Reply::of(static_cast<std::int64_t>(lua_tonumber(lua, at)));
+    case LUA_TSTRING: return Reply::of(text_at(lua, at));
+    case LUA_TBOOLEAN: return lua_toboolean(lua, at) != 0 ? Reply::of(1) : Reply{};
     case LUA_TTABLE: return table_at(lua, at);
     default: return {};
   }
@@ -97,13 +101,13 @@ Words words_of_call(lua_State* lua)
   return words;
 }
 
-Value called(lua_State* lua)
+Reply called(lua_State* lua)
 {
   auto* const redis = static_cast<KeySpace*>(lua_touserdata(lua, lua_upvalueindex(1)));
   try {
     return redis->command(words_of_call(lua));
   } catch (const CommandError& refused) {
-    return Value::error(refused.text);
+    return Reply::error(refused.text);
   }
 }
 
@@ -131,8 +135,8 @@ int ScriptInterpreter::call(lua_State* lua)
 {
   bool failed = false;
   {
-    const Value reply = called(lua);
-    failed = reply.kind == Value::Kind::error;
+    const Reply reply = called(lua);
+    failed = reply.is_error();
     push(lua, reply);
   }  // lua_error leaves no scope
   return failed ? lua_error(lua) : 1;
@@ -189,25 +193,25 @@ bool ScriptInterpreter::load(std::string_view chunk)
 }
 
 // Runs the function on the stack. An error message there becomes the reply.
-std::optional<Value> ScriptInterpreter::run_loaded(bool is_loaded, const Words& keys, const Words& args)
+std::optional<Reply> ScriptInterpreter::run_loaded(bool is_loaded, const Words& keys, const Words& args)
 {
-  push(m_lua, Value::list(keys));
+  push(m_lua, Reply::list(keys));
   lua_setglobal(m_lua, "KEYS");
-  push(m_lua, Value::list(args));
+  push(m_lua, Reply::list(args));
   lua_setglobal(m_lua, "ARGV");
   const bool failed = !is_loaded || lua_pcall(m_lua, 0, LUA_MULTRET, 0) != 0;
   if (lua_gettop(m_lua) == 0) {
     return std::nullopt;
   }
-  Value reply = value_at(m_lua, 1);
-  if (failed && reply.kind == Value::Kind::text) {
-    reply = Value::error("ERR " + reply.text);
+  Reply reply = reply_at(m_lua, 1);
+  if (failed && reply.kind == Reply::Kind::text) {
+    reply = Reply::error("ERR " + reply.text);
   }
   lua_settop(m_lua, 0);
   return reply;
 }
 
-std::optional<Value> ScriptInterpreter::run(const Script& script, ScriptPart part, const Words& keys, const Words& args)
+std::optional<Reply> ScriptInterpreter::run(const Script& script, ScriptPart part, const Words& keys, const Words& args)
 {
   const std::string id = std::string(script.name) + (part == ScriptPart::first ? "/first" : "");
   bool is_loaded = push_known(id);
@@ -225,14 +229,14 @@ std::optional<Value> ScriptInterpreter::run(const Script& script, ScriptPart par
   return run_loaded(is_loaded, keys, args);
 }
 
-Value ScriptInterpreter::run(const std::string& source, const Words& keys, const Words& args)
+Reply ScriptInterpreter::run(const std::string& source, const Words& keys, const Words& args)
 {
   bool is_loaded = push_known(source);
   if (!is_loaded && load(source)) {
     is_loaded = true;
     make_known(source);
   }
-  return run_loaded(is_loaded, keys, args).value_or(Value{});
+  return run_loaded(is_loaded, keys, args).value_or(Reply{});
 }
 
 }  // namespace rlock::record

@@ -25,9 +25,9 @@ class ScriptInterpreter {
 
   // The reply of the script, from its bytecode if it has some; an error reply if it fails. nullopt: the first part came to its end
   // without an answer.
-  std::optional<Value> run(const Script& script, ScriptPart part, const Words& keys, const Words& args);
+  std::optional<Reply> run(const Script& script, ScriptPart part, const Words& keys, const Words& args);
   // The same for a text that is no embedded script.
-  Value run(const std::string& source, const Words& keys, const Words& args);
+  Reply run(const std::string& source, const Words& keys, const Words& args);
 
  private:
   static int call(lua_State* lua);
@@ -35,7 +35,7 @@ class ScriptInterpreter {
   bool push_known(const std::string& id);
   void make_known(const std::string& id);
   bool load(std::string_view chunk);
-  std::optional<Value> run_loaded(bool is_loaded, const Words& keys, const Words& args);
+  std::optional<Reply> run_loaded(bool is_loaded, const Words& keys, const Words& args);
 
   KeySpace& m_keys;
   lua_State* m_lua;

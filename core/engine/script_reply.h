@@ -34,22 +34,22 @@ constexpr std::int64_t plausible_ms(std::int64_t ms)
 // The latest plausible time of a server, in 2112: differences of later times could overflow.
 inline constexpr ServerTime latest_time{std::int64_t{1} << 52};
 
-template <typename Element, typename Field>
-void read_field(const Element& element, Field& field);
+template <typename Field>
+void read_field(const Reply& element, Field& field);
 
-// The fields of `value`, from the element `at` on. `Element`: a Reply, or another type of such trees.
-template <typename Element, HasFields Value>
-void read_fields(const std::vector<Element>& elements, std::size_t at, Value& value)
+// The fields of `value`, from the element `at` on.
+template <HasFields Value>
+void read_fields(const std::vector<Reply>& elements, std::size_t at, Value& value)
 {
   const auto read = [&](auto& field) {
-    read_field(at < elements.size() ? elements[at] : Element{}, field);
+    read_field(at < elements.size() ? elements[at] : Reply{}, field);
     ++at;
   };
   std::apply([&](auto&... fields) { (read(fields), ...); }, fields_of(value));
 }
 
-template <typename Element, typename Field>
-void read_field(const Element& element, Field& field)
+template <typename Field>
+void read_field(const Reply& element, Field& field)
 {
   if constexpr (std::is_same_v<Field, std::string>) {
     field = element.text;
@@ -62,11 +62,11 @@ void read_field(const Element& element, Field& field)
   } else if constexpr (std::is_same_v<Field, Millis>) {
     field = Millis{plausible_ms(element.integer)};
   } else if constexpr (std::is_same_v<Field, std::optional<Millis>>) {  // as PTTL replies
-    if (element.kind == Element::Kind::integer && element.integer >= 0) {
+    if (element.kind == Reply::Kind::integer && element.integer >= 0) {
       read_field(element, field.emplace());
     }
   } else if constexpr (requires { field.has_value(); }) {
-    if (element.kind == Element::Kind::text) {
+    if (element.kind == Reply::Kind::text) {
       read_field(element, field.emplace());
     }
   } else if constexpr (HasFields<typename Field::value_type>) {  // rows follow each other in one list
@@ -75,21 +75,21 @@ void read_field(const Element& element, Field& field)
       read_fields(element.elements, at, field.emplace_back());
     }
   } else {
-    for (const Element& each : element.elements) {
+    for (const Reply& each : element.elements) {
       read_field(each, field.emplace_back());
     }
   }
 }
 
-template <typename Answer, typename Element>
-bool is_answer(const Element& reply)
+template <typename Answer>
+bool is_answer(const Reply& reply)
 {
   return !reply.elements.empty() && reply.elements.front().text == Answer::word;
 }
 
 // nullopt: the reply is another answer.
-template <typename Answer, typename Element>
-std::optional<Answer> answer_in(const Element& reply)
+template <typename Answer>
+std::optional<Answer> answer_in(const Reply& reply)
 {
   if (!is_answer<Answer>(reply)) {
     return std::nullopt;

@@ -34,16 +34,6 @@ using namespace record;
 
 using Texts = std::vector<std::string>;
 
-Reply number(std::int64_t value) { return {.kind = Reply::Kind::integer, .integer = value}; }
-Reply text(std::string value) { return {.kind = Reply::Kind::text, .text = std::move(value)}; }
-Reply failure(std::string what) { return {.kind = Reply::Kind::error, .text = std::move(what)}; }
-Reply list(const Texts& texts)
-{
-  Reply all{.kind = Reply::Kind::array};
-  std::ranges::transform(texts, std::back_inserter(all.elements), text);
-  return all;
-}
-
 bool matches(const std::string& pattern, const std::string& name)
 {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
@@ -134,7 +124,7 @@ struct Store {
 
   int publish(const std::string& channel, const std::string& message)
   {
-    const std::string sent = encoded(list({"message", channel, message}));
+    const std::string sent = encoded(Reply::list({"message", channel, message}));
     int heard = 0;
     for (const Connection& each : connections) {
       if (each.channels.contains(channel)) {
@@ -244,8 +234,8 @@ class EngineServer {
     std::string answer;
     for (std::size_t i = 1; i < words.size(); ++i) {
       connection.channels.insert(words[i]);
-      Reply one = list({"subscribe", words[i]});
-      one.elements.push_back(number(static_cast<std::int64_t>(connection.channels.size())));
+      Reply one = Reply::list({"subscribe", words[i]});
+      one.elements.push_back(Reply::of(static_cast<std::int64_t>(connection.channels.size())));
       answer += encoded(one);
     }
     ++m_store.version;
@@ -260,23 +250,23 @@ class EngineServer {
       return run(words);
     }
     if (command == "HELLO") {
-      return list({"role", "master"});
+      return Reply::list({"role", "master"});
     }
     if (command == "PING") {
-      return text("PONG");
+      return Reply::of("PONG");
     }
     if (command == "PUBLISH") {
-      return number(m_store.publish(words.at(1), words.at(2)));
+      return Reply::of(m_store.publish(words.at(1), words.at(2)));
     }
     if (command == "PUBSUB" && words.at(1) == "CHANNELS") {
-      return list(channels(words.size() > 2 ? words[2] : "*"));
+      return Reply::list(channels(words.size() > 2 ? words[2] : "*"));
     }
     if (command == "FLUSHALL") {
       m_store.bytes.clear();
       m_store.events.clear();
       ++m_store.version;
       m_host.drop_connection();
-      return text("OK");
+      return Reply::of("OK");
     }
     return about_keys(words);
   }
@@ -302,34 +292,30 @@ class EngineServer {
           names.push_back(key);
         }
       }
-      return command == "KEYS" ? list(names) : number(static_cast<std::int64_t>(names.size()));
+      return command == "KEYS" ? Reply::list(names) : Reply::of(static_cast<std::int64_t>(names.size()));
     }
     if (command == "DUMP") {
       auto all = keys();
       const auto key = all.find(words.at(1));
-      return key == all.end() ? Reply{} : text(encode({.keys = {{key->first, {key->second.data, {}}}}}));
+      return key == all.end() ? Reply{} : Reply::of(encode({.keys = {{key->first, {key->second.data, {}}}}}));
     }
     if (command == "PERSIST") {
       const auto had_end = on_keys({"PTTL", words.at(1)}).integer >= 0;
       if (had_end) {
         persist(words.at(1));
       }
-      return number(had_end ? 1 : 0);
+      return Reply::of(had_end ? 1 : 0);
     }
     if (command == "SETNX") {
-      return number(on_keys({"SET", words.at(1), words.at(2), "NX"}).kind == Reply::Kind::nil ? 0 : 1);
+      return Reply::of(on_keys({"SET", words.at(1), words.at(2), "NX"}).kind == Reply::Kind::nil ? 0 : 1);
     }
     if (command == "LLEN") {
-      return number(static_cast<std::int64_t>(log(words.at(1)).size()));
+      return Reply::of(static_cast<std::int64_t>(log(words.at(1)).size()));
     }
     if (command == "LRANGE" && words.at(1).starts_with("rlock:events:")) {
       KeySpace whole;
       whole.replace({{words[1], Entry{log(words[1]), {}}}});
-      Texts found;
-      for (const Value& entry : whole.command(words).elements) {
-        found.push_back(entry.text);
-      }
-      return list(found);
+      return whole.command(words);
     }
     return on_keys(words);
   }
@@ -406,7 +392,7 @@ class EngineServer {
     }
     const std::string& all = result.error().text;
     const auto wrong_type = all.find("WRONGTYPE");
-    return failure(wrong_type == std::string::npos ? "ERR " + all : all.substr(wrong_type));
+    return Reply::error(wrong_type == std::string::npos ? "ERR " + all : all.substr(wrong_type));
   }
 
   [[nodiscard]] CallLimits limit() const

@@ -49,7 +49,7 @@ class Twins {
   {
     both({"FLUSHALL"}, [this] {
       m_model.replace({});
-      return Value::status("OK");
+      return Reply::status("OK");
     });
     m_main_kind = pick(static_cast<int>(modes.size()));
     subscribe_to_foreign_channel();
@@ -192,24 +192,24 @@ class Twins {
     Words whole{"EVAL", script.source(), std::to_string(names.size())};
     whole.insert(whole.end(), names.begin(), names.end());
     whole.insert(whole.end(), words.begin(), words.end());
-    m_last = std::string(script.name) + " " + show(Value::list(words));
+    m_last = std::string(script.name) + " " + test::show(Reply::list(words));
     both(whole, [&] { return m_lua.run(script.source(), names, words); });
   }
 
   void command(const Words& words)
   {
-    m_last = show(Value::list(words));
+    m_last = test::show(Reply::list(words));
     both(words, [&] { return m_model.command(words); });
   }
 
   template <typename Ask>
   void both(const Words& words, Ask&& ask_model)
   {
-    const Value real = comparable(value_of(m_server.command(words)));
-    const Value modelled = comparable(ask_model());
+    const Reply real = comparable(m_server.command(words));
+    const Reply modelled = comparable(ask_model());
     CAPTURE(m_last);
     CAPTURE(m_step);
-    REQUIRE_MESSAGE(real == modelled, "Redis answered ", show(real), " and the model ", show(modelled));
+    REQUIRE_MESSAGE(real == modelled, "Redis answered ", test::show(real), " and the model ", test::show(modelled));
     ++m_compared;
   }
 

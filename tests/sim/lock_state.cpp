@@ -32,7 +32,7 @@ std::string first_read(const LockKind& kind, const std::string& owner)
   return keys_of(kind).reads + owner + ":rwlock_timeout:1";
 }
 
-bool is_there(const Value& value) { return value.kind == Value::Kind::text; }
+bool is_there(const Reply& reply) { return reply.kind == Reply::Kind::text; }
 
 }  // namespace
 
@@ -94,7 +94,7 @@ std::optional<std::int64_t> LockState::hold_ends(const LockKind& kind, const std
     return key_ends(first_read(kind, owner));
   }
   if (std::holds_alternative<Permits>(kind)) {
-    const Value score = m_server.redis().command({"ZSCORE", keys.second, permit_of(owner)});
+    const Reply score = m_server.redis().command({"ZSCORE", keys.second, permit_of(owner)});
     return is_there(score) ? std::optional(static_cast<std::int64_t>(std::stod(score.text))) : std::nullopt;
   }
   return key_ends(keys.lock);

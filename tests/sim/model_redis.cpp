@@ -6,23 +6,6 @@
 
 namespace rlock::sim {
 
-std::string show(const Value& value)
-{
-  switch (value.kind) {
-    case Value::Kind::nil: return "nil";
-    case Value::Kind::integer: return std::to_string(value.integer);
-    case Value::Kind::text: return '"' + value.text + '"';
-    case Value::Kind::status: return value.text;
-    case Value::Kind::error: return "error " + value.text;
-    case Value::Kind::array: break;
-  }
-  std::string all = "[";
-  for (const Value& element : value.elements) {
-    all += (all.size() > 1 ? ", " : "") + show(element);
-  }
-  return all + "]";
-}
-
 std::string dump(KeySpace& keys)
 {
   std::string all;

@@ -13,11 +13,7 @@ using record::Hash;
 using record::KeySpace;
 using record::List;
 using record::SortedSet;
-using record::Value;
 using record::Words;
-
-// For messages: ["granted", "17", 1, nil].
-std::string show(const Value& value);
 
 // The whole state as text, a line for each key: type, value, and whether it has a ttl.
 std::string dump(KeySpace& keys);

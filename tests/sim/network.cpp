@@ -10,26 +10,8 @@
 #include <sys/socket.h>
 
 namespace rlock::sim {
-namespace {
 
-std::string encoded(const Value& value)
-{
-  switch (value.kind) {
-    case Value::Kind::nil: return "$-1\r\n";
-    case Value::Kind::integer: return ":" + std::to_string(value.integer) + "\r\n";
-    case Value::Kind::text: return "$" + std::to_string(value.text.size()) + "\r\n" + value.text + "\r\n";
-    case Value::Kind::status: return "+" + value.text + "\r\n";
-    case Value::Kind::error: return "-" + value.text + "\r\n";
-    case Value::Kind::array: break;
-  }
-  std::string all = "*" + std::to_string(value.elements.size()) + "\r\n";
-  for (const Value& element : value.elements) {
-    all += encoded(element);
-  }
-  return all;
-}
-
-}  // namespace
+using test::encoded;
 
 Network::Network(World& world, Server& server, std::filesystem::path path, std::size_t clients, std::uint64_t seed)
     : m_world(world), m_server(server), m_path(std::move(path)), m_links(clients)
@@ -173,7 +155,7 @@ void Network::arrive(Id id, const Words& request)
     before_request(request);
   }
   const int client = connection.client;
-  const Value answer = m_server.execute(request);
+  const Reply answer = m_server.execute(request);
   deliver(id, encoded(answer));
   if (after_request) {
     after_request(client, request, answer);
@@ -200,15 +182,15 @@ std::string Network::subscribe(Connection& connection, const Words& request)
   std::string answer;
   for (std::size_t i = 1; i < request.size(); ++i) {
     connection.channels.insert(request[i]);
-    answer += encoded(Value::array({Value::of(std::string("subscribe")), Value::of(request[i]),
-                                    Value::of(static_cast<std::int64_t>(connection.channels.size()))}));
+    answer += encoded(Reply::array({Reply::of("subscribe"), Reply::of(request[i]),
+                                    Reply::of(static_cast<std::int64_t>(connection.channels.size()))}));
   }
   return answer;
 }
 
 std::int64_t Network::publish(const std::string& channel, const std::string& text)
 {
-  const std::string message = encoded(Value::list({"message", channel, text}));
+  const std::string message = encoded(Reply::list({"message", channel, text}));
   std::int64_t heard = 0;
   for (const auto& [id, connection] : m_connections) {
     if (connection.channels.contains(channel)) {

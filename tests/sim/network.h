@@ -47,7 +47,7 @@ class Network {
   std::function<void()> on_start;
 
   std::function<void(const Words& request)> before_request;
-  std::function<void(int client, const Words& request, const Value& answer)> after_request;
+  std::function<void(int client, const Words& request, const Reply& answer)> after_request;
   Nanos longest_latency = 1'000'000;
 
  private:

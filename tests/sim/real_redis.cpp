@@ -3,34 +3,17 @@
 
 namespace rlock::sim {
 
-Value comparable(const Value& value)
+Reply comparable(const Reply& reply)
 {
-  Value result = value;
-  if (value.kind == Value::Kind::status) {
-    result.kind = Value::Kind::text;
-  } else if (value.kind == Value::Kind::error) {
-    result.text = value.text.substr(0, value.text.find(' '));
+  Reply result = reply;
+  result.is_status = false;
+  if (reply.is_error()) {
+    result.text = reply.text.substr(0, reply.text.find(' '));
   }
-  for (Value& element : result.elements) {
+  for (Reply& element : result.elements) {
     element = comparable(element);
   }
   return result;
-}
-
-Value value_of(const Reply& reply)
-{
-  switch (reply.kind) {
-    case Reply::Kind::nil: return {};
-    case Reply::Kind::integer: return Value::of(reply.integer);
-    case Reply::Kind::text: return Value::of(reply.text);
-    case Reply::Kind::error: return Value::error(reply.text);
-    case Reply::Kind::array: break;
-  }
-  Value list = Value::array();
-  for (const Reply& element : reply.elements) {
-    list.elements.push_back(value_of(element));
-  }
-  return list;
 }
 
 KeySpace::Keys keys_of(const test::RedisServer& server)

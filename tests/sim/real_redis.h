@@ -8,10 +8,8 @@
 
 namespace rlock::sim {
 
-Value value_of(const Reply& reply);
-
 // Without the difference between a status and a text, and of an error only its code: Redis adds the line of the script.
-Value comparable(const Value& value);
+Reply comparable(const Reply& reply);
 
 // The server's keys in the form of the model.
 KeySpace::Keys keys_of(const test::RedisServer& server);

@@ -22,22 +22,6 @@ using record::Snapshot;
 
 Records* the_records = nullptr;
 
-Value recorded_value(const Reply& reply)
-{
-  switch (reply.kind) {
-    case Reply::Kind::integer: return Value::of(reply.integer);
-    case Reply::Kind::text: return Value::of(reply.text);
-    case Reply::Kind::error: return Value::error(reply.text);
-    case Reply::Kind::array: break;
-    default: return {};
-  }
-  Value list = Value::array();
-  for (const Reply& element : reply.elements) {
-    list.elements.push_back(recorded_value(element));
-  }
-  return list;
-}
-
 }  // namespace
 
 Records::Records(World& world, Network& network, Server& server, const Schedule& schedule, RecordMistake mistake)
@@ -262,7 +246,7 @@ Commit Records::commit(const Commitment& wanted)
   if (m_mistake != RecordMistake::loses_messages) {
     deliver_messages(wanted.messages);
   }
-  m_network.after_request(wanted.client, wanted.request, Value::status("a commit"));
+  m_network.after_request(wanted.client, wanted.request, Reply::status("a commit"));
   m_server.set_rule_time(std::nullopt);
   m_listened_at_read.clear();
   return Committed{m_server.version()};
@@ -284,7 +268,7 @@ void Records::begin_to_listen(const Connection& connection, const std::vector<st
 }
 
 // The rules look at an answer when it is known, which for a commit is after its change.
-void Records::note_answer(int client, const Words& request, const Value& answer)
+void Records::note_answer(int client, const Words& request, const Reply& answer)
 {
   if (!Fiber::running()->process.is_dead) {
     m_network.before_request(request);
@@ -548,7 +532,7 @@ class SimulatedHost final : public ScriptHost {
   Result<Reply> noted(Result<Reply> reply)
   {
     if (reply) {
-      m_records.note_answer(Fiber::running()->process.client, m_backend->request, recorded_value(*reply));
+      m_records.note_answer(Fiber::running()->process.client, m_backend->request, *reply);
     }
     return reply;
   }

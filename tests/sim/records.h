@@ -115,7 +115,7 @@ class Records {
   record::Commit commit_maybe_twice(const Commitment& wanted);
   void deliver_messages(const std::vector<Message>& messages);
   void begin_to_listen(const Connection& connection, const std::vector<std::string>& channels);
-  void note_answer(int client, const Words& request, const Value& answer);
+  void note_answer(int client, const Words& request, const Reply& answer);
   [[nodiscard]] std::vector<std::string> listeners() const;
 
   World& m_world;

@@ -2,6 +2,7 @@
 #include "sim/rules.h"
 
 #include "sim/limits.h"
+#include "support/redis_fixture.h"
 
 #include <algorithm>
 
@@ -243,13 +244,13 @@ void Rules::before_request(const Words& request)
   }
 }
 
-void Rules::after_request(int client, const Words& request, const Value& answer)
+void Rules::after_request(int client, const Words& request, const Reply& answer)
 {
   const std::string script = script_of(request);
-  std::string shown = show(answer).substr(0, longest_answer);
+  std::string shown = test::show(answer).substr(0, longest_answer);
   std::replace(shown.begin(), shown.end(), '\n', ' ');
   m_note("server: client " + std::to_string(client) + " " + (script.empty() ? request[0] : script) + ": " + shown);
-  if (answer.kind == Value::Kind::error && !answer.text.starts_with("NOSCRIPT")) {
+  if (answer.is_error() && !answer.text.starts_with("NOSCRIPT")) {
     fail("the script " + script + " failed: " + answer.text);
   }
   if (is_script(request)) {
@@ -257,7 +258,7 @@ void Rules::after_request(int client, const Words& request, const Value& answer)
   }
 }
 
-void Rules::after_script(const std::string& script, const Words& request, const Value& answer)
+void Rules::after_script(const std::string& script, const Words& request, const Reply& answer)
 {
   m_queue.after_script(request);
   if (const auto key = m_state.key_without_ttl()) {

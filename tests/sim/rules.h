@@ -42,7 +42,7 @@ class Rules {
   void job_began(VirtualJob& job);
   void job_died(VirtualJob& job);
   void before_request(const Words& request);
-  void after_request(int client, const Words& request, const Value& answer);
+  void after_request(int client, const Words& request, const Reply& answer);
   void check();  // after each step
 
   [[nodiscard]] const std::optional<std::string>& broken() const { return m_broken; }
@@ -62,7 +62,7 @@ class Rules {
   void check_hold(const VirtualJob& job);
   void check_told();
   [[nodiscard]] Nanos time_to_ask() const;
-  void after_script(const std::string& script, const Words& request, const Value& answer);
+  void after_script(const std::string& script, const Words& request, const Reply& answer);
   void check_fence(const VirtualJob& job);
   void check_min_hold(const VirtualJob& job);
   void note_min_hold(const VirtualJob& job);

@@ -135,10 +135,10 @@ KeySpace& Server::redis()
   return m_redis;
 }
 
-Value Server::execute(const Words& words)
+Reply Server::execute(const Words& words)
 {
   if (words[0] == "HELLO") {
-    return Value::list({"role", "master"});
+    return Reply::list({"role", "master"});
   }
   set_time();
   change_version();
@@ -148,7 +148,7 @@ Value Server::execute(const Words& words)
   }
   const std::string sha1(by_hash ? words.at(1) : with_source(words.at(1))->sha1);
   if (by_hash && !m_known_scripts.contains(sha1)) {
-    return Value::error("NOSCRIPT No matching script. Please use EVAL.");
+    return Reply::error("NOSCRIPT No matching script. Please use EVAL.");
   }
   m_known_scripts.insert(sha1);
   const auto first_arg = words.begin() + 3 + std::stol(words.at(2));

@@ -32,7 +32,7 @@ class Server {
   // From now on the scripts are changed so. Throws std::logic_error if no script has a part.
   void break_scripts(const std::vector<Replacement>& replacements);
 
-  Value execute(const Words& words);
+  Reply execute(const Words& words);
   KeySpace& redis();  // at the time of now
 
   void step_clock(Millis by) { m_clock_offset += nanos(by); }

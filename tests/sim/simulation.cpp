@@ -64,7 +64,7 @@ class Simulation {
     }
     m_network.longest_latency = nanos(schedule.latency);
     m_network.before_request = [this](const Words& request) { m_rules.before_request(request); };
-    m_network.after_request = [this](int client, const Words& request, const Value& answer) {
+    m_network.after_request = [this](int client, const Words& request, const Reply& answer) {
       m_rules.after_request(client, request, answer);
     };
     m_world.after_run = [this](Process& process) { m_network.read_from(process); };

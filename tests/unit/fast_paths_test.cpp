@@ -46,12 +46,12 @@ std::string slow_source(const Script& script)
   return source;
 }
 
-std::string text_of(const Value& value)
+std::string text_of(const Reply& value)
 {
-  std::string all = value.kind == Value::Kind::nil       ? "nil"
-                    : value.kind == Value::Kind::integer ? std::to_string(value.integer)
+  std::string all = value.kind == Reply::Kind::nil       ? "nil"
+                    : value.kind == Reply::Kind::integer ? std::to_string(value.integer)
                                                          : "'" + value.text + "'";
-  for (const Value& element : value.elements) {
+  for (const Reply& element : value.elements) {
     all += " " + text_of(element);
   }
   return all;
@@ -299,7 +299,7 @@ class Calls {
     Words words{owner, keys.channel, keys.owner_channel, requested_mode(m_kind), ""};
     words.insert(words.end(), args.begin(), args.end());
     CAPTURE(script.name);
-    CAPTURE(text_of(Value::list(words)));
+    CAPTURE(text_of(Reply::list(words)));
 
     for (State* const state : {&m_whole, &m_slow, &m_first}) {
       state->begin(m_keys, m_now_ms * 1000);

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 #include "base/text.h"
-#include "engine/answer_value.h"
 #include "engine/bound_owners.h"
 #include "engine/lock_keys.h"
 #include "engine/script_reply.h"

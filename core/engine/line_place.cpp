@@ -3,7 +3,6 @@
 #include "engine/line_stages.h"
 
 #include <algorithm>
-#include "engine/answer_value.h"
 #include "engine/lock_keys.h"
 #include "engine/script_reply.h"
 #include "lock/event_log.h"

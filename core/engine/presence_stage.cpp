@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include "base/text.h"
-#include "engine/answer_value.h"
 #include "engine/script_reply.h"
 #include "lock/calls.h"
 #include "lock/holder.h"

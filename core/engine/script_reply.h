@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers of lock/calls.h in the replies of scripts: a flat array, whose first element is the word of the answer. A missing element
-// reads as empty or 0.
+// The answers of lock/calls.h in the replies of scripts, to read and to write: a flat array, whose first element is the word of the
+// answer. A missing element reads as empty or 0.
 #pragma once
 
 #include "base/fields.h"
@@ -97,6 +97,40 @@ std::optional<Answer> answer_in(const Reply& reply)
   Answer answer;
   read_fields(reply.elements, 1, answer);
   return answer;
+}
+
+// The elements of `field`, behind those that are there.
+template <typename Field>
+void add_field(std::vector<Reply>& elements, const Field& field)
+{
+  if constexpr (HasFields<Field>) {
+    std::apply([&](const auto&... fields) { (add_field(elements, fields), ...); }, fields_of(field));
+  } else if constexpr (std::is_same_v<Field, std::string>) {
+    elements.push_back(Reply::of(field));
+  } else if constexpr (std::is_same_v<Field, std::uint64_t>) {
+    elements.push_back(Reply::of(std::to_string(field)));
+  } else if constexpr (std::is_integral_v<Field>) {
+    elements.push_back(Reply::of(std::int64_t{field}));
+  } else if constexpr (std::is_same_v<Field, Millis>) {
+    elements.push_back(Reply::of(field.count()));
+  } else if constexpr (!requires { field.has_value(); }) {
+    std::vector<Reply>& rows = elements.emplace_back(Reply::array()).elements;
+    for (const auto& each : field) {
+      add_field(rows, each);
+    }
+  } else if (field) {
+    add_field(elements, *field);
+  } else {
+    elements.emplace_back();
+  }
+}
+
+template <typename Answer>
+Reply reply_with(const Answer& answer)
+{
+  Reply reply = Reply::list({std::string(Answer::word)});
+  add_field(reply.elements, answer);
+  return reply;
 }
 
 // nullopt: the server does not know, or knows what this client does not.

@@ -34,12 +34,6 @@ std::string printed(const Reply& reply)
   return all;
 }
 
-bool same_reply(const Reply& one, const Reply& other)
-{
-  return one.kind == other.kind && one.integer == other.integer && one.text == other.text &&
-         std::equal(one.elements.begin(), one.elements.end(), other.elements.begin(), other.elements.end(), same_reply);
-}
-
 struct Decoded {
   std::vector<Reply> replies;
   bool failed = false;
@@ -66,9 +60,7 @@ Decoded decoded(std::string_view bytes, std::size_t part)
 
 void promise_same(const Decoded& one, const Decoded& other)
 {
-  promise(one.failed == other.failed && std::equal(one.replies.begin(), one.replies.end(), other.replies.begin(),
-                                                   other.replies.end(), same_reply),
-          "a reply does not depend on how it is cut");
+  promise(one.failed == other.failed && one.replies == other.replies, "a reply does not depend on how it is cut");
 }
 
 void promise_codec(std::string_view bytes)
@@ -78,8 +70,7 @@ void promise_codec(std::string_view bytes)
   promise_same(whole, decoded(bytes, 7));
   for (const Reply& reply : whole.replies) {
     const Decoded again = decoded(printed(reply), 64);
-    promise(again.replies.size() == 1 && same_reply(again.replies.front(), reply),
-            "decode, print, decode is the same_reply");
+    promise(again.replies == std::vector{reply}, "a reply that is printed and decoded is the same");
   }
 }
 

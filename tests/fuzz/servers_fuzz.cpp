@@ -44,7 +44,7 @@ void read_slots(std::string_view bytes)
 
 void read_redirection(std::string_view bytes)
 {
-  const Reply reply{.kind = Reply::Kind::error, .text = std::string(bytes)};
+  const Reply reply = Reply::error(std::string(bytes));
   const auto to = redirection_in(reply, asked);
   promise(!to || to->slot < slot_count, "a redirection has a slot");
   promise(to || bytes != "MOVED 1 db2:7000", "a redirection is understood");

@@ -19,32 +19,6 @@
 namespace rlock::test {
 namespace {
 
-Reply text_reply(std::string text)
-{
-  Reply reply;
-  reply.kind = Reply::Kind::text;
-  reply.text = std::move(text);
-  return reply;
-}
-
-Reply number_reply(std::size_t number)
-{
-  Reply reply;
-  reply.kind = Reply::Kind::integer;
-  reply.integer = static_cast<std::int64_t>(number);
-  return reply;
-}
-
-Reply list_reply(const std::vector<std::string>& texts)
-{
-  Reply reply;
-  reply.kind = Reply::Kind::array;
-  for (const std::string& text : texts) {
-    reply.elements.push_back(text_reply(text));
-  }
-  return reply;
-}
-
 // The lock whose record has the key: "k" has "rlock:queue-rw:{k}", "rlock:holder:tagged:a{b}", "{k}:timeout".
 std::string lock_of(std::string_view key)
 {
@@ -84,33 +58,33 @@ class DatabaseTopology final : public Topology {
     const std::lock_guard guard(m_mutex);
     if (command == "PING") {
       const auto there = on_record({"EXISTS", "k"});
-      return there ? Result(text_reply("PONG")) : there;
+      return there ? Result(Reply::of("PONG")) : there;
     }
     if (command == "TIME") {
       const std::int64_t micros = read("k").time_us;
-      return list_reply({std::to_string(micros / 1'000'000), std::to_string(micros % 1'000'000)});
+      return Reply::list({std::to_string(micros / 1'000'000), std::to_string(micros % 1'000'000)});
     }
     if (command == "SCAN") {
-      Reply page = list_reply({"0"});
-      page.elements.push_back(list_reply(keys("*")));
+      Reply page = Reply::list({"0"});
+      page.elements.push_back(Reply::list(keys("*")));
       return page;
     }
     if (command == "DBSIZE") {
-      return number_reply(keys("*").size());
+      return Reply::of(static_cast<std::int64_t>(keys("*").size()));
     }
     if (command == "KEYS") {
-      return list_reply(keys(words.at(1)));
+      return Reply::list(keys(words.at(1)));
     }
     if (command == "PUBSUB" && words.at(1) == "CHANNELS") {
-      return list_reply(channels(words.size() > 2 ? words[2] : "*"));
+      return Reply::list(channels(words.size() > 2 ? words[2] : "*"));
     }
     if (command == "FLUSHALL") {
       m_server->delete_locks();
-      return text_reply("OK");
+      return Reply::of("OK");
     }
     if (command == "CLIENT" && words.size() == 2 && words[1] == "KILL") {
       m_server->end_connections();
-      return text_reply("OK");
+      return Reply::of("OK");
     }
     if (std::ranges::find(key_commands, command) != key_commands.end()) {
       return on_record(words);
@@ -156,7 +130,7 @@ class DatabaseTopology final : public Topology {
     if (words.front() == "LRANGE" && words[1].starts_with("rlock:events:")) {
       const auto log = m_host.logs(std::array{*name}, limit());
       REQUIRE(log.front());
-      return list_reply(*log.front());
+      return Reply::list(*log.front());
     }
     return reply;
   }

@@ -10,17 +10,6 @@ namespace {
 
 constexpr const char* now_s = "1000";
 
-Reply text(std::string value) { return {.kind = Reply::Kind::text, .text = std::move(value)}; }
-
-Reply texts(const Words& words)
-{
-  Reply reply{.kind = Reply::Kind::array};
-  for (const std::string& word : words) {
-    reply.elements.push_back(text(word));
-  }
-  return reply;
-}
-
 class KeysOfServer final : public Servers {
  public:
   std::map<std::string, std::int64_t> ttls;        // of all keys
@@ -46,15 +35,15 @@ class KeysOfServer final : public Servers {
       for (const auto& [name, ttl] : ttls) {
         names.push_back(name);
       }
-      return Reply{.kind = Reply::Kind::array, .elements = {text("0"), texts(names)}};
+      return Reply::array({Reply::of("0"), Reply::list(names)});
     }
     if (command[0] == "PTTL") {
-      return Reply{.kind = Reply::Kind::integer, .integer = ttls.contains(command[1]) ? ttls.at(command[1]) : -2};
+      return Reply::of(ttls.contains(command[1]) ? ttls.at(command[1]) : -2);
     }
     if (command[0] == "TIME") {
-      return texts({now_s, "500000"});
+      return Reply::list({now_s, "500000"});
     }
-    return last_expiry.contains(command[1]) ? texts({"permit", last_expiry.at(command[1])}) : texts({});
+    return last_expiry.contains(command[1]) ? Reply::list({"permit", last_expiry.at(command[1])}) : Reply::list({});
   }
 };
 

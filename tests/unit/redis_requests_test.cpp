@@ -23,13 +23,6 @@ using Words = std::vector<std::string>;
 
 const std::filesystem::path expected_file = std::filesystem::path(RLOCK_SOURCE_DIR) / "tests/unit/redis_requests.txt";
 
-Reply text(std::string value) { return {.kind = Reply::Kind::text, .text = std::move(value)}; }
-Reply integer(std::int64_t value) { return {.kind = Reply::Kind::integer, .integer = value, .text = {}}; }
-Reply list(std::vector<Reply> elements)
-{
-  return {.kind = Reply::Kind::array, .text = {}, .elements = std::move(elements)};
-}
-
 // A script by its name, because its SHA-1 changes with its text.
 std::string shown(const std::string& word)
 {
@@ -74,26 +67,30 @@ class Recorder final : public Transport {
     const std::string log = "1700000000000000\0acquired\0o:1\0info\0history=9000000000\nhost=h"s;
     const std::string end = "1700000001.000000\0released\0o:1\0owner\0o:1\0exit\0000"s;
     if (words.front() == "SCAN") {
-      return list({text("0"), list({text("rlock:events:{stock}")})});
+      return Reply::array({Reply::of("0"), Reply::array({Reply::of("rlock:events:{stock}")})});
     }
     if (words.front() == "LRANGE") {
-      return list({text(log), text(end)});
+      return Reply::array({Reply::of(log), Reply::of(end)});
     }
     if (script == "look_through") {
-      return list({text("0"), text("stock")});
+      return Reply::array({Reply::of("0"), Reply::of("stock")});
     }
     if (script == "plain_inspect" && words.at(3).starts_with("permits")) {
-      return list({text("other"), text("permits")});
+      return Reply::array({Reply::of("other"), Reply::of("permits")});
     }
     if (script.ends_with("_inspect")) {
-      const Reply entries = list({text(log), text(end)});
-      return list({text("known"), text("17"), integer(0), integer(3), integer(0), list({}), list({}), integer(0),
-                   integer(1), Reply{}, integer(-2), text("1700000002000000"), entries});
+      const Reply entries = Reply::array({Reply::of(log), Reply::of(end)});
+      return Reply::array({Reply::of("known"), Reply::of("17"), Reply::of(0), Reply::of(3), Reply::of(0),
+                           Reply::array({}), Reply::array({}), Reply::of(0), Reply::of(1), Reply{}, Reply::of(-2),
+                           Reply::of("1700000002000000"), entries});
     }
     if (script == "runs" && words.at(4) == "read") {
-      return list({text(encode_runs(std::vector<PastRun>{{.owner = Owner::of("old"), .start_ms = 1}}).front())});
+      return Reply::array(
+          {Reply::of(encode_runs(std::vector<PastRun>{{.owner = Owner::of("old"), .start_ms = 1}}).front())});
     }
-    return script == "runs" ? integer(1'000'000) : script == "forget" ? list({integer(1), integer(1)}) : Reply{};
+    return script == "runs"     ? Reply::of(1'000'000)
+           : script == "forget" ? Reply::array({Reply::of(1), Reply::of(1)})
+                                : Reply{};
   }
 
   std::string& m_lines;

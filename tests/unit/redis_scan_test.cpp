@@ -43,23 +43,18 @@ class SlowServer final : public Transport {
   std::size_t more_keys = 0;
 
  private:
-  static Reply text(std::string value) { return {.kind = Reply::Kind::text, .text = std::move(value)}; }
-  static Reply list(std::vector<Reply> elements)
-  {
-    return {.kind = Reply::Kind::array, .elements = std::move(elements)};
-  }
-
   Reply plain_page(std::string_view cursor) const
   {
     const std::string key = "rlock:events:{page" + std::string(cursor) + "}";
-    return list({text(next(std::string(cursor))), list({text(key)})});
+    return Reply::array({Reply::of(next(std::string(cursor))), Reply::array({Reply::of(key)})});
   }
   Reply looked_through(std::string_view cursor) const
   {
     const std::string at(cursor);
-    std::vector<Reply> found{text(next(at)), text("page" + at + ":1"), text("rlock:holder:{page" + at + ":2}")};
-    found.resize(found.size() + more_keys, text("x"));
-    return list(std::move(found));
+    std::vector<Reply> found{Reply::of(next(at)), Reply::of("page" + at + ":1"),
+                             Reply::of("rlock:holder:{page" + at + ":2}")};
+    found.resize(found.size() + more_keys, Reply::of("x"));
+    return Reply::array(std::move(found));
   }
 
   SteppedClock& m_clock;

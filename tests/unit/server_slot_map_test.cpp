@@ -8,13 +8,9 @@ namespace {
 
 const HostPort asked{"db1", 7000};
 
-Reply error(std::string text) { return {.kind = Reply::Kind::error, .text = std::move(text)}; }
-Reply number(std::int64_t value) { return {.kind = Reply::Kind::integer, .integer = value}; }
-Reply list(std::vector<Reply> elements) { return {.kind = Reply::Kind::array, .elements = std::move(elements)}; }
 Reply node(std::string host, std::int64_t port)
 {
-  return list(
-      {{.kind = Reply::Kind::text, .text = std::move(host)}, number(port), {.kind = Reply::Kind::text, .text = "id"}});
+  return Reply::array({Reply::of(std::move(host)), Reply::of(port), Reply::of("id")});
 }
 
 std::string show(const std::optional<Redirection>& found)
@@ -41,17 +37,17 @@ TEST_CASE("redirection: where a node redirects to")
     const char* expect;
   };
   const Row rows[] = {
-      {"moved", error("MOVED 3999 127.0.0.1:6381"), "moved 3999 127.0.0.1 6381"},
-      {"this once", error("ASK 16383 db2.example:7001"), "ask 16383 db2.example 7001"},
-      {"an address with colons", error("MOVED 0 ::1:7001"), "moved 0 ::1 7001"},
-      {"no host: where we asked", error("MOVED 5 :7001"), "moved 5 db1 7001"},
-      {"a host that is not known there", error("MOVED 5 ?:7001"), "moved 5 db1 7001"},
-      {"no port", error("MOVED 5 db2"), "none"},
-      {"no such port", error("MOVED 5 db2:70000"), "none"},
-      {"no such slot", error("MOVED 16384 db2:1"), "none"},
-      {"half of it", error("MOVED"), "none"},
-      {"another error", error("TRYAGAIN Multiple keys request during rehashing of slot"), "none"},
-      {"no error at all", {.kind = Reply::Kind::text, .text = "MOVED 5 db2:1"}, "none"},
+      {"moved", Reply::error("MOVED 3999 127.0.0.1:6381"), "moved 3999 127.0.0.1 6381"},
+      {"this once", Reply::error("ASK 16383 db2.example:7001"), "ask 16383 db2.example 7001"},
+      {"an address with colons", Reply::error("MOVED 0 ::1:7001"), "moved 0 ::1 7001"},
+      {"no host: where we asked", Reply::error("MOVED 5 :7001"), "moved 5 db1 7001"},
+      {"a host that is not known there", Reply::error("MOVED 5 ?:7001"), "moved 5 db1 7001"},
+      {"no port", Reply::error("MOVED 5 db2"), "none"},
+      {"no such port", Reply::error("MOVED 5 db2:70000"), "none"},
+      {"no such slot", Reply::error("MOVED 16384 db2:1"), "none"},
+      {"half of it", Reply::error("MOVED"), "none"},
+      {"another error", Reply::error("TRYAGAIN Multiple keys request during rehashing of slot"), "none"},
+      {"no error at all", Reply::of("MOVED 5 db2:1"), "none"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
@@ -61,9 +57,10 @@ TEST_CASE("redirection: where a node redirects to")
 
 TEST_CASE("cluster map: masters by slot, replicas known, what makes no sense left out")
 {
-  SlotMap map(list({list({number(0), number(99), node("db1", 7000), node("db3", 7002)}),
-                    list({number(100), number(100), node("", 7001)}),
-                    list({number(200), number(20000), node("db9", 1)}), list({number(300)}), number(7)}),
+  SlotMap map(Reply::array({Reply::array({Reply::of(0), Reply::of(99), node("db1", 7000), node("db3", 7002)}),
+                            Reply::array({Reply::of(100), Reply::of(100), node("", 7001)}),
+                            Reply::array({Reply::of(200), Reply::of(20000), node("db9", 1)}),
+                            Reply::array({Reply::of(300)}), Reply::of(7)}),
               asked);
   CHECK(show(map.owner(0)) == "db1 7000");
   CHECK(show(map.owner(99)) == "db1 7000");
@@ -77,5 +74,5 @@ TEST_CASE("cluster map: masters by slot, replicas known, what makes no sense lef
   CHECK(show(map.owner(50)) == "db4 7003");
   CHECK(show(map.owner(51)) == "db1 7000");
   CHECK(map.nodes().size() == 4);
-  CHECK(show(SlotMap(error("NOPERM"), asked).owner(1)) == "nobody");
+  CHECK(show(SlotMap(Reply::error("NOPERM"), asked).owner(1)) == "nobody");
 }

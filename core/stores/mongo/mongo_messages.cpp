@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/mongo/mongo_messages.h"
 
-#include <poll.h>
-#include <sys/timerfd.h>
 #include <algorithm>
 #include <string_view>
 #include "base/hex.h"
 #include "base/text.h"
-#include "base/wait.h"
 #include "stores/mongo/mongo_layout.h"
 
 namespace rlock::mongo {
@@ -44,11 +41,10 @@ Error unfit_document(const Connection& connection, std::string_view name)
 }
 
 PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng)
-    : m_connection(spec, clock),
-      m_clock(clock),
+    : LookingSource(clock),
+      m_connection(spec, clock),
       m_rng(std::move(rng)),
-      m_path("listeners.l" + hex_of(m_rng->next())),
-      m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK))
+      m_path("listeners.l" + hex_of(m_rng->next()))
 {
 }
 
@@ -68,7 +64,7 @@ PollingSource::~PollingSource()
 Result<Done> PollingSource::register_at(const std::vector<std::string>& names, const CallLimits& limit)
 {
   ASSIGN_OR_RETURN(const auto server, m_connection.hello(limit));
-  m_ahead_ms = server.time_ms - milliseconds(m_clock.now());
+  m_ahead_ms = server.time_ms - milliseconds(clock().now());
   std::vector<Document> statements;
   for (const std::string& name : names) {
     Document update;
@@ -113,11 +109,11 @@ Result<Done> PollingSource::add(std::span<const LockChannel> channels, const Cal
       names.push_back(name);
     }
   }
-  RETURN_IF_ERROR(look(limit));
+  RETURN_IF_ERROR(read(limit));
   RETURN_IF_ERROR(register_at(names, limit));
-  m_quiet_since = m_clock.now();
+  m_quiet_since = clock().now();
   m_next_beat = m_quiet_since + listener_beat;
-  set_timer();
+  look_after(pause_until_look());
   return Done{};
 }
 
@@ -132,7 +128,7 @@ bool PollingSource::take_messages(Lock& lock, const Fields& document)
     const std::string channel = message.text("channel");
     if (lock.is_seeded && !lock.known.contains(message.number("id")) &&
         std::ranges::find(lock.channels, channel) != lock.channels.end()) {
-      m_heard.push_back({channel, message.text("text")});
+      hear({channel, message.text("text")});
       has_heard = true;
     }
   }
@@ -144,7 +140,7 @@ bool PollingSource::take_messages(Lock& lock, const Fields& document)
 std::optional<ListenerPlace> PollingSource::place_in(const Fields& document) const
 {
   const std::string_view own = std::string_view(m_path).substr(m_path.find('.') + 1);
-  const std::int64_t oldest = milliseconds(m_clock.now()) + m_ahead_ms - listener_silence.count();
+  const std::int64_t oldest = milliseconds(clock().now()) + m_ahead_ms - listener_silence.count();
   std::optional<ListenerPlace> found;
   std::int64_t others = 0;
   for (const Field& each : document.inner("listeners").all()) {
@@ -161,7 +157,7 @@ std::optional<ListenerPlace> PollingSource::place_in(const Fields& document) con
   return found;
 }
 
-Result<Done> PollingSource::look(const CallLimits& limit)
+Result<Done> PollingSource::read(const CallLimits& limit)
 {
   std::vector<std::string> names;
   for (const auto& [name, lock] : m_locks) {
@@ -176,9 +172,9 @@ Result<Done> PollingSource::look(const CallLimits& limit)
   Document command;
   command.add("find", m_connection.spec().collection).add("filter", filter);
   command.add("projection", Document().add_small("messages", 1).add_small("listeners", 1));
-  const Instant begun = m_clock.now();
+  const Instant begun = clock().now();
   const auto answer = m_connection.ask(command.add_small("batchSize", 1000).add_flag("singleBatch", true), limit);
-  m_look_time = std::chrono::duration_cast<Millis>(m_clock.now() - begun);
+  m_look_time = std::chrono::duration_cast<Millis>(clock().now() - begun);
   if (!answer) {
     return answer.error();
   }
@@ -187,7 +183,7 @@ Result<Done> PollingSource::look(const CallLimits& limit)
   for (const Fields& document : answer->batch()) {
     const auto lock = m_locks.find(document.text("_id"));
     if (lock != m_locks.end() && take_messages(lock->second, document)) {
-      m_quiet_since = m_clock.now();
+      m_quiet_since = clock().now();
     }
     if (const auto place = place_in(document)) {
       std::erase(m_unregistered, document.text("_id"));
@@ -205,7 +201,7 @@ Result<Done> PollingSource::look(const CallLimits& limit)
 // as dead; then it finds that it is not registered any more. A document that has lost the listener gets no new one by a beat.
 Result<Done> PollingSource::beat(const CallLimits& limit)
 {
-  const std::int64_t now_ms = milliseconds(m_clock.now()) + m_ahead_ms;
+  const std::int64_t now_ms = milliseconds(clock().now()) + m_ahead_ms;
   std::vector<Document> statements;
   for (const auto& [name, lock] : m_locks) {
     Document statement;
@@ -215,51 +211,27 @@ Result<Done> PollingSource::beat(const CallLimits& limit)
   }
   const auto done =
       m_connection.ask(Document().add("update", m_connection.spec().collection).add("updates", statements), limit);
-  m_next_beat = m_clock.now() + listener_beat;
+  m_next_beat = clock().now() + listener_beat;
   return done ? Result(Done{}) : Result<Done>(done.error());
 }
 
-Result<Done> PollingSource::poll(const CallLimits& limit)
+Result<Millis> PollingSource::look(const CallLimits& limit)
 {
-  const CallLimits each{m_clock.now() + longest_look, limit.stop};
-  if (m_clock.now() >= m_next_beat) {
+  const CallLimits each{clock().now() + longest_look, limit.stop};
+  if (clock().now() >= m_next_beat) {
     RETURN_IF_ERROR(beat(each));
   }
-  RETURN_IF_ERROR(look(each));
+  RETURN_IF_ERROR(read(each));
   if (!m_unregistered.empty()) {
     RETURN_IF_ERROR(register_at(m_unregistered, each));
   }
-  set_timer();
-  return Done{};
+  return pause_until_look();
 }
 
-void PollingSource::set_timer()
+Millis PollingSource::pause_until_look() const
 {
-  const Instant now = m_clock.now();
-  const auto quiet = std::chrono::duration_cast<Millis>(now - m_quiet_since);
-  const Millis pause = pause_between_looks(quiet, m_place, m_look_time);
-  m_next_look = now + pause;
-  itimerspec when{};
-  when.it_value.tv_sec = pause.count() / 1000;
-  when.it_value.tv_nsec = pause.count() % 1000 * 1'000'000;
-  ::timerfd_settime(m_timer.get(), 0, &when, nullptr);
-}
-
-Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
-{
-  while (m_heard.empty()) {
-    if (m_clock.now() < m_next_look) {
-      switch (wait_for(fd(), POLLIN, m_clock, limit)) {
-        case Waited::ready: break;
-        case Waited::late: return std::optional<Message>{};
-        case Waited::stopped: return interrupted();
-      }
-    }
-    RETURN_IF_ERROR(poll(limit));
-  }
-  Message first = std::move(m_heard.front());  // cppcheck-suppress containerOutOfBounds
-  m_heard.pop_front();
-  return std::optional(std::move(first));
+  const auto quiet = std::chrono::duration_cast<Millis>(clock().now() - m_quiet_since);
+  return pause_between_looks(quiet, m_place, m_look_time);
 }
 
 }  // namespace rlock::mongo

@@ -2,14 +2,12 @@
 // Waits for messages to a listener by reading the documents of its locks again and again. Private to stores/mongo.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
-#include "base/fd.h"
-#include "engine/script_host.h"
+#include "engine/looking_source.h"
 #include "stores/mongo/mongo_connection.h"
 #include "stores/mongo/mongo_pauses.h"
 
@@ -22,7 +20,7 @@ Document write_command(const char* command, const Connection& connection, const 
 // The document of that name is not what rlock expects in its collection.
 Error unfit_document(const Connection& connection, std::string_view name);
 
-class PollingSource final : public MessageSource {
+class PollingSource final : public record::LookingSource {
  public:
   PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng);
   ~PollingSource() override;
@@ -30,8 +28,6 @@ class PollingSource final : public MessageSource {
   PollingSource& operator=(const PollingSource&) = delete;
 
   Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override;
-  Result<std::optional<Message>> next(const CallLimits& limit) override;
-  [[nodiscard]] int fd() const override { return m_timer.get(); }
 
  private:
   struct Lock {
@@ -41,25 +37,21 @@ class PollingSource final : public MessageSource {
   };
 
   Result<Done> register_at(const std::vector<std::string>& names, const CallLimits& limit);
-  Result<Done> look(const CallLimits& limit);
+  Result<Done> read(const CallLimits& limit);
   [[nodiscard]] std::optional<ListenerPlace> place_in(const Fields& document) const;
   bool take_messages(Lock& lock, const Fields& document);
   Result<Done> beat(const CallLimits& limit);
-  Result<Done> poll(const CallLimits& limit);
-  void set_timer();
+  Result<Millis> look(const CallLimits& limit) override;
+  [[nodiscard]] Millis pause_until_look() const;
 
   Connection m_connection;
-  const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::string m_path;  // "listeners.ID"
   std::map<std::string, Lock> m_locks;
   std::vector<std::string> m_unregistered;  // locks whose documents do not name this listener any more
-  std::deque<Message> m_heard;
-  Fd m_timer;
   ListenerPlace m_place;
   Millis m_look_time{0};
-  std::int64_t m_ahead_ms = 0;  // the server's clock less m_clock, when this listener was registered
-  Instant m_next_look;
+  std::int64_t m_ahead_ms = 0;  // the server's clock less clock(), when this listener was registered
   Instant m_next_beat;
   Instant m_quiet_since;
 };

@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
 #include "base/fd.h"
 #include "base/hex.h"
-#include "base/stop.h"
 #include "base/text.h"
-#include "base/wait.h"
+#include "engine/looking_source.h"
 
 namespace rlock::postgres {
 namespace {
@@ -178,12 +176,12 @@ class NotifiedSource final : public MessageSource {
 };
 
 // Asks for the messages in its rows of rlock_listener.
-class PolledSource final : public MessageSource {
+class PolledSource final : public record::LookingSource {
  public:
   PolledSource(std::shared_ptr<Connection> connection, Tables tables, const Clock& clock)
-      : m_connection(std::move(connection)),
+      : LookingSource(clock),
+        m_connection(std::move(connection)),
         m_tables(std::move(tables)),
-        m_clock(clock),
         m_number(std::to_string(SystemRng().next() >> 33U))
   {
   }
@@ -205,38 +203,12 @@ class PolledSource final : public MessageSource {
                             "statement_timestamp() + " + alive_after_poll + " as until";
     const auto listening = m_connection->run(listen_sql(m_tables, channels, who), limit);
     m_pause = shortest_poll;
-    arm();
+    look_after(m_pause);
     return listening ? Result(Done{}) : Result<Done>(listening.error());
   }
 
-  Result<std::optional<Message>> next(const CallLimits& limit) override
-  {
-    while (m_heard.empty()) {
-      switch (wait_for(m_alarm.fd(), POLLIN, m_clock, limit)) {
-        case Waited::late: return std::optional<Message>{};
-        case Waited::stopped: return interrupted();
-        case Waited::ready: break;
-      }
-      RETURN_IF_ERROR(poll(limit.stop));
-      if (m_heard.empty() && m_clock.now() >= limit.deadline) {
-        return std::optional<Message>{};
-      }
-    }
-    return std::optional<Message>(take_first());
-  }
-  [[nodiscard]] int fd() const override { return m_alarm.fd(); }
-
  private:
-  // The next poll. An alarm that is due at once stands for messages that were read already.
-  Message take_first()
-  {
-    Message first = std::move(m_heard.front());
-    m_heard.pop_front();
-    return first;
-  }
-  void arm() { m_alarm.set(m_heard.empty() ? m_clock.now() + m_pause : m_clock.now()); }
-
-  Result<Done> poll(StopToken stop)
+  Result<Millis> look(const CallLimits& limit) override
   {
     const std::string own = are_of(m_number, m_channels);
     ASSIGN_OR_RETURN(
@@ -256,16 +228,15 @@ class PolledSource final : public MessageSource {
                     "mine.started) "
                     "from mine left join taken using (name, channel)",
                 m_tables),
-            {m_clock.now() + poll_timeout, stop}));
+            {clock().now() + poll_timeout, limit.stop}));
     if (rows.count() == 0) {
       return Error{ErrorCode::unreachable,
                    "the rows of " + m_tables.listener + " at " + m_connection->where() + " are gone"};
     }
     read(rows);
-    const bool looks_often = !m_heard.empty() || is_among_first(rows);
+    const bool looks_often = has_messages() || is_among_first(rows);
     m_pause = looks_often ? shortest_poll : std::min(m_pause * 3 / 2, longest_poll);
-    arm();
-    return Done{};
+    return m_pause;
   }
 
   static bool is_among_first(const Rows& rows)
@@ -288,7 +259,7 @@ class PolledSource final : public MessageSource {
       std::string bytes;
       for (std::size_t at = 0; at + 1 < texts.size(); at += 2) {
         if (texts[at] == ' ') {
-          m_heard.push_back(message_in(std::exchange(bytes, "")));
+          hear(message_in(std::exchange(bytes, "")));
           ++at;
         }
         unsigned byte = 0;
@@ -296,19 +267,16 @@ class PolledSource final : public MessageSource {
         bytes += static_cast<char>(byte);
       }
       if (!bytes.empty()) {
-        m_heard.push_back(message_in(bytes));
+        hear(message_in(bytes));
       }
     }
   }
 
   std::shared_ptr<Connection> m_connection;
   const Tables m_tables;
-  const Clock& m_clock;
   const std::string m_number;  // stands where others have the number of their server process
   std::vector<std::string> m_channels;
-  std::deque<Message> m_heard;
   Millis m_pause = shortest_poll;
-  Alarm m_alarm;
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/s3/s3_listener.h"
 
-#include <poll.h>
-#include <sys/timerfd.h>
 #include <algorithm>
 #include <utility>
 #include "base/hex.h"
@@ -27,11 +25,7 @@ Millis pause_between_looks(bool is_alone)
 }
 
 PollingSource::PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng)
-    : m_connection(spec, clock),
-      m_clock(clock),
-      m_rng(std::move(rng)),
-      m_id(hex_of(m_rng->next())),
-      m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK))
+    : LookingSource(clock), m_connection(spec, clock), m_rng(std::move(rng)), m_id(hex_of(m_rng->next()))
 {
 }
 
@@ -43,7 +37,7 @@ void PollingSource::take(Lock& lock, const SeenObject& seen)
     present.insert(each.id);
     if (lock.is_seeded && !lock.known.contains(each.id) &&
         std::ranges::find(lock.channels, each.message.channel) != lock.channels.end()) {
-      m_heard.push_back(each.message);
+      hear(each.message);
     }
   }
   lock.known = std::move(present);
@@ -77,13 +71,13 @@ Result<Done> PollingSource::enter(const std::string& name, Lock& lock, const Cal
       take(lock, seen);
       return Done{};
     }
-    const Instant until = m_clock.now() + Millis(below(*m_rng, static_cast<std::uint64_t>(pause.count())));
+    const Instant until = clock().now() + Millis(below(*m_rng, static_cast<std::uint64_t>(pause.count())));
     if (until >= limit.deadline) {
       return Error{.code = ErrorCode::server_not_ready,
                    .text = m_connection.where() + ": so many clients write the object of one lock that this one cannot",
                    .was_there = true};
     }
-    if (m_clock.sleep_until(until, limit.stop) == Wake::stopped) {
+    if (clock().sleep_until(until, limit.stop) == Wake::stopped) {
       return interrupted();
     }
   }
@@ -100,12 +94,12 @@ Result<Done> PollingSource::add(std::span<const LockChannel> channels, const Cal
     RETURN_IF_ERROR(check_name(name, m_connection));
     RETURN_IF_ERROR(enter(name, m_locks[name], limit));
   }
-  m_next_beat = m_clock.now() + listener_beat;
-  set_timer();
+  m_next_beat = clock().now() + listener_beat;
+  look_after(pause_until_look());
   return Done{};
 }
 
-Result<Done> PollingSource::look(const CallLimits& limit)
+Result<Done> PollingSource::read(const CallLimits& limit)
 {
   std::vector<Request> requests;
   for (const auto& [name, lock] : m_locks) {
@@ -123,51 +117,29 @@ Result<Done> PollingSource::look(const CallLimits& limit)
   return Done{};
 }
 
-Result<Done> PollingSource::poll(const CallLimits& limit)
+Result<Millis> PollingSource::look(const CallLimits& limit)
 {
-  const CallLimits each{std::max(limit.deadline, m_clock.now() + longest_look), limit.stop};
-  RETURN_IF_ERROR(look(each));
-  const bool beats = m_clock.now() >= m_next_beat;
+  const CallLimits each{std::max(limit.deadline, clock().now() + longest_look), limit.stop};
+  RETURN_IF_ERROR(read(each));
+  const bool beats = clock().now() >= m_next_beat;
   for (auto& [name, lock] : m_locks) {
     if (beats || !lock.is_registered) {
       RETURN_IF_ERROR(enter(name, lock, each));
     }
   }
   if (beats) {
-    m_next_beat = m_clock.now() + listener_beat;
+    m_next_beat = clock().now() + listener_beat;
   }
-  set_timer();
-  return Done{};
+  return pause_until_look();
 }
 
-void PollingSource::set_timer()
+Millis PollingSource::pause_until_look() const
 {
-  Millis pause = longest_look;
+  Millis shortest = longest_look;
   for (const auto& [name, lock] : m_locks) {
-    pause = std::min(pause, pause_between_looks(lock.is_alone));
+    shortest = std::min(shortest, pause_between_looks(lock.is_alone));
   }
-  m_next_look = m_clock.now() + pause;
-  itimerspec when{};
-  when.it_value.tv_sec = pause.count() / 1000;
-  when.it_value.tv_nsec = pause.count() % 1000 * 1'000'000;
-  ::timerfd_settime(m_timer.get(), 0, &when, nullptr);
-}
-
-Result<std::optional<Message>> PollingSource::next(const CallLimits& limit)
-{
-  while (m_heard.empty()) {
-    if (m_clock.now() < m_next_look) {
-      switch (wait_for(fd(), POLLIN, m_clock, limit)) {
-        case Waited::ready: break;
-        case Waited::late: return std::optional<Message>{};
-        case Waited::stopped: return interrupted();
-      }
-    }
-    RETURN_IF_ERROR(poll(limit));
-  }
-  Message first = std::move(m_heard.front());  // cppcheck-suppress containerOutOfBounds
-  m_heard.pop_front();
-  return std::optional(std::move(first));
+  return shortest;
 }
 
 }  // namespace rlock::s3

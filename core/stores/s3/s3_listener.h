@@ -3,15 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
-#include "base/fd.h"
-#include "engine/script_host.h"
+#include "engine/looking_source.h"
 #include "stores/s3/s3_access.h"
 
 namespace rlock::s3 {
@@ -19,13 +17,11 @@ namespace rlock::s3 {
 // How long a listener waits until it looks again. `is_alone`: no other client listens to the lock. A pure function.
 Millis pause_between_looks(bool is_alone);
 
-class PollingSource final : public MessageSource {
+class PollingSource final : public record::LookingSource {
  public:
   PollingSource(const ConnectionSpec& spec, const Clock& clock, std::unique_ptr<Rng> rng);
 
   Result<Done> add(std::span<const LockChannel> channels, const CallLimits& limit) override;
-  Result<std::optional<Message>> next(const CallLimits& limit) override;
-  [[nodiscard]] int fd() const override { return m_timer.get(); }
 
  private:
   struct Lock {
@@ -39,18 +35,14 @@ class PollingSource final : public MessageSource {
 
   Result<Done> enter(const std::string& name, Lock& lock, const CallLimits& limit);
   void take(Lock& lock, const SeenObject& seen);
-  Result<Done> look(const CallLimits& limit);
-  Result<Done> poll(const CallLimits& limit);
-  void set_timer();
+  Result<Done> read(const CallLimits& limit);
+  Result<Millis> look(const CallLimits& limit) override;
+  [[nodiscard]] Millis pause_until_look() const;
 
   Connection m_connection;
-  const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::string m_id;
   std::map<std::string, Lock> m_locks;
-  std::deque<Message> m_heard;
-  Fd m_timer;
-  Instant m_next_look;
   Instant m_next_beat;
 };
 

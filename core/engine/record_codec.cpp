@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes: format, log_base, in the format with presences the time, the number of owners and for each owner its name, the number of
 // its presences, and for each its id, lease and keeping, then for each key its name, expiry in ms (0: none), type, the number of its parts, and the parts. A
-// number is a varint (7 bits a byte, the lowest first). A text has its length before it. A score is the 8 bytes of a double.
+// number is a varint (base/varint.h). A text has its length before it. A score is the 8 bytes of a double.
 #include "engine/record_codec.h"
 
 #include <bit>
@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include "base/varint.h"
 
 namespace rlock::record {
 namespace {
@@ -20,13 +21,7 @@ constexpr std::string_view format_with_presences = "rlock2\n";
 // Greater numbers are damage: of entries of a log, or of milliseconds since 1970.
 constexpr auto greatest_number = static_cast<std::uint64_t>(latest_expiry);
 
-void put(std::string& out, std::uint64_t number)
-{
-  for (; number >= 0x80; number >>= 7) {
-    out += static_cast<char>(number | 0x80);
-  }
-  out += static_cast<char>(number);
-}
+void put(std::string& out, std::uint64_t number) { put_varint(out, number); }
 
 void put(std::string& out, std::string_view text)
 {
@@ -81,18 +76,9 @@ class Parser {
   // At most greatest_number.
   std::int64_t number()
   {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && !m_rest.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(m_rest.front());
-      m_rest.remove_prefix(1);
-      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-      if (byte < 0x80) {
-        m_is_bad = m_is_bad || value > greatest_number;
-        return m_is_bad ? 0 : static_cast<std::int64_t>(value);
-      }
-    }
-    m_is_bad = true;
-    return 0;
+    const std::uint64_t value = take_varint(m_rest).value_or(greatest_number + 1);
+    m_is_bad = m_is_bad || value > greatest_number;
+    return m_is_bad ? 0 : static_cast<std::int64_t>(value);
   }
   std::string text()
   {

@@ -3,6 +3,7 @@
 
 #include "base/defaults.h"
 #include "base/duration.h"
+#include "base/varint.h"
 #include "lock/schema.h"
 
 #include <algorithm>
@@ -21,7 +22,6 @@ constexpr char format = 1;
 constexpr std::size_t longest_text = 4096;                          // more is damage
 constexpr std::int64_t latest_ms = (std::int64_t{1} << 52) / 1000;  // that is believed: of the year 2112
 constexpr std::uint64_t greatest_fence = std::uint64_t{1} << 62;
-constexpr int bits_a_byte = 7;
 constexpr std::size_t uuid_bytes = 16;
 constexpr std::array<std::size_t, 4> uuid_dashes{8, 13, 18, 23};
 constexpr std::size_t uuid_text = 36;
@@ -46,16 +46,6 @@ std::uint64_t zigzag(std::int64_t number)
 std::int64_t unzigzag(std::uint64_t number)
 {
   return static_cast<std::int64_t>(number >> 1) ^ -static_cast<std::int64_t>(number & 1);
-}
-
-void put(std::string& bytes, std::uint64_t number)
-{
-  constexpr std::uint64_t more = std::uint64_t{1} << bits_a_byte;
-  while (number >= more) {
-    bytes += static_cast<char>((number & (more - 1)) | more);
-    number >>= bits_a_byte;
-  }
-  bytes += static_cast<char>(number);
 }
 
 // "<uuid>:<pid>" (Owner::fresh) as bytes and pid; nullopt: another owner.
@@ -109,19 +99,9 @@ class ChunkReader {
 
   std::uint64_t number()
   {
-    std::uint64_t number = 0;
-    for (int shift = 0; shift < 64; shift += bits_a_byte) {
-      if (m_rest.empty()) {
-        break;
-      }
-      const auto byte = static_cast<unsigned char>(take(1).front());
-      number |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) {
-        return number;
-      }
-    }
-    m_is_damaged = true;
-    return 0;
+    const auto number = take_varint(m_rest);
+    m_is_damaged = m_is_damaged || !number;
+    return m_is_damaged ? 0 : *number;
   }
 
   std::int64_t number_below(std::int64_t most)
@@ -220,9 +200,9 @@ PastRun read_run(ChunkReader& in, std::int64_t& last_start_ms)
 void ChunkWriter::add_text(std::string_view text)
 {
   const auto [known, is_new] = m_texts.try_emplace(std::string(text.substr(0, longest_text)), m_texts.size() + 1);
-  put(m_bytes, is_new ? 0 : known->second);
+  put_varint(m_bytes, is_new ? 0 : known->second);
   if (is_new) {
-    put(m_bytes, known->first.size());
+    put_varint(m_bytes, known->first.size());
     m_bytes += known->first;
   }
 }
@@ -231,37 +211,38 @@ void ChunkWriter::add(const PastRun& run)
 {
   if (m_bytes.empty()) {
     m_bytes += format;
-    put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(m_complete_since_ms, 0)));
+    put_varint(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(m_complete_since_ms, 0)));
   }
   const auto owner = usual_owner(run.owner.text());
   const bool is_usual = owner && owner_text(owner->first, owner->second) == run.owner.text();
-  put(m_bytes, (run.duration ? has_duration : 0) | (run.exit_code ? has_exit_code : 0) | (run.info ? has_info : 0) |
-                   (is_usual ? has_usual_owner : 0) | (place_of(run.outcome) << outcome_shift));
+  put_varint(m_bytes, (run.duration ? has_duration : 0) | (run.exit_code ? has_exit_code : 0) |
+                          (run.info ? has_info : 0) | (is_usual ? has_usual_owner : 0) |
+                          (place_of(run.outcome) << outcome_shift));
   if (is_usual) {
     m_bytes += owner->first;
-    put(m_bytes, owner->second);
+    put_varint(m_bytes, owner->second);
   } else {
     add_text(run.owner.text());
   }
   const std::int64_t start_ms = std::clamp<std::int64_t>(run.start_ms, 0, latest_ms);
-  put(m_bytes, zigzag(start_ms - std::exchange(m_last_start_ms, start_ms)));
-  put(m_bytes, stored_fence(run.fence, start_ms));
+  put_varint(m_bytes, zigzag(start_ms - std::exchange(m_last_start_ms, start_ms)));
+  put_varint(m_bytes, stored_fence(run.fence, start_ms));
   if (run.duration) {
-    put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.duration->count(), 0)));
+    put_varint(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.duration->count(), 0)));
   }
   if (run.exit_code) {
-    put(m_bytes, static_cast<std::uint64_t>(std::max(*run.exit_code, 0)));
+    put_varint(m_bytes, static_cast<std::uint64_t>(std::max(*run.exit_code, 0)));
   }
   if (run.info) {
     HolderInfo info = *run.info;
     info.pid = info.since_ms = 0;
     add_text(encode(info));
-    put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.info->pid, 0)));
+    put_varint(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.info->pid, 0)));
   }
-  put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.times, 0)));
-  put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.waited.count(), 0)));
-  put(m_bytes, static_cast<std::uint64_t>(run.replaced ? replaced_attempt : std::max(run.attempt, 0)));
-  put(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.kept_for.count(), 0)));
+  put_varint(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.times, 0)));
+  put_varint(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.waited.count(), 0)));
+  put_varint(m_bytes, static_cast<std::uint64_t>(run.replaced ? replaced_attempt : std::max(run.attempt, 0)));
+  put_varint(m_bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(run.kept_for.count(), 0)));
   add_text(run.forced_by);
   add_text(run.busy_by);
 }

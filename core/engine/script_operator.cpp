@@ -137,6 +137,18 @@ bool may_have_kept_runs(const LockHistory& history)
                              [](const PastRun& run) { return run.info && must_keep_runs(run.info->history); });
 }
 
+// Leaves out what is no name of a lock.
+std::vector<LockName> names_in(const std::vector<std::string>& keys)
+{
+  std::vector<LockName> names;
+  for (const std::string& key : keys) {
+    if (auto name = LockName::parse(key)) {
+      names.push_back(*std::move(name));
+    }
+  }
+  return names;
+}
+
 std::vector<std::string> texts_of(const Reply& array)
 {
   std::vector<std::string> texts;
@@ -262,27 +274,16 @@ LockState ScriptStore::state_in(const LockName& name, const Inspected& answer) c
 Result<std::vector<LockState>> ScriptStore::list(std::string_view pattern, const PerAnswer& limits)
 {
   ASSIGN_OR_RETURN(const auto keys, m_host->find_locks(pattern, limits));
-  std::vector<LockName> names;
-  for (const std::string& key : keys) {
-    if (auto name = LockName::parse(key)) {
-      names.push_back(*std::move(name));
-    }
-  }
-  return list_held(names, limits);
+  return list_held(names_in(keys), limits);
 }
 
 Result<std::vector<LockName>> ScriptStore::find_known(std::string_view pattern, const PerAnswer& limits)
 {
   const auto held = list(pattern, limits);
   ASSIGN_OR_RETURN(const auto remembered, held ? m_host->find_remembered(pattern, limits) : held.error());
-  std::vector<LockName> known;
+  std::vector<LockName> known = names_in(remembered);
   for (const LockState& state : *held) {
     known.push_back(state.name);
-  }
-  for (const std::string& lock : remembered) {
-    if (auto name = LockName::parse(lock)) {
-      known.push_back(*std::move(name));
-    }
   }
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -537,13 +538,7 @@ Result<std::vector<std::vector<EventLogEntry>>> ScriptStore::read_logs(std::span
 Result<std::vector<LockName>> ScriptStore::find_logs(std::string_view pattern, const PerAnswer& limits)
 {
   ASSIGN_OR_RETURN(const auto locks, m_host->find_logs(pattern, limits));
-  std::vector<LockName> found;
-  for (const std::string& lock : locks) {
-    if (auto name = LockName::parse(lock)) {
-      found.push_back(*std::move(name));
-    }
-  }
-  return found;
+  return names_in(locks);
 }
 
 }  // namespace rlock

@@ -17,7 +17,7 @@ constexpr std::int64_t least_left_ms = 1000;
 
 // The dead holders of which the scripts are told, at most, for each queue.
 constexpr std::size_t most_ended = 16;
-constexpr std::string_view ended_field = "#ended";
+const std::string ended_field = "#ended";
 
 // One kind for each queue.
 const std::array<LockKind, 4> kinds_with_queues{Plain{}, Writer{}, Permits{0}, StringLock{}};
@@ -37,26 +37,6 @@ struct Names : LockKeys {
   }
   std::array<OfQueue, kinds_with_queues.size()> queues;
 };
-
-template <typename Data>
-Data* at(KeySpace::Keys& keys, const std::string& key)
-{
-  const auto found = keys.find(key);
-  return found == keys.end() ? nullptr : std::get_if<Data>(&found->second.data);
-}
-
-// Only reads.
-template <typename Data>
-const Data* at(const KeySpace::Keys& keys, const std::string& key)
-{
-  const auto found = keys.find(key);
-  return found == keys.end() ? nullptr : std::get_if<Data>(&found->second.data);
-}
-
-bool has_field(const Hash& hash, const std::string& name)
-{
-  return std::ranges::any_of(hash, [&](const auto& field) { return field.first == name; });
-}
 
 // permit_of of lua/kinds/permits.lua.
 std::string permit_of(const std::string& owner)
@@ -79,18 +59,18 @@ std::string permit_of(const std::string& owner)
 
 bool holds_permit(const KeySpace::Keys& keys, const LockKeys& names, const std::string& owner)
 {
-  const auto* set = at<SortedSet>(keys, names.second);
+  const auto* set = data_at<SortedSet>(keys, names.second);
   return set != nullptr && set->scores.contains(permit_of(owner));
 }
 
 // In the layouts of the other kinds.
 bool holds_lock(const KeySpace::Keys& keys, const LockKeys& names, const std::string& owner)
 {
-  if (const auto* text = at<std::string>(keys, names.lock)) {
+  if (const auto* text = data_at<std::string>(keys, names.lock)) {
     return *text == owner;
   }
-  const auto* hash = at<Hash>(keys, names.lock);
-  return hash != nullptr && (has_field(*hash, owner) || has_field(*hash, owner + ":write"));
+  const auto* hash = data_at<Hash>(keys, names.lock);
+  return value_in(hash, owner) != nullptr || value_in(hash, owner + ":write") != nullptr;
 }
 
 // The keys of a record, with what belongs to one owner.
@@ -111,14 +91,14 @@ struct Owned {
 
   void end_hold()
   {
-    if (auto* set = at<SortedSet>(keys, names.second); set != nullptr && holds_permit(keys, names, owner)) {
+    if (auto* set = data_at<SortedSet>(keys, names.second); set != nullptr && holds_permit(keys, names, owner)) {
       set->add(permit_of(owner), 1);  // expired: the scripts count and remove it
     }
     if (!holds_lock(keys, names, owner)) {
       return;
     }
     each_timeout([this](auto key) { return keys.erase(key); });
-    auto* hash = at<Hash>(keys, names.lock);
+    auto* hash = data_at<Hash>(keys, names.lock);
     if (hash != nullptr) {
       std::erase_if(*hash,
                     [this](const auto& field) { return field.first == owner || field.first == owner + ":write"; });
@@ -143,7 +123,7 @@ struct Owned {
   {
     bool is_later = false;
     if (holds_permit(keys, names, owner)) {
-      auto* set = at<SortedSet>(keys, names.second);
+      auto* set = data_at<SortedSet>(keys, names.second);
       is_later = set->scores[permit_of(owner)] < static_cast<double>(ends_ms);
       set->add(permit_of(owner), std::max(set->scores[permit_of(owner)], static_cast<double>(ends_ms)));
     } else if (holds_lock(keys, names, owner)) {
@@ -162,13 +142,13 @@ struct Owned {
 
   void leave(const Names::OfQueue& of_kind)
   {
-    if (auto* queue = at<SortedSet>(keys, of_kind.queue)) {
+    if (auto* queue = data_at<SortedSet>(keys, of_kind.queue)) {
       queue->remove(owner);
       if (queue->order.empty()) {
         keys.erase(of_kind.queue);
       }
     }
-    if (auto* waiters = at<Hash>(keys, of_kind.waiters)) {
+    if (auto* waiters = data_at<Hash>(keys, of_kind.waiters)) {
       std::erase_if(*waiters, [this](const auto& field) {
         return field.first == owner || field.first == "wish:" + owner || field.first == "passed:" + owner;
       });
@@ -182,17 +162,17 @@ struct Owned {
   void note_death()
   {
     for (const Names::OfQueue& each : names.queues) {
-      auto* waiters = at<Hash>(keys, each.waiters);
-      if (waiters == nullptr || !at<SortedSet>(keys, each.queue)) {
+      auto* waiters = data_at<Hash>(keys, each.waiters);
+      if (waiters == nullptr || !data_at<SortedSet>(keys, each.queue)) {
         continue;
       }
-      auto note = std::ranges::find(*waiters, ended_field, [](const auto& field) { return field.first; });
-      if (note == waiters->end()) {
-        note = waiters->insert(note, {std::string(ended_field), std::string(1, '\0')});
+      std::string* note = value_in(waiters, ended_field);
+      if (note == nullptr) {
+        note = &waiters->emplace_back(ended_field, std::string(1, '\0')).second;
       }
-      note->second.append(owner).append(1, '\0');
-      if (std::ranges::count(note->second, '\0') > static_cast<std::ptrdiff_t>(most_ended) + 1) {
-        note->second.erase(0, note->second.find('\0', 1));
+      note->append(owner).append(1, '\0');
+      if (std::ranges::count(*note, '\0') > static_cast<std::ptrdiff_t>(most_ended) + 1) {
+        note->erase(0, note->find('\0', 1));
       }
     }
   }
@@ -213,13 +193,13 @@ Standing standing_among(const KeySpace::Keys& keys, const Names& names, const st
   Standing standing;
   if (holds_permit(keys, names, owner)) {
     standing.holds = true;
-    standing.ends_ms = static_cast<std::int64_t>(at<SortedSet>(keys, names.second)->scores.at(permit_of(owner)));
+    standing.ends_ms = static_cast<std::int64_t>(data_at<SortedSet>(keys, names.second)->scores.at(permit_of(owner)));
   } else if (holds_lock(keys, names, owner)) {
     standing.holds = true;
     standing.ends_ms = keys.at(names.lock).expires.value_or(0);
   }
   standing.waits = std::ranges::any_of(names.queues, [&](const Names::OfQueue& each) {
-    const auto* queue = at<SortedSet>(keys, each.queue);
+    const auto* queue = data_at<SortedSet>(keys, each.queue);
     return queue != nullptr && queue->scores.contains(owner);
   });
   return standing;
@@ -250,7 +230,7 @@ std::vector<PresenceId> presences_to_ask(const LockRecord& record, const LockNam
   const Names names(lock);
   std::set<std::string_view> far_back;
   for (const Names::OfQueue& each : names.queues) {
-    if (const auto* queue = at<SortedSet>(record.keys, each.queue); queue && queue->order.size() > asked_waiters) {
+    if (const auto* queue = data_at<SortedSet>(record.keys, each.queue); queue && queue->order.size() > asked_waiters) {
       std::for_each(std::next(queue->order.begin(), asked_waiters), queue->order.end(),
                     [&](const auto& waiter) { far_back.insert(waiter.second); });
     }
@@ -329,16 +309,11 @@ Standing standing_of(const KeySpace::Keys& keys, const LockName& lock, const std
 std::optional<std::string> revoked_hold(const KeySpace::Keys& keys, const LockName& lock, const std::string& owner)
 {
   const LockKeys names(lock);
-  const auto* requests = at<Hash>(keys, names.force);
-  if (requests == nullptr || !has_field(*requests, "revoked:" + owner)) {
+  if (value_in(data_at<Hash>(keys, names.force), "revoked:" + owner) == nullptr) {
     return std::nullopt;
   }
-  const auto* records = at<Hash>(keys, names.holder);
-  if (records == nullptr) {
-    return "";
-  }
-  const auto fence = std::ranges::find(*records, "fence:" + owner, [](const auto& field) { return field.first; });
-  return fence == records->end() ? "" : fence->second;
+  const std::string* const fence = value_in(data_at<Hash>(keys, names.holder), "fence:" + owner);
+  return fence == nullptr ? std::string() : *fence;
 }
 
 void drop_idle(LockRecord& record, const LockName& lock)

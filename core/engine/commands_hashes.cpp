@@ -2,21 +2,13 @@
 // Commands on hashes.
 #include "engine/commands.h"
 
-#include <algorithm>
-
 namespace rlock::record {
 namespace {
-
-std::string* find(Hash& hash, const std::string& field)
-{
-  const auto found = std::find_if(hash.begin(), hash.end(), [&](const auto& each) { return each.first == field; });
-  return found == hash.end() ? nullptr : &found->second;
-}
 
 // True: the field is new.
 bool put(Hash& hash, const std::string& field, const std::string& value)
 {
-  if (std::string* const there = find(hash, field); there != nullptr) {
+  if (std::string* const there = value_in(&hash, field); there != nullptr) {
     *there = value;
     return false;
   }
@@ -26,7 +18,7 @@ bool put(Hash& hash, const std::string& field, const std::string& value)
 
 Reply value_at(Hash* hash, const std::string& field)
 {
-  const std::string* const value = hash == nullptr ? nullptr : find(*hash, field);
+  const std::string* const value = value_in(hash, field);
   return value == nullptr ? Reply{} : Reply::of(*value);
 }
 
@@ -79,7 +71,7 @@ Reply hincrby(KeySpace& keys, const Words& words)
 {
   const std::int64_t by = integer_of(words.at(3));
   Hash& hash = Commands::make<Hash>(keys, words[1]);
-  const std::string* const before = find(hash, words[2]);
+  const std::string* const before = value_in(&hash, words[2]);
   std::int64_t number = by;
   try {
     number += before == nullptr ? 0 : integer_of(*before);

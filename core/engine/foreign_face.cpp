@@ -33,8 +33,7 @@ std::string first_holder(const Entry& lock)
 // Permits have their holders in a key of their own. The lock's own key is the number of free ones.
 bool has_permit_holders(const KeySpace::Keys& keys, const LockKeys& names)
 {
-  const auto owners = keys.find(names.second);
-  const auto* set = owners == keys.end() ? nullptr : std::get_if<SortedSet>(&owners->second.data);
+  const auto* set = data_at<SortedSet>(keys, names.second);
   return set != nullptr && !set->order.empty();
 }
 

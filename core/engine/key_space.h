@@ -4,6 +4,7 @@
 // tests/sim/differential_test.cpp compares it with a real server.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -78,5 +79,31 @@ class KeySpace {
   Keys m_keys;
   bool m_may_have_changed = false;
 };
+
+// The data of the key, also if it has expired. nullptr: there is no such key, or it is of another type. `keys`: KeySpace::Keys.
+template <typename Data>
+auto* data_at(auto& keys, const std::string& key)
+{
+  const auto found = keys.find(key);
+  return found == keys.end() ? nullptr : std::get_if<Data>(&found->second.data);
+}
+// data_at, but it makes the key where there is none, and replaces data of another type.
+template <typename Data>
+Data& make_at(KeySpace::Keys& keys, const std::string& key)
+{
+  auto& data = keys[key].data;
+  Data* const there = std::get_if<Data>(&data);
+  return there != nullptr ? *there : data.emplace<Data>();
+}
+
+// nullptr: there is no such field, or no hash. `hash`: a pointer to a Hash.
+auto value_in(auto* hash, const std::string& field) -> decltype(&hash->front().second)
+{
+  if (hash == nullptr) {
+    return nullptr;
+  }
+  const auto found = std::ranges::find(*hash, field, &Hash::value_type::first);
+  return found == hash->end() ? nullptr : &found->second;
+}
 
 }  // namespace rlock::record

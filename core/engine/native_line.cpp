@@ -19,25 +19,8 @@ constexpr std::string_view writer_suffix = ":write";
 // Behind the name of the clients.
 constexpr std::string_view read_write_suffix = "-rw";
 
-// nullptr: the record has none there.
-const Hash* hash_in(const LockRecord& record, const std::string& key)
-{
-  const auto found = record.keys.find(key);
-  return found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
-}
-
-Hash* line_in(LockRecord& record)
-{
-  const auto found = record.keys.find(line_key);
-  return found == record.keys.end() ? nullptr : std::get_if<Hash>(&found->second.data);
-}
-
-const Hash* line_in(const LockRecord& record) { return hash_in(record, line_key); }
-
-auto find_field(auto& hash, const std::string& name)
-{
-  return std::ranges::find(hash, name, [](const auto& field) { return field.first; });
-}
+Hash* line_in(LockRecord& record) { return data_at<Hash>(record.keys, line_key); }
+const Hash* line_in(const LockRecord& record) { return data_at<Hash>(record.keys, line_key); }
 
 struct Noted {
   std::string name;
@@ -81,12 +64,11 @@ bool may_be_beside(std::string_view bytes) { return bytes.find(line_key) != std:
 
 LineFormat beside_of(const LockRecord& record)
 {
-  const Hash* const line = line_in(record);
-  const auto format = line == nullptr ? Hash::const_iterator{} : find_field(*line, format_field);
-  if (line == nullptr || format == line->end()) {
+  const std::string* const format = value_in(line_in(record), format_field);
+  if (format == nullptr) {
     return no_line;
   }
-  std::string_view name = format->second;
+  std::string_view name = *format;
   const bool has_readers = name.ends_with(read_write_suffix);
   name.remove_suffix(has_readers ? read_write_suffix.size() : 0);
   const auto* const known = std::ranges::find(native_formats, name);
@@ -116,9 +98,9 @@ std::string exclusive_holder(const LockRecord& record, const LockName& lock)
   if (hash == nullptr) {
     return {};
   }
-  const auto mode = find_field(*hash, "mode");
+  const std::string* const mode = value_in(hash, "mode");
   const auto field = std::ranges::find_if(*hash, [](const auto& each) { return each.first != "mode"; });
-  if (field == hash->end() || (mode != hash->end() && mode->second == reader_mode)) {
+  if (field == hash->end() || (mode != nullptr && *mode == reader_mode)) {
     return {};
   }
   const bool writes = hash->size() > 1 && field->first.ends_with(writer_suffix);
@@ -131,7 +113,7 @@ std::vector<std::string> holders_of(const LockRecord& record, const LockName& lo
     return {std::move(only)};
   }
   std::vector<std::string> readers;
-  const Hash* const hash = hash_in(record, lock.text());
+  const Hash* const hash = data_at<Hash>(record.keys, lock.text());
   for (const auto& [field, count] : hash == nullptr ? Hash{} : *hash) {
     if (field != "mode") {
       readers.push_back(field);
@@ -143,8 +125,7 @@ std::vector<std::string> holders_of(const LockRecord& record, const LockName& lo
 std::string first_waiter(const LockRecord& record, const LockName& lock)
 {
   for (const LockKind& kind : std::array<LockKind, 3>{Plain{}, Writer{}, StringLock{}}) {
-    const auto queue = record.keys.find(LockKeys(lock, kind).queue);
-    const auto* set = queue == record.keys.end() ? nullptr : std::get_if<SortedSet>(&queue->second.data);
+    const auto* set = data_at<SortedSet>(record.keys, LockKeys(lock, kind).queue);
     if (set == nullptr) {
       continue;
     }
@@ -163,9 +144,8 @@ namespace {
 std::string_view mode_of(const LockRecord& record, const LockName& lock, const std::string& owner)
 {
   const auto text_at = [&](const std::string& key, const std::string& field) -> std::string_view {
-    const Hash* const hash = hash_in(record, key);
-    const auto value = hash == nullptr ? Hash::const_iterator{} : find_field(*hash, field);
-    return hash == nullptr || value == hash->end() ? std::string_view() : std::string_view(value->second);
+    const std::string* const value = value_in(data_at<Hash>(record.keys, key), field);
+    return value == nullptr ? std::string_view() : std::string_view(*value);
   };
   const std::string as_writer = owner + std::string(writer_suffix);
   const bool holds = !text_at(lock.text(), owner).empty() || !text_at(lock.text(), as_writer).empty();
@@ -174,13 +154,28 @@ std::string_view mode_of(const LockRecord& record, const LockName& lock, const s
   return reads ? reader_mode : writer_mode;
 }
 
+// A holder by the record becomes the first waiter. `mode`: of a read-write lock.
+void put_in_front(LockRecord& record, const LockKeys& names, const std::string& owner, std::string_view mode = {})
+{
+  const std::string* const info = value_in(data_at<Hash>(record.keys, names.holder), owner);
+  if (info == nullptr) {
+    return;
+  }
+  auto& queue = make_at<SortedSet>(record.keys, names.queue);
+  queue.add(owner, queue.order.empty() ? 1 : queue.order.begin()->first - 1);
+  Hash& waiters = make_at<Hash>(record.keys, names.waiters);
+  waiters.emplace_back(owner, *info);
+  if (!mode.empty()) {
+    waiters.emplace_back("wish:" + owner, mode);
+  }
+}
+
 }  // namespace
 
 std::string contender_of(const LockRecord& record, const std::string& owner)
 {
-  const Hash* const line = line_in(record);
-  const auto field = line == nullptr ? Hash::const_iterator{} : find_field(*line, owner);
-  return line == nullptr || field == line->end() || !is_owner(*field) ? "" : noted_in(field->second).name;
+  const std::string* const noted = owner == format_field ? nullptr : value_in(line_in(record), owner);
+  return noted == nullptr ? "" : noted_in(*noted).name;
 }
 
 std::string owner_of(const LockRecord& record, const std::string& contender)
@@ -226,18 +221,7 @@ void end_without_contender(LockRecord& record, const LockName& lock, const std::
 void show_native(LockRecord& record, const LockName& lock, const Contender& first, std::int64_t time_us)
 {
   const LockKeys names(lock);
-  const std::string holder = exclusive_holder(record, lock);
-  const auto records = record.keys.find(names.holder);
-  const auto* hash = records == record.keys.end() ? nullptr : std::get_if<Hash>(&records->second.data);
-  const auto info = hash == nullptr ? Hash::const_iterator{} : find_field(*hash, holder);
-  if (!holder.empty() && hash != nullptr && info != hash->end()) {
-    auto* queue = std::get_if<SortedSet>(&record.keys[names.queue].data);
-    auto& queue_data = queue == nullptr ? record.keys[names.queue].data.emplace<SortedSet>() : *queue;
-    queue_data.add(holder, queue_data.order.empty() ? 1 : queue_data.order.begin()->first - 1);
-    auto* waiters = std::get_if<Hash>(&record.keys[names.waiters].data);
-    auto& waiters_data = waiters == nullptr ? record.keys[names.waiters].data.emplace<Hash>() : *waiters;
-    waiters_data.emplace_back(holder, info->second);
-  }
+  put_in_front(record, names, exclusive_holder(record, lock));
   for (const std::string& key : {names.holder, names.force, names.reserved}) {
     record.keys.erase(key);
   }
@@ -245,39 +229,13 @@ void show_native(LockRecord& record, const LockName& lock, const Contender& firs
   record.keys[names.lock] = {.data = Hash{{first.name, "1"}}, .expires = ends};
 }
 
-namespace {
-
-Hash& hash_at(LockRecord& record, const std::string& key)
-{
-  auto* hash = std::get_if<Hash>(&record.keys[key].data);
-  return hash == nullptr ? record.keys[key].data.emplace<Hash>() : *hash;
-}
-
-// A holder by the record becomes the first waiter.
-void put_in_front(LockRecord& record, const LockKeys& names, const std::string& owner, std::string_view mode)
-{
-  const Hash& holders = hash_at(record, names.holder);
-  const auto info = find_field(holders, owner);
-  if (info == holders.end()) {
-    return;
-  }
-  const std::string about = info->second;
-  auto* queue = std::get_if<SortedSet>(&record.keys[names.queue].data);
-  auto& waiting = queue == nullptr ? record.keys[names.queue].data.emplace<SortedSet>() : *queue;
-  waiting.add(owner, waiting.order.empty() ? 1 : waiting.order.begin()->first - 1);
-  Hash& waiters = hash_at(record, names.waiters);
-  waiters.emplace_back(owner, about);
-  waiters.emplace_back("wish:" + owner, mode);
-}
-
-}  // namespace
-
 void show_holders(LockRecord& record, const LockName& lock, const LineView& view)
 {
   const LockKeys names(lock, Writer{});
   const std::string mode(view.is_read_by_holders ? reader_mode : writer_mode);
   std::vector<std::string> behind = holders_of(record, lock);
-  const Hash known = behind.empty() ? Hash{} : hash_at(record, names.lock);
+  const Hash* const locked = data_at<Hash>(record.keys, names.lock);
+  const Hash known = locked == nullptr ? Hash{} : *locked;
   Hash shown{{"mode", mode}};
   for (const Contender& each : view.holders) {
     const std::string owner = owner_of(record, each.name);
@@ -369,13 +327,12 @@ LineChange change_line(LockRecord& after, const LockName& lock, const NativeLine
   std::vector<std::string> standing = holders;
   standing.push_back(next);
   for (const std::string& owner : standing) {
-    const auto field = find_field(noted, owner);
     if (change.stand || owner.empty()) {
       continue;
     }
-    if (field != noted.end()) {
+    if (const std::string* const there = value_in(&noted, owner)) {
       const bool may_move = holds(owner) && !line.binds_sessions();
-      change.stand = may_move ? stand_of_holder(after, owner, noted_in(field->second)) : std::nullopt;
+      change.stand = may_move ? stand_of_holder(after, owner, noted_in(*there)) : std::nullopt;
     } else if (const PresenceId presence = presence_for(after, owner, line, committer); !presence.empty()) {
       change.stand = LineChange::Stand{.name = line.contender_for(presence),
                                        .presence = presence,

@@ -31,8 +31,7 @@ RecordedLog log_in(const LockRecord& record, const std::string& log_key, std::in
 
 LogChange change_of(const RecordedLog& before, const KeySpace::Keys& keys, const std::string& log_key)
 {
-  const auto key = keys.find(log_key);
-  const List* const list = key == keys.end() ? nullptr : std::get_if<List>(&key->second.data);
+  const List* const list = data_at<List>(keys, log_key);
   const List after = list != nullptr ? *list : List();
   constexpr std::int64_t cut_after = event_count / 4;
   LogChange change;
@@ -57,8 +56,7 @@ LogChange change_of(const RecordedLog& before, const KeySpace::Keys& keys, const
 
 void shorten_log(LockRecord& record, const std::string& log_key, std::size_t most)
 {
-  const auto key = record.keys.find(log_key);
-  List* const list = key == record.keys.end() ? nullptr : std::get_if<List>(&key->second.data);
+  List* const list = data_at<List>(record.keys, log_key);
   if (list != nullptr && list->size() > most) {
     const auto dropped = static_cast<std::ptrdiff_t>(list->size() - most);
     list->erase(list->begin(), list->begin() + dropped);

@@ -156,7 +156,7 @@ std::string show_once(const LockState& state)
   }
   const OnceSuccess& once = *state.once;
   return line("once", "succeeded " + shown_time(once.at_ms).value_or("") + " (" + show_roughly(once.ago) +
-                          " ago), remembered until " +
+                          " ago); the server forgets that at " +
                           shown_time(once.at_ms + once.remembered_for.count()).value_or("-"));
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("time: every verb that shows times has one way to write them")
       show_event({name("stock"), {.what = LockEvent::What::acquired, .time_ms = noon, .owner = Owner::of("o:1")}})));
   state.once = OnceSuccess{.at_ms = noon, .remembered_for = Millis{5000}, .ago = Millis{1000}};
   CHECK(show_status(state, noon).find("succeeded " + moment) != std::string::npos);
-  CHECK(show_status(state, noon).find("remembered until 2026-11-21 13:30:05 +01:30\n") != std::string::npos);
+  CHECK(show_status(state, noon).find("the server forgets that at 2026-11-21 13:30:05 +01:30\n") != std::string::npos);
   CHECK(status_json(state).find("\"2026-11-21T12:00:00.123Z\"") != std::string::npos);
 }
 

@@ -182,7 +182,7 @@ std::string examples_text(const Verb& verb)
 std::string keys_text(const Verb& verb)
 {
   constexpr std::size_t column = 16;
-  std::string text = verb.keys.empty() ? "" : "\nKeys:\n";
+  std::string text = verb.keys.size() == 0 ? "" : "\nKeys:\n";
   for (const KeyLine& line : verb.keys) {
     text += entry(line.key, line.meaning, column);
   }
@@ -209,7 +209,7 @@ std::string overview(Verbs verbs)
   }
   text += "\nExamples:\n";
   for (const Verb* verb : verbs) {
-    text += "  " + std::string(verb->examples.front()) + "\n";
+    text += "  " + std::string(*verb->examples.begin()) + "\n";
   }
   text += "\nrlock help VERB describes a verb. Other topics:\n";
   for (const Topic& topic : all_topics()) {

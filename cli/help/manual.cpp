@@ -122,7 +122,7 @@ std::string mdoc_of(const Verb& verb)
   text += ".Ed\n.Pp\n";
   text += plain(sentence(verb.summary));
   text += options(table);
-  if (!verb.keys.empty()) {
+  if (verb.keys.size() > 0) {
     text += described("Keys:", verb.keys, [](const KeyLine& line) { return std::pair(line.key, line.meaning); });
   }
   text += described("Exit codes:", own_exits_of(verb),

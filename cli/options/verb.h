@@ -8,8 +8,8 @@
 #include "cli/options/option_table.h"
 #include "run/request.h"
 
-#include <array>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -55,26 +55,29 @@ struct Call {
 using VerbAction = std::function<Result<RunEnd>(const Call&)>;
 
 // Verbs that ask no server.
-inline constexpr std::array printing_codes{ExitCode::usage, ExitCode::os};
+inline constexpr std::initializer_list<ExitCode> printing_codes{ExitCode::usage, ExitCode::os};
 // Verbs that ask a server.
-inline constexpr std::array asking_codes{ExitCode::usage, ExitCode::unavailable, ExitCode::os, ExitCode::refused,
-                                         ExitCode::config};
+inline constexpr std::initializer_list<ExitCode> asking_codes{ExitCode::usage, ExitCode::unavailable, ExitCode::os,
+                                                              ExitCode::refused, ExitCode::config};
 // Verbs that run a job.
-inline constexpr std::array job_codes{ExitCode::usage,     ExitCode::unavailable,    ExitCode::internal, ExitCode::os,
-                                      ExitCode::busy,      ExitCode::refused,        ExitCode::config,   ExitCode::lost,
-                                      ExitCode::time_over, ExitCode::not_executable, ExitCode::not_found};
-inline constexpr std::array job_exits{
-    ExitLine{"the job's own", "the job ran; when a signal killed it, rlock dies of the same one"}};
+inline constexpr std::initializer_list<ExitCode> job_codes{
+    ExitCode::usage,     ExitCode::unavailable,    ExitCode::internal, ExitCode::os,
+    ExitCode::busy,      ExitCode::refused,        ExitCode::config,   ExitCode::lost,
+    ExitCode::time_over, ExitCode::not_executable, ExitCode::not_found};
+inline constexpr ExitLine job_exit{"the job's own", "the job ran; when a signal killed it, rlock dies of the same one"};
 
+// A constant at namespace scope, so that its lists live as long as the program.
 struct Verb {
   std::string_view name;
   std::string_view summary;   // one line, lower case
   std::string_view synopsis;  // what follows the name
-  std::span<const std::string_view> examples;
-  std::span<const ExitLine> own_exits;  // codes whose meaning is the verb's own; they come first, or by their number
-  std::span<const ExitCode> common_exits = asking_codes;  // codes with the meaning of the table in base/exit_code.h
+  std::initializer_list<std::string_view> examples;
+  std::initializer_list<ExitLine>
+      own_exits;  // codes whose meaning is the verb's own; they come first, or by their number
+  std::initializer_list<ExitCode> common_exits =
+      asking_codes;  // codes with the meaning of the table in base/exit_code.h
   Operands operands = Operands::anywhere;
-  std::span<const KeyLine> keys = {};                          // empty: no live screen
+  std::initializer_list<KeyLine> keys = {};                    // empty: no live screen
   std::string_view other_synopsis = {};                        // of a second form of the call; empty: there is none
   std::vector<std::string_view> (*more_examples)() = nullptr;  // those of the stores
   // Adds the verb's options; the action owns the structure that they are parsed into.
@@ -89,7 +92,7 @@ inline std::vector<std::string_view> synopses_of(const Verb& verb)
 
 inline std::vector<std::string_view> examples_of(const Verb& verb)
 {
-  std::vector<std::string_view> all(verb.examples.begin(), verb.examples.end());
+  std::vector<std::string_view> all = verb.examples;
   const auto more = verb.more_examples == nullptr ? std::vector<std::string_view>() : verb.more_examples();
   all.insert(all.end(), more.begin(), more.end());
   return all;

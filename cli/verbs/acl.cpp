@@ -22,12 +22,6 @@ struct RawAcl {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> acl_examples{
-    "rlock acl -k 'app:*' --user deploy | redis-cli",
-    "redis-cli ACL SETUSER deploy '>PASSWORD'",
-    "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
-};
-
 std::vector<std::string_view> examples_of_stores()
 {
   std::vector<std::string_view> all;
@@ -36,11 +30,6 @@ std::vector<std::string_view> examples_of_stores()
   }
   return all;
 }
-
-constexpr std::array acl_exits{
-    ExitLine{ExitCode::ok, "printed: one line for redis-cli, or the SQL or commands of another store"},
-    ExitLine{ExitCode::config, "a brace in the pattern would split the lock over two cluster slots"},
-};
 
 // As one word of redis-cli and redis.conf, which read the escapes of printable() in double quotes.
 std::string quoted_word(std::string_view word)
@@ -162,8 +151,10 @@ const Verb acl_verb{
     .name = "acl",
     .summary = "print the rights that a user of the server needs",
     .synopsis = "[OPTION...] [-k] GLOB",
-    .examples = acl_examples,
-    .own_exits = acl_exits,
+    .examples = {"rlock acl -k 'app:*' --user deploy | redis-cli", "redis-cli ACL SETUSER deploy '>PASSWORD'",
+                 "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it"},
+    .own_exits = {{ExitCode::ok, "printed: one line for redis-cli, or the SQL or commands of another store"},
+                  {ExitCode::config, "a brace in the pattern would split the lock over two cluster slots"}},
     .common_exits = printing_codes,
     .other_synopsis = "-S URL [--user NAME]",
     .more_examples = examples_of_stores,

@@ -110,24 +110,6 @@ std::string pipe_line(const PipeForScript& pipe)
 
 namespace {
 
-constexpr std::array<std::string_view, 4> acquire_examples{
-    "rlock acquire -k stock --pid $$",
-    "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
-    "token=$(rlock acquire -k stock -n --lease 5m) || exit",
-    "lock=$(rlock acquire -k a:7 -k a:9 --pid $$ --export) || exit; eval \"$lock\"",
-};
-
-constexpr std::array acquire_exits{
-    ExitLine{ExitCode::ok, "the lock is taken, or all of several, and the token is printed"},
-    ExitLine{
-        ExitCode::usage,
-        "usage error, such as a bad URL, a --pid that does not exist, or one of several locks that an outer run holds"},
-    ExitLine{ExitCode::os, "no keeper could be started, or standard output could not be written; the lock is not held"},
-};
-
-constexpr std::array acquire_codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
-                                   ExitCode::config};
-
 constexpr OptionRow<RunRequest> acquire_busy_row = busy_code_row(ExitCode::busy);
 constexpr OptionRow<RawShards> acquire_shard_row =
     shards_row("--export and --json print its number and its name",
@@ -330,9 +312,17 @@ const Verb acquire_verb{
     .name = "acquire",
     .summary = "take a lock, or several, for a script and return",
     .synopsis = "[-k] KEY... (--pid PID | --lease DUR) [OPTION...]",
-    .examples = acquire_examples,
-    .own_exits = acquire_exits,
-    .common_exits = acquire_codes,
+    .examples = {"rlock acquire -k stock --pid $$",
+                 "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
+                 "token=$(rlock acquire -k stock -n --lease 5m) || exit",
+                 "lock=$(rlock acquire -k a:7 -k a:9 --pid $$ --export) || exit; eval \"$lock\""},
+    .own_exits =
+        {{ExitCode::ok, "the lock is taken, or all of several, and the token is printed"},
+         {ExitCode::usage,
+          "usage error, such as a bad URL, a --pid that does not exist, or one of several locks that an outer run "
+          "holds"},
+         {ExitCode::os, "no keeper could be started, or standard output could not be written; the lock is not held"}},
+    .common_exits = {ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused, ExitCode::config},
     .add_options = bound<RawAcquire, add_acquire_options, execute>,
 };
 

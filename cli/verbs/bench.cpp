@@ -24,15 +24,6 @@ struct RawBench {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 2> bench_examples{
-    "rlock bench -S redis://db1",
-    "rlock bench --for 10s --connections 32 --json",
-};
-
-constexpr std::array bench_exits{
-    ExitLine{ExitCode::ok, "the measurements are printed"},
-};
-
 std::string shown(Micros time)
 {
   std::array<char, 32> text{};
@@ -127,8 +118,8 @@ const Verb bench_verb{
     .name = "bench",
     .summary = "measure how fast locks are on this server",
     .synopsis = "[OPTION...]",
-    .examples = bench_examples,
-    .own_exits = bench_exits,
+    .examples = {"rlock bench -S redis://db1", "rlock bench --for 10s --connections 32 --json"},
+    .own_exits = {{ExitCode::ok, "the measurements are printed"}},
     .operands = Operands::none,
     .add_options = bound<RawBench, add_bench_options, execute>,
 };

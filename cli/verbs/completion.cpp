@@ -273,13 +273,6 @@ Completion complete(std::span<const std::string> words, const Environment& envir
 
 namespace {
 
-constexpr std::array<std::string_view, 3> completion_examples{
-    "rlock completion zsh >~/.zfunc/_rlock",
-    "source <(rlock completion bash)",
-    "rlock completion fish >~/.config/fish/completions/rlock.fish",
-};
-constexpr std::array completion_exits{ExitLine{ExitCode::ok, "printed"}};
-
 struct RawCompletion {
   bool next = false;
 };
@@ -328,8 +321,9 @@ const Verb completion_verb{
     .name = "completion",
     .summary = "print the completion script of bash, zsh or fish",
     .synopsis = "SHELL | --next -- WORD...",
-    .examples = completion_examples,
-    .own_exits = completion_exits,
+    .examples = {"rlock completion zsh >~/.zfunc/_rlock", "source <(rlock completion bash)",
+                 "rlock completion fish >~/.config/fish/completions/rlock.fish"},
+    .own_exits = {{ExitCode::ok, "printed"}},
     .common_exits = printing_codes,
     .add_options = bound<RawCompletion, add_completion_options, execute>,
 };

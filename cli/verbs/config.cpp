@@ -30,14 +30,6 @@ struct RawConfig {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> config_examples{
-    "rlock config",
-    "rlock config -S @prod",
-    "rlock config --json | grep '\"server\"'",
-};
-
-constexpr std::array config_exits{ExitLine{ExitCode::ok, "printed; no server was asked"}};
-
 ShownSetting setting_of(std::string name, std::optional<std::string> value, const Origin& origin)
 {
   constexpr std::array<std::string_view, 4> words{"option", "variable", "file", "default"};
@@ -220,17 +212,15 @@ void add_config_options(OptionTable& options, RawConfig& raw)
   add_server_options(options, raw.server);
 }
 
-constexpr std::array config_codes{ExitCode::usage, ExitCode::os, ExitCode::config};
-
 }  // namespace
 
 const Verb config_verb{
     .name = "config",
     .summary = "print each setting, and where it comes from",
     .synopsis = "[OPTION...]",
-    .examples = config_examples,
-    .own_exits = config_exits,
-    .common_exits = config_codes,
+    .examples = {"rlock config", "rlock config -S @prod", "rlock config --json | grep '\"server\"'"},
+    .own_exits = {{ExitCode::ok, "printed; no server was asked"}},
+    .common_exits = {ExitCode::usage, ExitCode::os, ExitCode::config},
     .operands = Operands::none,
     .add_options = bound<RawConfig, add_config_options, execute>,
 };

@@ -27,17 +27,6 @@ struct RawDoctor {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> doctor_examples{
-    "rlock doctor -S redis://db1",
-    "rlock doctor --json | grep '\"fail\"'",
-    "rlock doctor --prefix app: -S redis://deploy@db1  # where this user may lock",
-};
-
-constexpr std::array doctor_exits{
-    ExitLine{ExitCode::ok, "fit; some checks may have warned, or were not permitted"},
-    ExitLine{ExitCode::no, "a check failed"},
-};
-
 constexpr std::string_view word_of(CheckStatus status)
 {
   constexpr std::array<std::string_view, 4> words{"ok", "warn", "fail", "unknown"};
@@ -195,8 +184,10 @@ const Verb doctor_verb{
     .name = "doctor",
     .summary = "check whether this server is fit to hold locks",
     .synopsis = "[OPTION...]",
-    .examples = doctor_examples,
-    .own_exits = doctor_exits,
+    .examples = {"rlock doctor -S redis://db1", "rlock doctor --json | grep '\"fail\"'",
+                 "rlock doctor --prefix app: -S redis://deploy@db1  # where this user may lock"},
+    .own_exits = {{ExitCode::ok, "fit; some checks may have warned, or were not permitted"},
+                  {ExitCode::no, "a check failed"}},
     .operands = Operands::none,
     .add_options = bound<RawDoctor, add_doctor_options, execute>,
 };

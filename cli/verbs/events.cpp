@@ -33,16 +33,6 @@ struct RawEvents {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> events_examples{
-    "rlock events -k stock",
-    "rlock events --follow",
-    "rlock events --json -k stock | grep '\"lost\"'",
-};
-
-constexpr std::array events_exits{
-    ExitLine{ExitCode::ok, "printed, also when there are no events"},
-};
-
 // The event logs of some locks, or of all locks, of one server.
 class FollowedLocks {
  public:
@@ -260,8 +250,8 @@ const Verb events_verb{
     .name = "events",
     .summary = "print what happened to locks lately, to which holder and by whom",
     .synopsis = "[OPTION...] [[-k] KEY...]",
-    .examples = events_examples,
-    .own_exits = events_exits,
+    .examples = {"rlock events -k stock", "rlock events --follow", "rlock events --json -k stock | grep '\"lost\"'"},
+    .own_exits = {{ExitCode::ok, "printed, also when there are no events"}},
     .add_options = bound<RawEvents, add_events_options, execute_for_reader>,
 };
 

@@ -22,22 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 4> flock_examples{
-    "rlock flock -n -E 0 nightly /usr/local/bin/nightly",
-    "rflock -w 10 deploy -c 'make && make install'",
-    "rflock -s report ./read.sh",
-    R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" rflock -en stock "$0" "$@")",
-};
-
-constexpr std::array flock_exits{
-    ExitLine{"the command's own", "the command ran; 128 + n: signal n killed it"},
-    ExitLine{ExitCode::no, "the lock is busy, with -n or -w (or -E N)"},
-    ExitLine{ExitCode::usage, "usage error, such as an option of flock(1) that a key cannot have"},
-    ExitLine{ExitCode::unavailable,
-             "the command cannot be executed or was not found; the server is unreachable or unfit"},
-};
-constexpr std::array flock_codes{ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config, ExitCode::lost};
-
 // Of -s, -x and -u the last one counts.
 template <FlockKind kind>
 Result<Done> be(const Given&, RawFlock& raw)
@@ -237,9 +221,15 @@ const Verb flock_verb{
     .name = "flock",
     .summary = "like flock(1), with a key as the file; also called rflock",
     .synopsis = "[OPTION...] KEY (CMD [ARG...] | -c|--command STRING)",
-    .examples = flock_examples,
-    .own_exits = flock_exits,
-    .common_exits = flock_codes,
+    .examples = {"rlock flock -n -E 0 nightly /usr/local/bin/nightly", "rflock -w 10 deploy -c 'make && make install'",
+                 "rflock -s report ./read.sh",
+                 R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" rflock -en stock "$0" "$@")"},
+    .own_exits = {{"the command's own", "the command ran; 128 + n: signal n killed it"},
+                  {ExitCode::no, "the lock is busy, with -n or -w (or -E N)"},
+                  {ExitCode::usage, "usage error, such as an option of flock(1) that a key cannot have"},
+                  {ExitCode::unavailable,
+                   "the command cannot be executed or was not found; the server is unreachable or unfit"}},
+    .common_exits = {ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config, ExitCode::lost},
     .operands = Operands::getopt,
     .add_options = bound<RawFlock, add_flock_options, execute>,
 };

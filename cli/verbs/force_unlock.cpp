@@ -19,22 +19,6 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> force_unlock_examples{
-    "rlock force-unlock -k stock --yes",
-    "rlock force-unlock -k stock --yes --reason 'moving the database'",
-    "rlock force-unlock -k stock --yes --older-than 2h  # spares the next holder",
-    "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\"",
-};
-
-constexpr std::array force_unlock_exits{
-    ExitLine{ExitCode::ok, "the holder released the lock, its lease ended, or the lock was broken"},
-    ExitLine{ExitCode::no, "the lock was free or has another holder; nothing was done"},
-    ExitLine{ExitCode::busy,
-             "the holder is younger than --older-than, or what it was held for has not ended: after KILL, or after "
-             "TERM, if rlock acquire watches a "
-             "script without --export"},
-};
-
 struct OutcomeText {
   std::string operator()(const ReleasedByHolder& end) const
   {
@@ -318,8 +302,17 @@ const Verb force_unlock_verb{
     .name = "force-unlock",
     .summary = "make the holder stop and release, or take the lock away",
     .synopsis = "[-k] KEY (--token T | --yes) [OPTION...]",
-    .examples = force_unlock_examples,
-    .own_exits = force_unlock_exits,
+    .examples = {"rlock force-unlock -k stock --yes",
+                 "rlock force-unlock -k stock --yes --reason 'moving the database'",
+                 "rlock force-unlock -k stock --yes --older-than 2h  # spares the next holder",
+                 "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\""},
+    .own_exits =
+        {{ExitCode::ok, "the holder released the lock, its lease ended, or the lock was broken"},
+         {ExitCode::no, "the lock was free or has another holder; nothing was done"},
+         {ExitCode::busy,
+          "the holder is younger than --older-than, or what it was held for has not ended: after KILL, or after "
+          "TERM, if rlock acquire watches a "
+          "script without --export"}},
     .add_options = bound<RawForce, add_force_options, execute>,
 };
 

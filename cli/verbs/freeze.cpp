@@ -98,23 +98,6 @@ struct RawFreeze {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 4> freeze_examples{
-    "rlock freeze stock --for 2h --reason 'moving the database'",
-    "rlock freeze stock --until 22:00 --reason 'moving the database'",
-    "rlock freeze 'deploy:*' --for 1h --reason 'release week' -w 10m",
-    "rlock freeze nightly --for 12h --reason 'no backup tonight' -n",
-};
-
-constexpr std::array freeze_exits{
-    ExitLine{ExitCode::ok, "no job starts under these locks any more, until the time is over or rlock thaw ends it"},
-    ExitLine{ExitCode::no, "the server knows no lock that matches"},
-    ExitLine{ExitCode::usage, "usage error, such as a missing --reason, or permits, which cannot be frozen"},
-    ExitLine{ExitCode::busy, "a job still runs under one of the locks, which is not frozen; the others are"},
-};
-
-constexpr std::array freeze_codes{ExitCode::unavailable, ExitCode::internal, ExitCode::os, ExitCode::refused,
-                                  ExitCode::config};
-
 Result<Done> read_freeze_reason(const Given& given, RawFreeze& raw)
 {
   const Result<Done> done = read_reason(given, raw.reason);
@@ -421,9 +404,16 @@ const Verb freeze_verb{
     .name = "freeze",
     .summary = "let no new job start under locks for a while",
     .synopsis = "--for DUR|--until TIME --reason TEXT [OPTION...] KEY|GLOB...",
-    .examples = freeze_examples,
-    .own_exits = freeze_exits,
-    .common_exits = freeze_codes,
+    .examples = {"rlock freeze stock --for 2h --reason 'moving the database'",
+                 "rlock freeze stock --until 22:00 --reason 'moving the database'",
+                 "rlock freeze 'deploy:*' --for 1h --reason 'release week' -w 10m",
+                 "rlock freeze nightly --for 12h --reason 'no backup tonight' -n"},
+    .own_exits = {{ExitCode::ok,
+                   "no job starts under these locks any more, until the time is over or rlock thaw ends it"},
+                  {ExitCode::no, "the server knows no lock that matches"},
+                  {ExitCode::usage, "usage error, such as a missing --reason, or permits, which cannot be frozen"},
+                  {ExitCode::busy, "a job still runs under one of the locks, which is not frozen; the others are"}},
+    .common_exits = {ExitCode::unavailable, ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config},
     .add_options = bound<RawFreeze, add_freeze_options, execute>,
 };
 

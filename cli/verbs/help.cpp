@@ -14,10 +14,6 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> help_examples{"rlock help run", "rlock help servers", "rlock help redis",
-                                                        "rlock help --mdoc run"};
-constexpr std::array help_exits{ExitLine{ExitCode::ok, "printed"}};
-
 struct RawHelp {
   bool mdoc = false;
 };
@@ -63,16 +59,13 @@ const Verb help_verb{
     .name = "help",
     .summary = "show how to use rlock, a verb, or a topic",
     .synopsis = "[OPTION...] [VERB | servers | exits | json | STORE | PAGE]",
-    .examples = help_examples,
-    .own_exits = help_exits,
+    .examples = {"rlock help run", "rlock help servers", "rlock help redis", "rlock help --mdoc run"},
+    .own_exits = {{ExitCode::ok, "printed"}},
     .common_exits = printing_codes,
     .add_options = bound<RawHelp, add_help_options, execute>,
 };
 
 namespace {
-
-constexpr std::array<std::string_view, 1> version_examples{"rlock version"};
-constexpr std::array version_exits{ExitLine{ExitCode::ok, "printed"}};
 
 struct RawVersion {
   bool json = false;
@@ -98,8 +91,8 @@ const Verb version_verb{
     .name = "version",
     .summary = "print the version, and the stores that this program knows",
     .synopsis = "[--json]",
-    .examples = version_examples,
-    .own_exits = version_exits,
+    .examples = {"rlock version"},
+    .own_exits = {{ExitCode::ok, "printed"}},
     .common_exits = printing_codes,
     .operands = Operands::none,
     .add_options = bound<RawVersion, add_version_options, execute>,

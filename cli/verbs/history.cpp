@@ -30,19 +30,6 @@ struct RawHistory {
   ColorWhen color = ColorWhen::automatic;
 };
 
-constexpr std::array<std::string_view, 4> history_examples{
-    "rlock history -k nightly",
-    "rlock history --failed --since 12h",
-    "rlock history --since '2026-11-26 22:00' 'backup:*'",
-    "rlock history --json nightly | grep '\"failed\"'",
-};
-
-constexpr std::array history_exits{
-    ExitLine{ExitCode::ok, "printed, the last run first"},
-    ExitLine{ExitCode::no,
-             "the server knows of no such run that is over; standard error says so, unless --json is given"},
-};
-
 Result<Done> read_since(const Given& given, RawHistory& raw)
 {
   const std::optional<Millis> ago = parse_duration(given.value);
@@ -173,8 +160,12 @@ const Verb history_verb{
     .name = "history",
     .summary = "print what became of the runs of locks, and which were skipped",
     .synopsis = "[OPTION...] [[-k] KEY | PATTERN]...",
-    .examples = history_examples,
-    .own_exits = history_exits,
+    .examples = {"rlock history -k nightly", "rlock history --failed --since 12h",
+                 "rlock history --since '2026-11-26 22:00' 'backup:*'",
+                 "rlock history --json nightly | grep '\"failed\"'"},
+    .own_exits = {{ExitCode::ok, "printed, the last run first"},
+                  {ExitCode::no,
+                   "the server knows of no such run that is over; standard error says so, unless --json is given"}},
     .add_options = bound<RawHistory, add_history_options, execute>,
 };
 

@@ -20,20 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 5> once_examples{
-    "rlock once -k report --per day -- ./report.sh",
-    "rlock once -k backup --per day --attempts 2 --retry-delay 5m -- ./backup.sh",
-    "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
-    "rlock once -k cache:front --for 30s -w 5s -- ./rebuild.sh",
-    "rlock once -k migrate:v42 --for 30d --again -- ./migrate.sh",
-};
-
-constexpr std::array once_exits{
-    job_exits.front(),
-    ExitLine{ExitCode::ok, "the job succeeded, now, within DUR or in this period, on this host or another"},
-    ExitLine{"that of the job elsewhere", "the job failed on another host while this call waited; 128 + n: signal n"},
-};
-
 // How much longer than usual a period may be whose clocks are set back.
 constexpr Millis clock_change = one_hour;
 
@@ -129,8 +115,15 @@ const Verb once_verb{
     .name = "once",
     .summary = "run a command unless it has succeeded lately, on any host",
     .synopsis = "-k KEY (--for DUR|--per PERIOD) [OPTION...] [--] CMD [ARG...]",
-    .examples = once_examples,
-    .own_exits = once_exits,
+    .examples = {"rlock once -k report --per day -- ./report.sh",
+                 "rlock once -k backup --per day --attempts 2 --retry-delay 5m -- ./backup.sh",
+                 "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
+                 "rlock once -k cache:front --for 30s -w 5s -- ./rebuild.sh",
+                 "rlock once -k migrate:v42 --for 30d --again -- ./migrate.sh"},
+    .own_exits = {job_exit,
+                  {ExitCode::ok, "the job succeeded, now, within DUR or in this period, on this host or another"},
+                  {"that of the job elsewhere",
+                   "the job failed on another host while this call waited; 128 + n: signal n"}},
     .common_exits = job_codes,
     .operands = Operands::command,
     .add_options = bound<RawRun, add_once_options, execute_once>,
@@ -141,14 +134,6 @@ namespace {
 struct RawForget {
   RawOneLock lock;
   bool json = false;
-};
-
-constexpr std::array<std::string_view, 1> forget_examples{"rlock forget -k migrate:v42"};
-
-constexpr std::array forget_exits{
-    ExitLine{ExitCode::ok, "forgotten: the next rlock once runs its command; a free lock is in no list any more"},
-    ExitLine{ExitCode::no,
-             "there was nothing to forget, or the lock is held; standard error says which, unless --json is given"},
 };
 
 // "stock: forgot the success of once, the history"
@@ -209,8 +194,11 @@ const Verb forget_verb{
     .name = "forget",
     .summary = "forget the success of once, and what is left of a free lock",
     .synopsis = "[OPTION...] [-k] KEY",
-    .examples = forget_examples,
-    .own_exits = forget_exits,
+    .examples = {"rlock forget -k migrate:v42"},
+    .own_exits =
+        {{ExitCode::ok, "forgotten: the next rlock once runs its command; a free lock is in no list any more"},
+         {ExitCode::no,
+          "there was nothing to forget, or the lock is held; standard error says which, unless --json is given"}},
     .add_options = bound<RawForget, add_forget_options, execute>,
 };
 

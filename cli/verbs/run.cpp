@@ -14,19 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 10> run_examples{
-    "rlock run -k stock -- ./job.sh",
-    "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
-    "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",
-    "rlock run -k deploy:main --latest --cancel-in-progress -- ./deploy.sh",
-    "rlock run -k deploy:main --priority 10 --label hotfix -- ./deploy.sh",
-    "rlock run -k test-machine --max-waiting 3 -- ./test.sh",
-    "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
-    "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
-    "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
-    "rlock run -k phones --shards red,blue -- sh -c './test.sh $RLOCK_SHARD_NAME'",
-};
-
 bool is_auto(std::string_view lease) { return lease == "auto"; }
 
 Result<Done> read_lease(const Given& given, RunRequest& request)
@@ -222,8 +209,16 @@ const Verb run_verb{
     .name = "run",
     .summary = "run a command under a lock",
     .synopsis = "-k KEY [OPTION...] [--] CMD [ARG...]",
-    .examples = run_examples,
-    .own_exits = job_exits,
+    .examples = {"rlock run -k stock -- ./job.sh", "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
+                 "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",
+                 "rlock run -k deploy:main --latest --cancel-in-progress -- ./deploy.sh",
+                 "rlock run -k deploy:main --priority 10 --label hotfix -- ./deploy.sh",
+                 "rlock run -k test-machine --max-waiting 3 -- ./test.sh",
+                 "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
+                 "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
+                 "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
+                 "rlock run -k phones --shards red,blue -- sh -c './test.sh $RLOCK_SHARD_NAME'"},
+    .own_exits = {job_exit},
     .common_exits = job_codes,
     .operands = Operands::command,
     .add_options = bound<RawRun, add_run_options, execute>,

@@ -181,23 +181,6 @@ struct RawList {
   std::optional<Millis> older_than;
 };
 
-constexpr std::array<std::string_view, 5> list_examples{
-    "rlock list",
-    "rlock list --sort age",
-    "rlock list --json 'billing:*'",
-    "rlock list --all",
-    "rlock list --overdue || echo 'a job is late'",
-};
-
-constexpr std::array list_exits{
-    ExitLine{ExitCode::ok,
-             "at least one lock is held; with --all always; with --overdue, also beside --all: none is late; with -o "
-             "prometheus always"},
-    ExitLine{ExitCode::no,
-             "no lock is held, and standard error says so unless --json is given; with --overdue: one is late, or "
-             "PATTERN matches no lock with --every"},
-};
-
 constexpr std::array list_rows{
     OptionRow<RawList>{{.names = "-a,--all",
                         .help = "also the free locks of which the server knows runs, with the age of the last success "
@@ -253,8 +236,15 @@ const Verb list_verb{
     .name = "list",
     .summary = "list the locks that are held, or all that the server knows",
     .synopsis = "[OPTION...] [PATTERN]",
-    .examples = list_examples,
-    .own_exits = list_exits,
+    .examples = {"rlock list", "rlock list --sort age", "rlock list --json 'billing:*'", "rlock list --all",
+                 "rlock list --overdue || echo 'a job is late'"},
+    .own_exits =
+        {{ExitCode::ok,
+          "at least one lock is held; with --all always; with --overdue, also beside --all: none is late; with -o "
+          "prometheus always"},
+         {ExitCode::no,
+          "no lock is held, and standard error says so unless --json is given; with --overdue: one is late, or "
+          "PATTERN matches no lock with --every"}},
     .add_options = bound<RawList, add_list_options, execute>,
 };
 
@@ -265,21 +255,6 @@ struct RawStatus {
   RawServer server;
   RawOutputFormat output_format;
   ColorWhen color = ColorWhen::automatic;
-};
-
-constexpr std::array<std::string_view, 4> status_examples{
-    "rlock status -k stock",
-    "rlock status --json stock billing",
-    "rlock status 'deploy:*'",
-    "rlock status -o prometheus stock >locks.prom.new",
-};
-
-constexpr std::array status_exits{
-    ExitLine{
-        ExitCode::ok,
-        "all of the locks are held, and each PATTERN matches one; of a pool of --shards one of its locks is enough; "
-        "with -o prometheus always"},
-    ExitLine{ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"},
 };
 
 Result<std::vector<LockState>> states_of(const Subject& subject, const OpenedStore& opened)
@@ -447,8 +422,13 @@ const Verb status_verb{
     .name = "status",
     .summary = "show who holds a lock, doing what, and who waits for it",
     .synopsis = "[OPTION...] [[-k] KEY | PATTERN]...",
-    .examples = status_examples,
-    .own_exits = status_exits,
+    .examples = {"rlock status -k stock", "rlock status --json stock billing", "rlock status 'deploy:*'",
+                 "rlock status -o prometheus stock >locks.prom.new"},
+    .own_exits = {{ExitCode::ok,
+                   "all of the locks are held, and each PATTERN matches one; of a pool of --shards one of its locks is "
+                   "enough; "
+                   "with -o prometheus always"},
+                  {ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"}},
     .add_options = bound<RawStatus, add_status_options, execute>,
 };
 
@@ -457,13 +437,6 @@ namespace {
 struct RawTtl {
   RawOneLock lock;
   bool json = false;
-};
-
-constexpr std::array<std::string_view, 1> ttl_examples{"rlock ttl -k stock"};
-
-constexpr std::array ttl_exits{
-    ExitLine{ExitCode::ok, "held; -1 means that the lock never expires, or that its end is unknown (null in JSON)"},
-    ExitLine{ExitCode::no, "free, and 0 is printed"},
 };
 
 // As PTTL of redis-cli prints it, but 0 for a free lock.
@@ -496,8 +469,10 @@ const Verb ttl_verb{
     .name = "ttl",
     .summary = "print how many milliseconds a lock still has",
     .synopsis = "[OPTION...] [-k] KEY",
-    .examples = ttl_examples,
-    .own_exits = ttl_exits,
+    .examples = {"rlock ttl -k stock"},
+    .own_exits = {{ExitCode::ok,
+                   "held; -1 means that the lock never expires, or that its end is unknown (null in JSON)"},
+                  {ExitCode::no, "free, and 0 is printed"}},
     .add_options = bound<RawTtl, add_ttl_options, execute>,
 };
 
@@ -507,17 +482,6 @@ struct RawWait {
   RawOneLock lock;
   RunRequest request;  // only the times to wait
   bool quiet = false;
-};
-
-constexpr std::array<std::string_view, 3> wait_examples{
-    "rlock wait -k deploy",
-    "rlock wait -k stock -w 10s && ./report.sh",
-    "rlock wait -n stock || echo busy",
-};
-
-constexpr std::array wait_exits{
-    ExitLine{ExitCode::ok, "the lock was free a moment ago; use rlock run to hold it while a command runs"},
-    ExitLine{ExitCode::busy, "the lock is busy, and the time to wait is over"},
 };
 
 // The line names who has frozen the lock.
@@ -566,8 +530,10 @@ const Verb wait_verb{
     .name = "wait",
     .summary = "wait until a lock is free, without taking it",
     .synopsis = "[OPTION...] [-k] KEY",
-    .examples = wait_examples,
-    .own_exits = wait_exits,
+    .examples = {"rlock wait -k deploy", "rlock wait -k stock -w 10s && ./report.sh",
+                 "rlock wait -n stock || echo busy"},
+    .own_exits = {{ExitCode::ok, "the lock was free a moment ago; use rlock run to hold it while a command runs"},
+                  {ExitCode::busy, "the lock is busy, and the time to wait is over"}},
     .add_options = bound<RawWait, add_wait_verb_options, execute>,
 };
 

@@ -42,17 +42,6 @@ struct RawThaw {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> thaw_examples{
-    "rlock thaw stock",
-    "rlock thaw 'deploy:*'",
-    "rlock thaw --all",
-};
-
-constexpr std::array thaw_exits{
-    ExitLine{ExitCode::ok, "thawed: the job that waits first starts"},
-    ExitLine{ExitCode::no, "a KEY is not frozen, or no lock that matches a PATTERN; a job that holds a lock keeps it"},
-};
-
 // The locks that a name or a pattern means; of a pattern, those that are frozen.
 Result<std::vector<LockState>> frozen_states_of(const Subject& subject, const OpenedStore& opened)
 {
@@ -142,8 +131,10 @@ const Verb thaw_verb{
     .name = "thaw",
     .summary = "end a freeze before its time",
     .synopsis = "[OPTION...] --all | [-k] KEY | PATTERN...",
-    .examples = thaw_examples,
-    .own_exits = thaw_exits,
+    .examples = {"rlock thaw stock", "rlock thaw 'deploy:*'", "rlock thaw --all"},
+    .own_exits = {{ExitCode::ok, "thawed: the job that waits first starts"},
+                  {ExitCode::no,
+                   "a KEY is not frozen, or no lock that matches a PATTERN; a job that holds a lock keeps it"}},
     .add_options = bound<RawThaw, add_thaw_options, execute>,
 };
 

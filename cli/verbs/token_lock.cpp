@@ -298,17 +298,7 @@ Result<RunEnd> renew_token_locks(const TokenLocks& token_locks, std::optional<Mi
 
 namespace {
 
-constexpr std::array<std::string_view, 2> check_examples{
-    "rlock check || exit 1",
-    "rlock check -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
-};
-
 constexpr std::string_view token_not_held = "the token does not hold the lock, or one of several; stderr says why";
-
-constexpr std::array check_exits{
-    ExitLine{ExitCode::ok, "the token held the lock a moment ago"},
-    ExitLine{ExitCode::no, token_not_held},
-};
 
 Result<RunEnd> execute_check(const RawTokenLock& raw, const Call& call)
 {
@@ -328,8 +318,8 @@ const Verb check_verb{
     .name = "check",
     .summary = "ask whether a token, or the job around, still holds its lock",
     .synopsis = "[[-k] KEY...] [OPTION...]",
-    .examples = check_examples,
-    .own_exits = check_exits,
+    .examples = {"rlock check || exit 1", "rlock check -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1"},
+    .own_exits = {{ExitCode::ok, "the token held the lock a moment ago"}, {ExitCode::no, token_not_held}},
     .add_options = bound<RawTokenLock, add_check_options, execute_check>,
 };
 
@@ -338,16 +328,6 @@ namespace {
 struct RawRenew {
   RawTokenLock lock;
   std::optional<Millis> lease;
-};
-
-constexpr std::array<std::string_view, 2> renew_examples{
-    "rlock renew --lease 5m",
-    "rlock renew -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
-};
-
-constexpr std::array renew_exits{
-    ExitLine{ExitCode::ok, "renewed; rlock never makes a lease shorter"},
-    ExitLine{ExitCode::no, token_not_held},
 };
 
 Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment)
@@ -392,23 +372,12 @@ const Verb renew_verb{
     .name = "renew",
     .summary = "renew a lock by its token",
     .synopsis = "[[-k] KEY...] [OPTION...]",
-    .examples = renew_examples,
-    .own_exits = renew_exits,
+    .examples = {"rlock renew --lease 5m", "rlock renew -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1"},
+    .own_exits = {{ExitCode::ok, "renewed; rlock never makes a lease shorter"}, {ExitCode::no, token_not_held}},
     .add_options = bound<RawRenew, add_renew_options, execute_renew>,
 };
 
 namespace {
-
-constexpr std::array<std::string_view, 3> release_examples{
-    "rlock release",
-    "rlock release --exit-code $?",
-    "rlock release -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
-};
-
-constexpr std::array release_exits{
-    ExitLine{ExitCode::ok, "released, now or before; its keeper ends silently"},
-    ExitLine{ExitCode::no, token_not_held},
-};
 
 Result<RunEnd> execute_release(const RawTokenLock& raw, const Call& call)
 {
@@ -435,8 +404,9 @@ const Verb release_verb{
     .name = "release",
     .summary = "release a lock by its token",
     .synopsis = "[[-k] KEY...] [OPTION...]",
-    .examples = release_examples,
-    .own_exits = release_exits,
+    .examples = {"rlock release", "rlock release --exit-code $?",
+                 "rlock release -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1"},
+    .own_exits = {{ExitCode::ok, "released, now or before; its keeper ends silently"}, {ExitCode::no, token_not_held}},
     .add_options = bound<RawTokenLock, add_release_options, execute_release>,
 };
 

@@ -22,7 +22,7 @@ TEST_CASE("help: the overview names every verb and shows its first example")
   for (const Verb* verb : all_verbs()) {
     CHECK(has(text, "\n  " + std::string(verb->name) + " "));
     CHECK(has(text, verb->summary));
-    CHECK(has(text, verb->examples.front()));
+    CHECK(has(text, *verb->examples.begin()));
   }
 }
 

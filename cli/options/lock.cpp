@@ -35,21 +35,21 @@ Result<Done> read_format(const Given& given, RunRequest& request)
 }
 
 constexpr std::string_view advice = " (try one of them)";
-constexpr std::array kind_rows{
-    OptionRow<RunRequest>{{.names = "-s,--shared",
-                           .help = "take a read-write lock as a reader, together with other readers",
-                           .excludes = {"--exclusive,--permits,--format", advice}},
-                          choose_kind<Reader>},
-    OptionRow<RunRequest>{{.names = "-x,-e,--exclusive",
-                           .help = "take a read-write lock as its only writer; without -s and -x: the plain lock",
-                           .excludes = {"--permits,--format", advice}},
-                          choose_kind<Writer>},
-    OptionRow<RunRequest>{{.names = "--permits",
-                           .value = "N",
-                           .help = "at most N holders at a time",
-                           .range = Numbers{1, 1'000'000, "5"},
-                           .excludes = {"--format", advice}},
-                          read_permits},
+constexpr OptionRow<RunRequest> kind_rows[] = {
+    {{.names = "-s,--shared",
+      .help = "take a read-write lock as a reader, together with other readers",
+      .excludes = {"--exclusive,--permits,--format", advice}},
+     choose_kind<Reader>},
+    {{.names = "-x,-e,--exclusive",
+      .help = "take a read-write lock as its only writer; without -s and -x: the plain lock",
+      .excludes = {"--permits,--format", advice}},
+     choose_kind<Writer>},
+    {{.names = "--permits",
+      .value = "N",
+      .help = "at most N holders at a time",
+      .range = Numbers{1, 1'000'000, "5"},
+      .excludes = {"--format", advice}},
+     read_permits},
 };
 
 std::string format_help()

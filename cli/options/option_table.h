@@ -177,8 +177,7 @@ class OptionTable {
     add({.option = &row.option, .group = group, .row = &row, .target = &target, .apply = apply<T>});
   }
   template <typename T, std::size_t N>
-  void add(const std::array<OptionRow<T>, N>& rows, std::type_identity_t<T>& target,
-           std::string_view group = default_group)
+  void add(const OptionRow<T> (&rows)[N], std::type_identity_t<T>& target, std::string_view group = default_group)
   {
     for (const OptionRow<T>& row : rows) {
       add(row, target, group);

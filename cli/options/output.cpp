@@ -31,15 +31,14 @@ Result<Done> print_json(const Given&, RawOutputFormat& raw)
   return Done{};
 }
 
-constexpr std::array output_format_rows{
-    OptionRow<RawOutputFormat>{
-        {.names = "-o,--output",
-         .value = "text|json|prometheus",
-         .help = "json: one object a line, described by rlock help json; prometheus: for a textfile collector (text)",
-         .excludes = {"--json", " (leave out --json)"},
-         .is_neutral = [](std::string_view value) { return value == "json"; }},
-        choose_field<&RawOutputFormat::output, OutputFormat::text, OutputFormat::json, OutputFormat::prometheus>},
-    OptionRow<RawOutputFormat>{{.names = "--json", .help = "the same as --output json"}, print_json},
+constexpr OptionRow<RawOutputFormat> output_format_rows[] = {
+    {{.names = "-o,--output",
+      .value = "text|json|prometheus",
+      .help = "json: one object a line, described by rlock help json; prometheus: for a textfile collector (text)",
+      .excludes = {"--json", " (leave out --json)"},
+      .is_neutral = [](std::string_view value) { return value == "json"; }},
+     choose_field<&RawOutputFormat::output, OutputFormat::text, OutputFormat::json, OutputFormat::prometheus>},
+    {{.names = "--json", .help = "the same as --output json"}, print_json},
 };
 
 constexpr OptionRow<RawOutputFormat> former_row{

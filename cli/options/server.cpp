@@ -219,12 +219,12 @@ constexpr OptionRow<RawServer> timeout_row(const HelpText& help)
           set<&RawServer::timeout>};
 }
 
-constexpr std::array single_rows{
+constexpr OptionRow<RawServer> single_rows[] = {
     server_row(url_help),
     timeout_row({"time limit for connecting and for each answer", default_server_timeout}),
 };
 
-constexpr std::array several_rows{
+constexpr OptionRow<RawServer> several_rows[] = {
     server_row([] {
       return url_help() + "; given several times: independent servers, of which a quorum must grant the lock";
     }),
@@ -241,17 +241,15 @@ constexpr OptionRow<RawServer> quorum_row{
      .has_variable = true},
     choose_field<&RawServer::quorum, QuorumRule::majority, QuorumRule::all>};
 
-constexpr std::array guard_rows{
-    OptionRow<RawServer>{
-        {.names = "--restart-guard",
-         .value = "DUR",
-         .help = "with several servers: a server that is new or lost its data counts after DUR (the longest "
-                 "ttl in use)",
-         .range = Durations{Millis{0}, std::chrono::hours{30 * 24}, "5m"}},
-        set<&RawServer::restart_guard>},
-    OptionRow<RawServer>{{.names = "--no-restart-guard",
-                          .help = "count such a server at once, because every server keeps its data when it restarts"},
-                         set<&RawServer::no_restart_guard>},
+constexpr OptionRow<RawServer> guard_rows[] = {
+    {{.names = "--restart-guard",
+      .value = "DUR",
+      .help = "with several servers: a server that is new or lost its data counts after DUR (the longest ttl in use)",
+      .range = Durations{Millis{0}, std::chrono::hours{30 * 24}, "5m"}},
+     set<&RawServer::restart_guard>},
+    {{.names = "--no-restart-guard",
+      .help = "count such a server at once, because every server keeps its data when it restarts"},
+     set<&RawServer::no_restart_guard>},
 };
 
 std::string password_help()
@@ -268,27 +266,25 @@ std::string password_help()
          variables + ")";
 }
 
-constexpr std::array access_rows{
-    OptionRow<RawServer>{{.names = "--password-file", .value = "FILE", .help = password_help, .has_variable = true},
-                         set<&RawServer::password_file>},
-    OptionRow<RawServer>{
-        {.names = "--cacert",
-         .value = "FILE",
-         .help = "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the "
-                 "system's)",
-         .has_variable = true},
-        set<&RawServer::cacert>},
-    OptionRow<RawServer>{{.names = "--cert",
-                          .value = "FILE",
-                          .help = "certificate that rlock shows to the server (else RLOCK_CERT, none)",
-                          .has_variable = true},
-                         set<&RawServer::cert>},
-    OptionRow<RawServer>{{.names = "--tls-key",
-                          .value = "FILE",
-                          .help = "private key of that certificate (else RLOCK_TLS_KEY, in the same file)",
-                          .needs = {"--cert", " (try --cert FILE --tls-key FILE)"},
-                          .has_variable = true},
-                         set<&RawServer::tls_key>},
+constexpr OptionRow<RawServer> access_rows[] = {
+    {{.names = "--password-file", .value = "FILE", .help = password_help, .has_variable = true},
+     set<&RawServer::password_file>},
+    {{.names = "--cacert",
+      .value = "FILE",
+      .help = "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the system's)",
+      .has_variable = true},
+     set<&RawServer::cacert>},
+    {{.names = "--cert",
+      .value = "FILE",
+      .help = "certificate that rlock shows to the server (else RLOCK_CERT, none)",
+      .has_variable = true},
+     set<&RawServer::cert>},
+    {{.names = "--tls-key",
+      .value = "FILE",
+      .help = "private key of that certificate (else RLOCK_TLS_KEY, in the same file)",
+      .needs = {"--cert", " (try --cert FILE --tls-key FILE)"},
+      .has_variable = true},
+     set<&RawServer::tls_key>},
 };
 
 Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, ServerSpec& server)

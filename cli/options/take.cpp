@@ -16,41 +16,40 @@ Result<Done> do_not_wait(const Given&, RunRequest& request)
   return Done{};
 }
 
-constexpr std::array wait_rows{
-    OptionRow<RunRequest>{{.names = "-n,--no-wait,--nonblock,--nb",
-                           .help = "give up at once when the lock is busy",
-                           .excludes = {"--wait", " (try -w 10s alone)"}},
-                          do_not_wait},
-    OptionRow<RunRequest>{{.names = "-w,--wait,--timeout",
-                           .value = "DUR",
-                           .help = "give up after DUR; 0 is the same as -n (without -w: wait for ever)",
-                           .range = Durations{Millis{0}, longest_duration, "10s"},
-                           .is_neutral = is_no_time},
-                          set<&RunRequest::wait>},
+constexpr OptionRow<RunRequest> wait_rows[] = {
+    {{.names = "-n,--no-wait,--nonblock,--nb",
+      .help = "give up at once when the lock is busy",
+      .excludes = {"--wait", " (try -w 10s alone)"}},
+     do_not_wait},
+    {{.names = "-w,--wait,--timeout",
+      .value = "DUR",
+      .help = "give up after DUR; 0 is the same as -n (without -w: wait for ever)",
+      .range = Durations{Millis{0}, longest_duration, "10s"},
+      .is_neutral = is_no_time},
+     set<&RunRequest::wait>},
 };
 
 bool is_zero(std::string_view value) { return value == "0"; }
 
 constexpr int most_to_count = 1000;  // waiters, of which the script asks one after the other whether they live
 
-constexpr std::array line_rows{
-    OptionRow<RunRequest>{
-        {.names = "--priority",
-         .value = "N",
-         .help = "stand in line in front of the callers with a smaller N, from -100 to 100; first come, "
-                 "first served among the same (0)",
-         .range = Numbers{-most_priority, most_priority, "10"},
-         .excludes = {"--no-wait", " (try --priority 10 alone)"},
-         .is_neutral = is_zero},
-        set<&RunRequest::priority>},
-    OptionRow<RunRequest>{{.names = "--max-waiting",
-                           .value = "N",
-                           .help = "do not wait when N callers wait already: end as if busy; 0 is the same as -n. With "
-                                   "several keys any full line ends the call",
-                           .range = Numbers{0, most_to_count, "3"},
-                           .excludes = {"--no-wait", " (try --max-waiting 3 alone)"},
-                           .is_neutral = is_zero},
-                          set<&RunRequest::max_waiting>},
+constexpr OptionRow<RunRequest> line_rows[] = {
+    {{.names = "--priority",
+      .value = "N",
+      .help = "stand in line in front of the callers with a smaller N, from -100 to 100; first come, first served "
+              "among the same (0)",
+      .range = Numbers{-most_priority, most_priority, "10"},
+      .excludes = {"--no-wait", " (try --priority 10 alone)"},
+      .is_neutral = is_zero},
+     set<&RunRequest::priority>},
+    {{.names = "--max-waiting",
+      .value = "N",
+      .help = "do not wait when N callers wait already: end as if busy; 0 is the same as -n. With several keys any "
+              "full line ends the call",
+      .range = Numbers{0, most_to_count, "3"},
+      .excludes = {"--no-wait", " (try --max-waiting 3 alone)"},
+      .is_neutral = is_zero},
+     set<&RunRequest::max_waiting>},
 };
 
 constexpr OptionRow<RunRequest> wait_server_row{
@@ -93,33 +92,29 @@ Result<Done> read_history(const Given& given, RunRequest& request)
 constexpr int every_in_history = 4;
 constexpr Millis history_with_every = std::chrono::days{30};
 
-constexpr std::array record_rows{
-    OptionRow<RunRequest>{
-        {.names = "--label",
-         .value = "TEXT",
-         .help = [] { return "text that status and watch show, at most " + std::to_string(longest_label) + " bytes"; }},
-        read_label},
-    OptionRow<RunRequest>{
-        {.names = "--history",
-         .value = "DUR",
-         .help =
-             [] {
-               return "how long, at least, the server keeps the runs of the lock, up to 2 MB, for rlock history; "
-                      "rlock events has the last " +
-                      std::to_string(event_count) + " events (" + show(default_history) + ")";
-             },
-         .range = Durations{Millis{0}, longest_duration, "30d"}},
-        read_history},
-    OptionRow<RunRequest>{
-        {.names = "--every",
-         .value = "DUR",
-         .help =
-             "a run is expected to succeed that often: list --overdue tells which are late, because their last "
-             "success ended so long ago; a daily job of up to two hours needs 26h. This stays so until a job runs "
-             "with another --every, or rlock forget; rlock once that finds a success changes nothing. The history "
-             "is kept for 30 days then, or four times DUR if that is longer",
-         .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},
-        set<&RunRequest::every>},
+constexpr OptionRow<RunRequest> record_rows[] = {
+    {{.names = "--label",
+      .value = "TEXT",
+      .help = [] { return "text that status and watch show, at most " + std::to_string(longest_label) + " bytes"; }},
+     read_label},
+    {{.names = "--history",
+      .value = "DUR",
+      .help =
+          [] {
+            return "how long, at least, the server keeps the runs of the lock, up to 2 MB, for rlock history; rlock "
+                   "events has the last " +
+                   std::to_string(event_count) + " events (" + show(default_history) + ")";
+          },
+      .range = Durations{Millis{0}, longest_duration, "30d"}},
+     read_history},
+    {{.names = "--every",
+      .value = "DUR",
+      .help = "a run is expected to succeed that often: list --overdue tells which are late, because their last "
+              "success ended so long ago; a daily job of up to two hours needs 26h. This stays so until a job runs "
+              "with another --every, or rlock forget; rlock once that finds a success changes nothing. The history is "
+              "kept for 30 days then, or four times DUR if that is longer",
+      .range = Durations{Millis{1000}, longest_duration / every_in_history, "26h"}},
+     set<&RunRequest::every>},
 };
 
 Result<Done> use_log_format(const Given& given, RawTake& raw)

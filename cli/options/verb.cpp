@@ -9,9 +9,9 @@ namespace {
 struct Nothing {};
 Result<Done> no_effect(const Given&, Nothing&) { return Done{}; }
 
-constexpr std::array help_rows{
-    OptionRow<Nothing>{{.names = "-h", .help = "show the options by name and exit"}, no_effect},
-    OptionRow<Nothing>{{.names = "--help", .help = "show this and exit"}, no_effect},
+constexpr OptionRow<Nothing> help_rows[] = {
+    {{.names = "-h", .help = "show the options by name and exit"}, no_effect},
+    {{.names = "--help", .help = "show this and exit"}, no_effect},
 };
 
 }  // namespace

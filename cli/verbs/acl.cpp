@@ -129,11 +129,10 @@ std::string acl_server_help()
 constexpr OptionRow<RawAcl> acl_server_row{
     {.names = "-S,--server", .value = "URL|@NAME", .help = acl_server_help, .repeats = true, .has_variable = true},
     set<&RawAcl::urls>};
-constexpr std::array user_rows{
-    OptionRow<RawAcl>{{.names = "--user", .value = "NAME", .help = "name of the user (rlock)"}, read_user},
-    OptionRow<RawAcl>{{.names = "--cluster",
-                       .help = "add the rules for a cluster of Redis 7 or later; each node has users of its own"},
-                      set<&RawAcl::cluster>},
+constexpr OptionRow<RawAcl> user_rows[] = {
+    {{.names = "--user", .value = "NAME", .help = "name of the user (rlock)"}, read_user},
+    {{.names = "--cluster", .help = "add the rules for a cluster of Redis 7 or later; each node has users of its own"},
+     set<&RawAcl::cluster>},
 };
 
 void add_acl_options(OptionTable& options, RawAcl& raw)

@@ -115,14 +115,13 @@ constexpr OptionRow<RawShards> acquire_shard_row =
     shards_row("--export and --json print its number and its name",
                {"--export,--json", ": only they print which lock was taken (try --export)"});
 
-constexpr std::array print_rows{
-    OptionRow<RawAcquire>{
-        {.names = "--export",
-         .help = "print lines for eval: the variables that a job finds in its environment; with --pid also "
-                 "a line that opens a pipe of the keeper, by which it knows and stops what the script starts",
-         .excludes = {"--json", " (try --export alone)"}},
-        set<&RawAcquire::exports>},
-    OptionRow<RawAcquire>{{.names = "--json", .help = "print one JSON object for each lock"}, set<&RawAcquire::json>},
+constexpr OptionRow<RawAcquire> print_rows[] = {
+    {{.names = "--export",
+      .help = "print lines for eval: the variables that a job finds in its environment; with --pid also a line that "
+              "opens a pipe of the keeper, by which it knows and stops what the script starts",
+      .excludes = {"--json", " (try --export alone)"}},
+     set<&RawAcquire::exports>},
+    {{.names = "--json", .help = "print one JSON object for each lock"}, set<&RawAcquire::json>},
 };
 
 constexpr OptionRow<RawTake> acquire_quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
@@ -144,51 +143,45 @@ constexpr OptionRow<RawAcquire> pid_row{
      .range = Numbers{1, INT_MAX, "$$"},
      .excludes = {"--lease", ": a lease has no keeper (try --pid $$ alone)"}},
     set<&RawAcquire::pid>};
-constexpr std::array keeper_rows{
-    OptionRow<RunRequest>{{.names = "--ttl",
-                           .value = "DUR",
-                           .help = {"with --pid: how long the lock outlives a dead keeper", default_ttl},
-                           .range = ttl_range,
-                           .excludes = {"--lease", ": a lease is its own ttl (leave out --ttl)"},
-                           .needs = {"--pid", " (try --pid $$, or leave it out)"}},
-                          set<&RunRequest::ttl>},
-    OptionRow<RunRequest>{
-        {.names = "--signal",
-         .value = "SIG",
-         .help = "with --pid: signal when the lock is lost or about to expire. With --export for the script and what "
-                 "it has "
-                 "started, and KILL follows; without for the process PID alone, and no KILL follows (TERM)",
-         .needs = keeper_tells},
-        [](const Given& given, RunRequest& request) { return read_signal(given, request.stop_signal); }},
-    OptionRow<RunRequest>{
-        {.names = "--kill-after",
-         .value = "DUR",
-         .help = {"with --export: time from that signal to KILL; 0: KILL at once", default_kill_after},
-         .range = Durations{Millis{0}, longest_duration, "5s"},
-         .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
-         .needs = {"--export", try_export}},
-        set<&RunRequest::kill_after>},
-    OptionRow<RunRequest>{
-        {.names = "--leftovers",
-         .value = "stop|wait|leave",
-         .help =
-             "with --export: what the keeper does with processes that the script leaves behind, before it releases the "
-             "lock: stop them, wait for them, or leave them alone (stop)",
-         .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
-         .needs = {"--export", try_export}},
-        choose_field<&RunRequest::leftovers, Leftovers::stop, Leftovers::wait, Leftovers::leave>},
-    OptionRow<RunRequest>{{.names = "--on-lost",
-                           .value = "stop|warn",
-                           .help = "with --pid: warn sends no signal; rlock check tells of the loss (stop)",
-                           .needs = keeper_tells},
-                          choose_field<&RunRequest::on_lost, OnLost::stop, OnLost::warn>},
-    OptionRow<RunRequest>{
-        {.names = "--notify",
-         .value = "CMD",
-         .help = "with --pid: run CMD by /bin/sh in / when the lock is no longer held; RLOCK_OUTCOME is "
-                 "succeeded, failed, cancelled, lost or forced",
-         .needs = keeper_tells},
-        read_notify},
+constexpr OptionRow<RunRequest> keeper_rows[] = {
+    {{.names = "--ttl",
+      .value = "DUR",
+      .help = {"with --pid: how long the lock outlives a dead keeper", default_ttl},
+      .range = ttl_range,
+      .excludes = {"--lease", ": a lease is its own ttl (leave out --ttl)"},
+      .needs = {"--pid", " (try --pid $$, or leave it out)"}},
+     set<&RunRequest::ttl>},
+    {{.names = "--signal",
+      .value = "SIG",
+      .help = "with --pid: signal when the lock is lost or about to expire. With --export for the script and what it "
+              "has started, and KILL follows; without for the process PID alone, and no KILL follows (TERM)",
+      .needs = keeper_tells},
+     [](const Given& given, RunRequest& request) { return read_signal(given, request.stop_signal); }},
+    {{.names = "--kill-after",
+      .value = "DUR",
+      .help = {"with --export: time from that signal to KILL; 0: KILL at once", default_kill_after},
+      .range = Durations{Millis{0}, longest_duration, "5s"},
+      .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
+      .needs = {"--export", try_export}},
+     set<&RunRequest::kill_after>},
+    {{.names = "--leftovers",
+      .value = "stop|wait|leave",
+      .help = "with --export: what the keeper does with processes that the script leaves behind, before it releases "
+              "the lock: stop them, wait for them, or leave them alone (stop)",
+      .excludes = {"--lease", ": a lease has no keeper (try --pid $$)"},
+      .needs = {"--export", try_export}},
+     choose_field<&RunRequest::leftovers, Leftovers::stop, Leftovers::wait, Leftovers::leave>},
+    {{.names = "--on-lost",
+      .value = "stop|warn",
+      .help = "with --pid: warn sends no signal; rlock check tells of the loss (stop)",
+      .needs = keeper_tells},
+     choose_field<&RunRequest::on_lost, OnLost::stop, OnLost::warn>},
+    {{.names = "--notify",
+      .value = "CMD",
+      .help = "with --pid: run CMD by /bin/sh in / when the lock is no longer held; RLOCK_OUTCOME is succeeded, "
+              "failed, cancelled, lost or forced",
+      .needs = keeper_tells},
+     read_notify},
 };
 constexpr OptionRow<RawAcquire> fixed_lease_row{
     {.names = "--lease",

@@ -91,17 +91,17 @@ Result<RunEnd> execute(const RawBench& raw, const Call& call)
   return ended(ExitCode::ok);
 }
 
-constexpr std::array bench_rows{
-    OptionRow<RawBench>{{.names = "--for",
-                         .value = "DUR",
-                         .help = {"how long each of the three measurements takes", default_bench_time},
-                         .range = Durations{Millis{10}, std::chrono::hours{1}, "5s"}},
-                        set<&RawBench::time>},
-    OptionRow<RawBench>{{.names = "--connections",
-                         .value = "N",
-                         .help = "number of connections that take and release at the same time, each its own lock (4)",
-                         .range = Numbers{1, 1000, "4"}},
-                        set<&RawBench::connections>},
+constexpr OptionRow<RawBench> bench_rows[] = {
+    {{.names = "--for",
+      .value = "DUR",
+      .help = {"how long each of the three measurements takes", default_bench_time},
+      .range = Durations{Millis{10}, std::chrono::hours{1}, "5s"}},
+     set<&RawBench::time>},
+    {{.names = "--connections",
+      .value = "N",
+      .help = "number of connections that take and release at the same time, each its own lock (4)",
+      .range = Numbers{1, 1000, "4"}},
+     set<&RawBench::connections>},
 };
 
 void add_bench_options(OptionTable& options, RawBench& raw)

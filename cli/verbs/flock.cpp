@@ -30,57 +30,50 @@ Result<Done> be(const Given&, RawFlock& raw)
   return Done{};
 }
 
-constexpr std::array flock_rows{
-    OptionRow<RawFlock>{
-        {.names = "-s,--shared", .help = "share the lock with other -s holders", .excludes = {"--exclusive,--unlock"}},
-        be<FlockKind::shared>},
-    OptionRow<RawFlock>{
-        {.names = "-x,-e,--exclusive", .help = "hold the lock alone (the default)", .excludes = {"--unlock"}},
-        be<FlockKind::exclusive>},
-    OptionRow<RawFlock>{
-        {.names = "-u,--unlock",
-         .help = "inside the command: release the lock that the command runs under; then run CMD, if there is "
-                 "one"},
-        be<FlockKind::none>},
-    OptionRow<RawFlock>{{.names = "-n,--nb,--nonblock,--nonblocking",
-                         .help = "give up at once when the lock is busy",
-                         .excludes = {"--wait"}},
-                        set<&RawFlock::no_wait>},
-    OptionRow<RawFlock>{
-        {.names = "-w,--wait,--timeout",
-         .value = "SECS",
-         .help = "give up after SECS, such as 0.5 or 5m; 0 is the same as -n (without -w: wait for ever)",
-         .range = Durations{0ms, longest_duration, "10"}},
-        [](const Given& given, RawFlock& raw) { return read_value(given, raw.request.wait); }},
+constexpr OptionRow<RawFlock> flock_rows[] = {
+    {{.names = "-s,--shared", .help = "share the lock with other -s holders", .excludes = {"--exclusive,--unlock"}},
+     be<FlockKind::shared>},
+    {{.names = "-x,-e,--exclusive", .help = "hold the lock alone (the default)", .excludes = {"--unlock"}},
+     be<FlockKind::exclusive>},
+    {{.names = "-u,--unlock",
+      .help = "inside the command: release the lock that the command runs under; then run CMD, if there is one"},
+     be<FlockKind::none>},
+    {{.names = "-n,--nb,--nonblock,--nonblocking",
+      .help = "give up at once when the lock is busy",
+      .excludes = {"--wait"}},
+     set<&RawFlock::no_wait>},
+    {{.names = "-w,--wait,--timeout",
+      .value = "SECS",
+      .help = "give up after SECS, such as 0.5 or 5m; 0 is the same as -n (without -w: wait for ever)",
+      .range = Durations{0ms, longest_duration, "10"}},
+     [](const Given& given, RawFlock& raw) { return read_value(given, raw.request.wait); }},
 };
 
 constexpr OptionRow<RunRequest> flock_busy_row = busy_code_row(ExitCode::no);
 
-constexpr std::array end_rows{
-    OptionRow<RawFlock>{
-        {.names = "-o,--close",
-         .help = "release the lock when the command ends; without -o, processes that the command leaves behind "
-                 "keep the lock until they end"},
-        set<&RawFlock::close>},
-    OptionRow<RawFlock>{{.names = "--verbose", .help = "print each step on stderr, and why rlock fails"},
-                        [](const Given& given, RawFlock& raw) { return read_value(given, raw.take.verbose); }},
-    OptionRow<RawFlock>{{.names = "-V,--version", .help = "print the version and exit"}, set<&RawFlock::wants_version>},
+constexpr OptionRow<RawFlock> end_rows[] = {
+    {{.names = "-o,--close",
+      .help = "release the lock when the command ends; without -o, processes that the command leaves behind keep the "
+              "lock until they end"},
+     set<&RawFlock::close>},
+    {{.names = "--verbose", .help = "print each step on stderr, and why rlock fails"},
+     [](const Given& given, RawFlock& raw) { return read_value(given, raw.take.verbose); }},
+    {{.names = "-V,--version", .help = "print the version and exit"}, set<&RawFlock::wants_version>},
 };
 
-constexpr std::array flock_lease_rows{
-    OptionRow<RunRequest>{{.names = "--ttl",
-                           .value = "DUR",
-                           .help = {"how long the lock outlives a dead rlock", default_ttl},
-                           .range = ttl_range},
-                          set<&RunRequest::ttl>},
+constexpr OptionRow<RunRequest> flock_lease_rows[] = {
+    {{.names = "--ttl",
+      .value = "DUR",
+      .help = {"how long the lock outlives a dead rlock", default_ttl},
+      .range = ttl_range},
+     set<&RunRequest::ttl>},
+    {{.names = "--min-hold",
+      .value = "DUR",
+      .help =
+          "keep the lock for at least DUR, even if the command ends earlier; rlock itself does not wait for that (0)",
+      .range = Durations{0ms, longest_ttl, "1m"}},
+     set<&RunRequest::min_hold>},
 };
-constexpr OptionRow<RunRequest> flock_min_hold_row{
-    {.names = "--min-hold",
-     .value = "DUR",
-     .help =
-         "keep the lock for at least DUR, even if the command ends earlier; rlock itself does not wait for that (0)",
-     .range = Durations{0ms, longest_ttl, "1m"}},
-    set<&RunRequest::min_hold>};
 constexpr OptionRow<RunRequest> notify_row{{.names = "--notify", .value = "CMD", .help = notify_help}, read_notify};
 
 // An option of flock(1) that makes no sense for a key: it is refused with what to do instead.
@@ -90,23 +83,21 @@ Result<Done> refuse_part(const Given& given, Unsupported&)
 {
   return refused(given, "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)");
 }
-constexpr std::array unsupported_rows{
-    OptionRow<Unsupported>{{.names = "-F,--no-fork"},
-                           [](const Given& given, Unsupported&) -> Result<Done> {
-                             return refused(given,
-                                            "rlock must stay to renew the lock while the command runs (leave it out)");
-                           }},
-    OptionRow<Unsupported>{{.names = "--fcntl"},
-                           [](const Given& given, Unsupported&) -> Result<Done> {
-                             return refused(given, "a key has one kind of lock, which -s and -x share (leave it out)");
-                           }},
-    OptionRow<Unsupported>{{.names = "--start", .value = "N"}, refuse_part},
-    OptionRow<Unsupported>{{.names = "--length", .value = "N"}, refuse_part},
-    OptionRow<Unsupported>{{.names = "--fd", .value = "N"},
-                           [](const Given& given, Unsupported&) -> Result<Done> {
-                             return refused(given,
-                                            "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)");
-                           }},
+constexpr OptionRow<Unsupported> unsupported_rows[] = {
+    {{.names = "-F,--no-fork"},
+     [](const Given& given, Unsupported&) -> Result<Done> {
+       return refused(given, "rlock must stay to renew the lock while the command runs (leave it out)");
+     }},
+    {{.names = "--fcntl"},
+     [](const Given& given, Unsupported&) -> Result<Done> {
+       return refused(given, "a key has one kind of lock, which -s and -x share (leave it out)");
+     }},
+    {{.names = "--start", .value = "N"}, refuse_part},
+    {{.names = "--length", .value = "N"}, refuse_part},
+    {{.names = "--fd", .value = "N"},
+     [](const Given& given, Unsupported&) -> Result<Done> {
+       return refused(given, "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)");
+     }},
 };
 
 Error no_command(const std::string& key)
@@ -187,7 +178,6 @@ void add_flock_options(OptionTable& options, RawFlock& raw)
   options.add(end_rows, raw);
   add_prefix_option(options, raw.take.keys);
   options.add(flock_lease_rows, raw.request);
-  options.add(flock_min_hold_row, raw.request);
   add_record_options(options, raw.request);
   options.add(notify_row, raw.request);
   add_log_format_option(options, raw.take);

@@ -219,33 +219,28 @@ Result<Done> take_now(const Given&, RawForce& raw)
   return Done{};
 }
 
-constexpr std::array force_rows{
-    OptionRow<RawForce>{
-        {.names = "--token", .value = "T", .help = "take the lock only from this holder (status shows its token)"},
-        read_token},
-    OptionRow<RawForce>{{.names = "--yes", .help = "take the lock from all its holders, if the key is provably a lock"},
-                        set<&RawForce::yes>},
-    OptionRow<RawForce>{
-        {.names = "--grace",
-         .value = "DUR",
-         .help = {"wait so long for an answer of the holder; then its lock may run out", default_force_grace},
-         .range = Durations{Millis{0}, std::chrono::hours{24}, "10s"},
-         .excludes = {"--now", " (try --grace 10s alone)"},
-         .is_neutral = is_no_time},
-        set<&RawForce::grace>},
-    OptionRow<RawForce>{
-        {.names = "--older-than",
-         .value = "DUR",
-         .help = "take the lock only from a holder that has held it for so long, by the server's clock; a "
-                 "foreign holder, whose age is not known, is spared",
-         .range = Durations{Millis{1}, longest_duration, "1h"}},
-        set<&RawForce::older_than>},
-    OptionRow<RawForce>{
-        {.names = "--now", .help = "delete the lock at once; the job of the holder may still be running"}, take_now},
-    OptionRow<RawForce>{
-        {.names = "--reason", .value = "TEXT", .help = "why, for the job that is stopped and for events and history"},
-        [](const Given& given, RawForce& raw) { return read_reason(given, raw.reason); }},
-    OptionRow<RawForce>{{.names = "--json", .help = "one JSON object a line"}, set<&RawForce::json>},
+constexpr OptionRow<RawForce> force_rows[] = {
+    {{.names = "--token", .value = "T", .help = "take the lock only from this holder (status shows its token)"},
+     read_token},
+    {{.names = "--yes", .help = "take the lock from all its holders, if the key is provably a lock"},
+     set<&RawForce::yes>},
+    {{.names = "--grace",
+      .value = "DUR",
+      .help = {"wait so long for an answer of the holder; then its lock may run out", default_force_grace},
+      .range = Durations{Millis{0}, std::chrono::hours{24}, "10s"},
+      .excludes = {"--now", " (try --grace 10s alone)"},
+      .is_neutral = is_no_time},
+     set<&RawForce::grace>},
+    {{.names = "--older-than",
+      .value = "DUR",
+      .help = "take the lock only from a holder that has held it for so long, by the server's clock; a foreign holder, "
+              "whose age is not known, is spared",
+      .range = Durations{Millis{1}, longest_duration, "1h"}},
+     set<&RawForce::older_than>},
+    {{.names = "--now", .help = "delete the lock at once; the job of the holder may still be running"}, take_now},
+    {{.names = "--reason", .value = "TEXT", .help = "why, for the job that is stopped and for events and history"},
+     [](const Given& given, RawForce& raw) { return read_reason(given, raw.reason); }},
+    {{.names = "--json", .help = "one JSON object a line"}, set<&RawForce::json>},
 };
 
 }  // namespace

@@ -104,22 +104,22 @@ Result<Done> read_freeze_reason(const Given& given, RawFreeze& raw)
   return done && given.value.empty() ? usage("--reason: the text is empty (say why no job may start)") : done;
 }
 
-constexpr std::array freeze_rows{
-    OptionRow<RawFreeze>{{.names = "--for",
-                          .value = "DUR",
-                          .help = "how long, from the moment when the freeze takes effect",
-                          .range = fixed_lease_range,
-                          .excludes = {"--until"}},
-                         set<&RawFreeze::lasts>},
-    OptionRow<RawFreeze>{{.names = "--until",
-                          .value = "TIME",
-                          .help = "when it ends, whenever it takes effect, such as 22:00 (the next one), 2026-11-26, "
-                                  "'2026-11-26 22:00' or 2026-11-26T21:00Z"},
-                         set<&RawFreeze::until>},
-    OptionRow<RawFreeze>{{.names = "--reason",
-                          .value = "TEXT",
-                          .help = "why, for those whose jobs do not start, and for status, list and events"},
-                         read_freeze_reason},
+constexpr OptionRow<RawFreeze> freeze_rows[] = {
+    {{.names = "--for",
+      .value = "DUR",
+      .help = "how long, from the moment when the freeze takes effect",
+      .range = fixed_lease_range,
+      .excludes = {"--until"}},
+     set<&RawFreeze::lasts>},
+    {{.names = "--until",
+      .value = "TIME",
+      .help = "when it ends, whenever it takes effect, such as 22:00 (the next one), 2026-11-26, '2026-11-26 22:00' or "
+              "2026-11-26T21:00Z"},
+     set<&RawFreeze::until>},
+    {{.names = "--reason",
+      .value = "TEXT",
+      .help = "why, for those whose jobs do not start, and for status, list and events"},
+     read_freeze_reason},
 };
 constexpr OptionRow<RawKeys> freeze_keys_row = key_row("name of a lock; may be given several times");
 constexpr OptionRow<bool> json_object_row = json_row("print one JSON object for each lock when it is frozen");

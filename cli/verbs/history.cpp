@@ -131,16 +131,14 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
 
 constexpr OptionRow<RawKeys> history_keys_row =
     key_row("name of a lock; may be given several times (all that the server knows)");
-constexpr std::array history_rows{
-    OptionRow<RawHistory>{
-        {.names = "--since",
-         .value = "DUR|TIME",
-         .help = "only runs that ended within DUR, or after TIME, such as 22:00 (the last one), 2026-11-26, "
-                 "'2026-11-26 22:00' or 2026-11-26T21:00Z"},
-        read_since},
-    OptionRow<RawHistory>{{.names = "--failed",
-                           .help = "only runs that failed, timed out, lost the lock or were stopped by force-unlock"},
-                          set<&RawHistory::failed>},
+constexpr OptionRow<RawHistory> history_rows[] = {
+    {{.names = "--since",
+      .value = "DUR|TIME",
+      .help = "only runs that ended within DUR, or after TIME, such as 22:00 (the last one), 2026-11-26, '2026-11-26 "
+              "22:00' or 2026-11-26T21:00Z"},
+     read_since},
+    {{.names = "--failed", .help = "only runs that failed, timed out, lost the lock or were stopped by force-unlock"},
+     set<&RawHistory::failed>},
 };
 
 void add_history_options(OptionTable& options, RawHistory& raw)

@@ -40,39 +40,35 @@ Result<Done> read_period(const Given& given, RunRequest& request)
 }
 
 // The rows of run, and its own.
-constexpr std::array once_rows{
-    OptionRow<RunRequest>{
-        {.names = "--for",
-         .value = "DUR",
-         .help = "do not run CMD if it succeeded under KEY within DUR; a caller that arrives while CMD runs "
-                 "waits, and shares its result",
-         .range = Durations{1ms, longest_duration, "1h"},
-         .excludes = {"--per", " (try --per day alone)"}},
-        set<&RunRequest::once>},
-    OptionRow<RunRequest>{{.names = "--per",
-                           .value = "hour|day|week|DUR",
-                           .help = "do not run CMD if a run that succeeded began in this hour, day or week, or, with "
-                                   "DUR such as 6h, in these "
-                                   "six hours of the day; periods begin at local midnight and on Monday, by the "
-                                   "server's clock in the time zone of this process"},
-                          read_period},
-    OptionRow<RunRequest>{
-        {.names = "--attempts",
-         .value = "N",
-         .help = "run CMD up to N times until it succeeds, here or on a host that waits; a caller that "
-                 "comes later, when --min-hold is over, runs it again (1)",
-         .range = Numbers{1, 1000, "2"}},
-        set<&RunRequest::attempts>},
-    OptionRow<RunRequest>{{.names = "--retry-delay",
-                           .value = "DUR",
-                           .help = "time before the second attempt; it doubles before each further one (10s)",
-                           .range = Durations{Millis{0}, std::chrono::hours{24}, "1m"},
-                           .needs = {"--attempts", " (try --attempts 2 --retry-delay 1m)"}},
-                          set<&RunRequest::retry_delay>},
-    OptionRow<RunRequest>{{.names = "--again",
-                           .help = "run CMD even if it succeeded, or failed while this call waited; the server "
-                                   "remembers the new success"},
-                          set<&RunRequest::again>},
+constexpr OptionRow<RunRequest> once_rows[] = {
+    {{.names = "--for",
+      .value = "DUR",
+      .help = "do not run CMD if it succeeded under KEY within DUR; a caller that arrives while CMD runs waits, and "
+              "shares its result",
+      .range = Durations{1ms, longest_duration, "1h"},
+      .excludes = {"--per", " (try --per day alone)"}},
+     set<&RunRequest::once>},
+    {{.names = "--per",
+      .value = "hour|day|week|DUR",
+      .help = "do not run CMD if a run that succeeded began in this hour, day or week, or, with DUR such as 6h, in "
+              "these six hours of the day; periods begin at local midnight and on Monday, by the server's clock in the "
+              "time zone of this process"},
+     read_period},
+    {{.names = "--attempts",
+      .value = "N",
+      .help = "run CMD up to N times until it succeeds, here or on a host that waits; a caller that comes later, when "
+              "--min-hold is over, runs it again (1)",
+      .range = Numbers{1, 1000, "2"}},
+     set<&RunRequest::attempts>},
+    {{.names = "--retry-delay",
+      .value = "DUR",
+      .help = "time before the second attempt; it doubles before each further one (10s)",
+      .range = Durations{Millis{0}, std::chrono::hours{24}, "1m"},
+      .needs = {"--attempts", " (try --attempts 2 --retry-delay 1m)"}},
+     set<&RunRequest::retry_delay>},
+    {{.names = "--again",
+      .help = "run CMD even if it succeeded, or failed while this call waited; the server remembers the new success"},
+     set<&RunRequest::again>},
 };
 
 Result<RunRequest> resolve_once(const RawRun& raw, const Call& call)

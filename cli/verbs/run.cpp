@@ -36,88 +36,78 @@ Result<Done> read_kill_after(const Given& given, RunRequest& request)
 }
 
 // The rows are in the order of help.
-constexpr std::array which_run_rows{
-    OptionRow<RunRequest>{
-        {.names = "--latest",
-         .help =
-             "of the runs that wait with --latest keep only this, the newest, in line; those before it end as if busy",
-         .excludes = {"--no-wait,--shards"}},
-        set<&RunRequest::latest>},
-    OptionRow<RunRequest>{
-        {.names = "--replaced-exit-code",
-         .value = "N",
-         .help = {"exit code when a newer run with --latest has taken the place of this one", ExitCode::busy},
-         .range = Numbers{0, 255, "0"},
-         .needs = {"--latest", " (try --latest --replaced-exit-code 0)"}},
-        set<&RunRequest::replaced_code>},
-    OptionRow<RunRequest>{
-        {.names = "--cancel-in-progress",
-         .help =
-             "ask the holder to stop its job, as force-unlock does, and then run; with --latest: only the newest run",
-         .excludes = {"--no-wait,--shards,--permits"}},
-        set<&RunRequest::cancel_in_progress>},
+constexpr OptionRow<RunRequest> which_run_rows[] = {
+    {{.names = "--latest",
+      .help = "of the runs that wait with --latest keep only this, the newest, in line; those before it end as if busy",
+      .excludes = {"--no-wait,--shards"}},
+     set<&RunRequest::latest>},
+    {{.names = "--replaced-exit-code",
+      .value = "N",
+      .help = {"exit code when a newer run with --latest has taken the place of this one", ExitCode::busy},
+      .range = Numbers{0, 255, "0"},
+      .needs = {"--latest", " (try --latest --replaced-exit-code 0)"}},
+     set<&RunRequest::replaced_code>},
+    {{.names = "--cancel-in-progress",
+      .help = "ask the holder to stop its job, as force-unlock does, and then run; with --latest: only the newest run",
+      .excludes = {"--no-wait,--shards,--permits"}},
+     set<&RunRequest::cancel_in_progress>},
 };
 
 constexpr OptionRow<RunRequest> busy_row = busy_code_row(ExitCode::busy);
 constexpr OptionRow<RawShards> shard_row =
     shards_row("the job finds its number in RLOCK_SHARD, and its name in RLOCK_SHARD_NAME");
 
-constexpr std::array lease_rows{
-    OptionRow<RunRequest>{
-        {.names = "--lease",
-         .value = "auto|DUR",
-         .help = "auto: rlock renews the lock while the job runs; DUR: rlock never renews it and stops the "
-                 "job before DUR is over (auto)",
-         .range = Durations{shortest_ttl, longest_ttl, "auto or --lease 5m"},
-         .excludes = {"--ttl", ": a fixed lease is its own ttl (leave out --ttl)"},
-         .is_neutral = is_auto},
-        read_lease},
-    OptionRow<RunRequest>{{.names = "--ttl",
-                           .value = "DUR",
-                           .help = {"with --lease auto: how long the lock outlives a dead rlock", default_ttl},
-                           .range = ttl_range},
-                          set<&RunRequest::ttl>},
-    OptionRow<RunRequest>{
-        {.names = "--min-hold",
-         .value = "DUR",
-         .help = "keep the lock for at least DUR, even if the job ends earlier; rlock itself does not wait "
-                 "for that (0)",
-         .range = Durations{Millis{0}, longest_ttl, "1m"}},
-        set<&RunRequest::min_hold>},
-    OptionRow<RunRequest>{{.names = "--on-lost",
-                           .value = "stop|warn",
-                           .help = "what rlock does when the lock is lost: stop the job, or only say so (stop)"},
-                          choose_field<&RunRequest::on_lost, OnLost::stop, OnLost::warn>},
+constexpr OptionRow<RunRequest> lease_rows[] = {
+    {{.names = "--lease",
+      .value = "auto|DUR",
+      .help = "auto: rlock renews the lock while the job runs; DUR: rlock never renews it and stops the job before DUR "
+              "is over (auto)",
+      .range = Durations{shortest_ttl, longest_ttl, "auto or --lease 5m"},
+      .excludes = {"--ttl", ": a fixed lease is its own ttl (leave out --ttl)"},
+      .is_neutral = is_auto},
+     read_lease},
+    {{.names = "--ttl",
+      .value = "DUR",
+      .help = {"with --lease auto: how long the lock outlives a dead rlock", default_ttl},
+      .range = ttl_range},
+     set<&RunRequest::ttl>},
+    {{.names = "--min-hold",
+      .value = "DUR",
+      .help = "keep the lock for at least DUR, even if the job ends earlier; rlock itself does not wait for that (0)",
+      .range = Durations{Millis{0}, longest_ttl, "1m"}},
+     set<&RunRequest::min_hold>},
+    {{.names = "--on-lost",
+      .value = "stop|warn",
+      .help = "what rlock does when the lock is lost: stop the job, or only say so (stop)"},
+     choose_field<&RunRequest::on_lost, OnLost::stop, OnLost::warn>},
 };
 
-constexpr std::array job_rows{
-    OptionRow<RunRequest>{{.names = "--max-runtime",
-                           .value = "DUR",
-                           .help = "stop the job after DUR",
-                           .range = Durations{1ms, longest_duration, "1h"}},
-                          set<&RunRequest::max_runtime>},
-    OptionRow<RunRequest>{
-        {.names = "--signal", .value = "SIG", .help = "signal that asks the job to stop (TERM)"},
-        [](const Given& given, RunRequest& request) { return read_signal(given, request.stop_signal); }},
-    OptionRow<RunRequest>{{.names = "--kill-after",
-                           .value = "DUR",
-                           .help = kill_after_help,
-                           .range = Durations{Millis{0}, longest_duration, "5s"}},
-                          read_kill_after},
-    OptionRow<RunRequest>{{.names = "--notify", .value = "CMD", .help = notify_help},
-                          [](const Given& given, RunRequest& request) { return read_notify(given, request); }},
-    OptionRow<RunRequest>{
-        {.names = "--leftovers",
-         .value = "stop|wait|leave",
-         .help = "what rlock does with processes that the job leaves behind: stop them, wait for them, or "
-                 "leave them alone (stop)"},
-        choose_field<&RunRequest::leftovers, Leftovers::stop, Leftovers::wait, Leftovers::leave>},
+constexpr OptionRow<RunRequest> job_rows[] = {
+    {{.names = "--max-runtime",
+      .value = "DUR",
+      .help = "stop the job after DUR",
+      .range = Durations{1ms, longest_duration, "1h"}},
+     set<&RunRequest::max_runtime>},
+    {{.names = "--signal", .value = "SIG", .help = "signal that asks the job to stop (TERM)"},
+     [](const Given& given, RunRequest& request) { return read_signal(given, request.stop_signal); }},
+    {{.names = "--kill-after",
+      .value = "DUR",
+      .help = kill_after_help,
+      .range = Durations{Millis{0}, longest_duration, "5s"}},
+     read_kill_after},
+    {{.names = "--notify", .value = "CMD", .help = notify_help},
+     [](const Given& given, RunRequest& request) { return read_notify(given, request); }},
+    {{.names = "--leftovers",
+      .value = "stop|wait|leave",
+      .help = "what rlock does with processes that the job leaves behind: stop them, wait for them, or leave them "
+              "alone (stop)"},
+     choose_field<&RunRequest::leftovers, Leftovers::stop, Leftovers::wait, Leftovers::leave>},
 };
 
-constexpr std::array verbosity_rows{
-    OptionRow<RawTake>{{.names = "-q,--quiet", .help = quiet_help, .excludes = {"--verbose"}}, set<&RawTake::quiet>},
-    OptionRow<RawTake>{{.names = "-v,--verbose", .help = "print each step, and whether the server may evict locks"},
-                       set<&RawTake::verbose>},
+constexpr OptionRow<RawTake> verbosity_rows[] = {
+    {{.names = "-q,--quiet", .help = quiet_help, .excludes = {"--verbose"}}, set<&RawTake::quiet>},
+    {{.names = "-v,--verbose", .help = "print each step, and whether the server may evict locks"},
+     set<&RawTake::verbose>},
 };
 
 // --latest and --cancel-in-progress are about the one queue of a lock.

@@ -181,21 +181,21 @@ struct RawList {
   std::optional<Millis> older_than;
 };
 
-constexpr std::array list_rows{
-    OptionRow<RawList>{{.names = "-a,--all",
-                        .help = "also the free locks of which the server knows runs, with the age of the last success "
-                                "and failure, and how many runs were skipped"},
-                       set<&RawList::all>},
-    OptionRow<RawList>{{.names = "--overdue",
-                        .help = "only locks of which no run has succeeded within its --every; exit code 1 if there is "
-                                "one, or if PATTERN matches no lock with --every (0 with -o prometheus)"},
-                       set<&RawList::overdue>},
-    OptionRow<RawList>{{.names = "--older-than",
-                        .value = "DUR",
-                        .help = "only locks that are held for more than DUR; exit code 1 if there is none",
-                        .range = Durations{Millis{0}, longest_duration, "1h"},
-                        .excludes = {"--all,--overdue"}},
-                       set<&RawList::older_than>},
+constexpr OptionRow<RawList> list_rows[] = {
+    {{.names = "-a,--all",
+      .help = "also the free locks of which the server knows runs, with the age of the last success and failure, and "
+              "how many runs were skipped"},
+     set<&RawList::all>},
+    {{.names = "--overdue",
+      .help = "only locks of which no run has succeeded within its --every; exit code 1 if there is one, or if PATTERN "
+              "matches no lock with --every (0 with -o prometheus)"},
+     set<&RawList::overdue>},
+    {{.names = "--older-than",
+      .value = "DUR",
+      .help = "only locks that are held for more than DUR; exit code 1 if there is none",
+      .range = Durations{Millis{0}, longest_duration, "1h"},
+      .excludes = {"--all,--overdue"}},
+     set<&RawList::older_than>},
 };
 
 Result<RunEnd> execute(const RawList& raw, const Call& call)

@@ -186,13 +186,10 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
   return ended(ExitCode::ok);
 }
 
-constexpr std::array token_rows{
-    OptionRow<RawTokenLock>{{.names = "--token",
-                             .value = "T",
-                             .help = "the token that acquire printed (else RLOCK_TOKEN, which a job has)"},
-                            set<&RawTokenLock::token>},
-    OptionRow<RawTokenLock>{{.names = "-q,--quiet", .help = "do not print why the token does not hold the lock"},
-                            set<&RawTokenLock::quiet>},
+constexpr OptionRow<RawTokenLock> token_rows[] = {
+    {{.names = "--token", .value = "T", .help = "the token that acquire printed (else RLOCK_TOKEN, which a job has)"},
+     set<&RawTokenLock::token>},
+    {{.names = "-q,--quiet", .help = "do not print why the token does not hold the lock"}, set<&RawTokenLock::quiet>},
 };
 constexpr OptionRow<bool> lease_json_row = json_row("print one JSON object for each lock that the token holds");
 

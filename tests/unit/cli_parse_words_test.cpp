@@ -24,16 +24,15 @@ struct RawOptions {
   bool quiet = false;
   bool loud = false;
 };
-constexpr std::array option_rows{
-    OptionRow<RawOptions>{{.names = "-w,--wait",
-                           .value = "DUR",
-                           .excludes = {"--loud"},
-                           .is_neutral = [](std::string_view value) { return value == "0"; }},
-                          set<&RawOptions::wait>},
-    OptionRow<RawOptions>{{.names = "-k,--key", .value = "KEY", .repeats = true}, set<&RawOptions::keys>},
-    OptionRow<RawOptions>{{.names = "-q,--quiet", .excludes = {"--loud", " (try -q alone)"}}, set<&RawOptions::quiet>},
-    OptionRow<RawOptions>{{.names = "-l,--loud", .needs = {"--key,--wait", ": it tells of them"}},
-                          set<&RawOptions::loud>},
+constexpr OptionRow<RawOptions> option_rows[] = {
+    {{.names = "-w,--wait",
+      .value = "DUR",
+      .excludes = {"--loud"},
+      .is_neutral = [](std::string_view value) { return value == "0"; }},
+     set<&RawOptions::wait>},
+    {{.names = "-k,--key", .value = "KEY", .repeats = true}, set<&RawOptions::keys>},
+    {{.names = "-q,--quiet", .excludes = {"--loud", " (try -q alone)"}}, set<&RawOptions::quiet>},
+    {{.names = "-l,--loud", .needs = {"--key,--wait", ": it tells of them"}}, set<&RawOptions::loud>},
 };
 
 // "wait=1 keys=a,b quiet | operand operand", or the error.

@@ -29,6 +29,13 @@
 namespace rlock::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
+// A search of a large server takes long and slows the server's other clients. So searches take a tenth of the time at most, and in
+// between only the locks that were found are asked for.
+constexpr int search_share = 10;
+constexpr Instant::duration longest_pause = 1min;
+
 // Used from one thread. `opened` must outlive it.
 class WatchedLocks {
  public:
@@ -38,17 +45,50 @@ class WatchedLocks {
   }
 
   // Asks for the first time. Unlike later, an unreachable server is an error.
-  Result<Done> begin();
+  Result<Done> begin()
+  {
+    ASSIGN_OR_RETURN(auto states, search());
+    keep(std::move(states));
+    return Done{};
+  }
 
   // Asks again if it is time. While the server is unreachable, error() says why, and the last answer stays.
-  void refresh_when_due();
+  void refresh_when_due()
+  {
+    if (now() < m_next_refresh) {
+      return;
+    }
+    auto states = now() < m_next_search ? m_opened.store->list_held(m_found, m_opened.per_answer(m_stop)) : search();
+    if (states) {
+      keep(*std::move(states));
+      return;
+    }
+    m_opened.store->drop_connection();
+    m_next_search = now();
+    m_has_searched = false;
+    m_away_since = m_error ? m_away_since : now();
+    m_error = states.error();
+    m_next_refresh = now() + m_interval;
+  }
+
   void ask_now() { m_next_refresh = now(); }
   [[nodiscard]] Instant next_refresh() const { return m_next_refresh; }
 
   // Fills LockState::runs with the last run of each lock, until the next answer.
-  Result<Done> add_last_runs();
+  Result<Done> add_last_runs() { return add_runs(m_opened, LogPart::end, m_states); }
+
   // The lock, free or held, with all its runs. nullopt: error() says why.
-  std::optional<LockState> details(const LockName& name);
+  std::optional<LockState> details(const LockName& name)
+  {
+    Result<LockState> state = m_opened.store->inspect(name, {.deadline = now() + m_opened.timeout, .stop = m_stop});
+    const Result<Done> added = state ? add_runs(m_opened, LogPart::all, *state) : state.error();
+    if (!added) {
+      m_away_since = m_error ? m_away_since : now();
+      m_error = added.error();
+      return std::nullopt;
+    }
+    return *std::move(state);
+  }
 
   [[nodiscard]] const std::vector<LockState>& states() const { return m_states; }
   [[nodiscard]] const std::vector<ShownPool>& pools() const { return m_pools; }
@@ -62,8 +102,33 @@ class WatchedLocks {
 
  private:
   [[nodiscard]] Instant now() const { return m_opened.clock->now(); }
-  Result<std::vector<LockState>> search();
-  void keep(std::vector<LockState> states);
+
+  Result<std::vector<LockState>> search()
+  {
+    const Instant begin = now();
+    auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_stop));
+    if (states) {
+      m_found.clear();
+      for (const LockState& state : *states) {
+        m_found.push_back(state.name);
+      }
+      // The first search also waited for the connection.
+      const auto pause =
+          m_has_searched ? std::min((now() - begin) * (search_share - 1), longest_pause) : Instant::duration{0};
+      m_next_search = now() + pause;
+      m_has_searched = true;
+    }
+    return states;
+  }
+
+  void keep(std::vector<LockState> states)
+  {
+    m_states = std::move(states);
+    m_pools = pools_of(m_states, m_pattern);
+    m_rates.note(m_states, now());
+    m_error.reset();
+    m_next_refresh = now() + m_interval;
+  }
 
   OpenedStore& m_opened;
   const std::string m_pattern;
@@ -81,129 +146,6 @@ class WatchedLocks {
   Instant m_next_refresh{};
 };
 
-using namespace std::chrono_literals;
-
-// A search of a large server takes long and slows the server's other clients. So searches take a tenth of the time at most, and in
-// between only the locks that were found are asked for.
-constexpr int search_share = 10;
-constexpr Instant::duration longest_pause = 1min;
-
-Result<Done> WatchedLocks::begin()
-{
-  ASSIGN_OR_RETURN(auto states, search());
-  keep(std::move(states));
-  return Done{};
-}
-
-Result<std::vector<LockState>> WatchedLocks::search()
-{
-  const Instant begin = now();
-  auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_stop));
-  if (states) {
-    m_found.clear();
-    for (const LockState& state : *states) {
-      m_found.push_back(state.name);
-    }
-    // The first search also waited for the connection.
-    const auto pause =
-        m_has_searched ? std::min((now() - begin) * (search_share - 1), longest_pause) : Instant::duration{0};
-    m_next_search = now() + pause;
-    m_has_searched = true;
-  }
-  return states;
-}
-
-void WatchedLocks::keep(std::vector<LockState> states)
-{
-  m_states = std::move(states);
-  m_pools = pools_of(m_states, m_pattern);
-  m_rates.note(m_states, now());
-  m_error.reset();
-  m_next_refresh = now() + m_interval;
-}
-
-void WatchedLocks::refresh_when_due()
-{
-  if (now() < m_next_refresh) {
-    return;
-  }
-  auto states = now() < m_next_search ? m_opened.store->list_held(m_found, m_opened.per_answer(m_stop)) : search();
-  if (states) {
-    keep(*std::move(states));
-    return;
-  }
-  m_opened.store->drop_connection();
-  m_next_search = now();
-  m_has_searched = false;
-  m_away_since = m_error ? m_away_since : now();
-  m_error = states.error();
-  m_next_refresh = now() + m_interval;
-}
-
-Result<Done> WatchedLocks::add_last_runs() { return add_runs(m_opened, LogPart::end, m_states); }
-
-std::optional<LockState> WatchedLocks::details(const LockName& name)
-{
-  Result<LockState> state = m_opened.store->inspect(name, {.deadline = now() + m_opened.timeout, .stop = m_stop});
-  const Result<Done> added = state ? add_runs(m_opened, LogPart::all, *state) : state.error();
-  if (!added) {
-    m_away_since = m_error ? m_away_since : now();
-    m_error = added.error();
-    return std::nullopt;
-  }
-  return *std::move(state);
-}
-
-struct WatchOptions {
-  std::string server;  // for people
-  std::string server_option;
-  SortBy sort = SortBy::key;
-  Colors colors = Colors();
-};
-
-// Used from one thread; the process must have no other one, because of WatchAction.
-class WatchScreen {
- public:
-  // All must outlive the object.
-  WatchScreen(WatchedLocks& locks, const Clock& clock, const WatchOptions& options, const RawServer& raw_server,
-              const Call& call);
-
-  // Until the user quits or a signal comes.
-  RunEnd run();
-
- private:
-  enum class Woken { signal, key, action, neither };
-  struct InProgress {
-    LockAction action;
-    LockName name;
-    std::unique_ptr<WatchAction> process;
-  };
-
-  [[nodiscard]] Picture picture() const;
-  Woken wait_for_input();
-  void handle_keys(Screen& screen);
-  void read_details();
-  void ask_wanted();
-  void do_confirmed();
-  void hear_actions();
-  [[nodiscard]] LockAction action_for(LockAction wanted, const LockState& lock);
-  WatchAction* in_progress(LockAction action, const LockName& name);
-  void cancel_freeze(const LockName& name);
-
-  WatchedLocks& m_locks;
-  const Clock& m_clock;
-  const WatchOptions& m_options;
-  const RawServer& m_raw_server;  // for an action, which has a connection of its own
-  const Call& m_call;
-  Signals& m_signals;
-
-  View m_view;
-  std::optional<LockState> m_details;     // of the lock that has the whole screen
-  Instant m_details_after{};              // WatchedLocks::next_refresh() at that time
-  std::vector<InProgress> m_in_progress;  // at most one of a kind for a lock
-  std::string m_message;                  // of the last action, until a key is pressed
-};
-
 constexpr char ctrl_z = 26;
 
 // With the number of the signal that arrived.
@@ -211,181 +153,6 @@ RunEnd die_of_signal(Signals& signals)
 {
   return DieOf{signals.take().value_or(Signals::Arrived{SIGTERM, false}).number};
 }
-
-WatchScreen::WatchScreen(WatchedLocks& locks, const Clock& clock, const WatchOptions& options,
-                         const RawServer& raw_server, const Call& call)
-    : m_locks(locks),
-      m_clock(clock),
-      m_options(options),
-      m_raw_server(raw_server),
-      m_call(call),
-      m_signals(call.signals)
-{
-  m_view.sort = options.sort;
-}
-
-RunEnd WatchScreen::run()
-{
-  Screen screen;
-  while (!m_view.quits) {
-    screen.show(frame(picture(), m_view, screen.size()));
-    switch (wait_for_input()) {
-      case Woken::signal: return die_of_signal(m_signals);
-      case Woken::key: handle_keys(screen); break;
-      case Woken::action: hear_actions(); break;
-      case Woken::neither: break;
-    }
-    m_locks.refresh_when_due();
-    read_details();
-  }
-  return ExitWith{0};
-}
-
-Picture WatchScreen::picture() const
-{
-  return {.states = m_locks.states(),
-          .rates = m_locks.rates(),
-          .server = m_options.server,
-          .error = m_locks.error() ? std::string_view(m_locks.error()->text) : "",
-          .wall_ms = wall_clock_ms(),
-          .now = m_clock.now(),
-          .away = m_locks.away(),
-          .message = m_message,
-          .details = m_details ? &*m_details : nullptr,
-          .colors = m_options.colors,
-          .server_option = m_options.server_option,
-          .pools = m_locks.pools()};
-}
-
-WatchScreen::Woken WatchScreen::wait_for_input()
-{
-  std::vector<pollfd> waits{{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
-                            {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
-  for (const InProgress& one : m_in_progress) {
-    waits.push_back({.fd = one.process->fd(), .events = POLLIN, .revents = 0});
-  }
-  poll_until(waits, m_clock.now(), m_locks.next_refresh());
-  const bool has_spoken = std::any_of(waits.begin() + 2, waits.end(), [](const pollfd& fd) { return fd.revents != 0; });
-  return waits[0].revents != 0   ? Woken::signal
-         : waits[1].revents != 0 ? Woken::key
-         : has_spoken            ? Woken::action
-                                 : Woken::neither;
-}
-
-void WatchScreen::handle_keys(Screen& screen)
-{
-  const std::string keys = screen.keys();
-  if (keys.empty()) {
-    m_view.quits = true;  // the terminal is gone
-  } else if (keys.find(ctrl_z) != std::string::npos) {
-    screen.suspend();
-  } else {
-    m_message.clear();
-    for (std::string_view left = keys; !left.empty();) {
-      left = press(m_view, left);
-      ask_wanted();
-      do_confirmed();
-    }
-  }
-}
-
-// The details stay with the lock that they were opened for, also when it is free. Asked for after each answer of the server.
-void WatchScreen::read_details()
-{
-  const LockState* const lock = m_details ? &*m_details : selected_lock(picture(), m_view);
-  m_view.details = m_view.details && lock != nullptr;
-  if (!m_view.details) {
-    m_details.reset();
-  } else if (!m_details || m_locks.next_refresh() != m_details_after) {
-    m_details_after = m_locks.next_refresh();
-    m_details = m_locks.details(LockName(lock->name)).value_or(*lock);
-  }
-}
-
-// Makes the key that the user pressed a question about the selected lock.
-void WatchScreen::ask_wanted()
-{
-  const auto wanted = std::exchange(m_view.wanted, std::nullopt);
-  const LockState* const lock = m_details ? &*m_details : selected_lock(picture(), m_view);
-  if (!wanted || lock == nullptr) {
-    return;
-  }
-  const LockAction action = action_for(*wanted, *lock);
-  const WatchAction* const same = in_progress(action, lock->name);
-  m_message = same != nullptr ? "in progress: " + same->last_line() : obstacle_to(action, *lock);
-  if (!m_message.empty()) {
-    return;
-  }
-  if (action == LockAction::force_unlock && lock->holders.size() > 1) {
-    m_view.choice = Choice{.about = *lock};
-    m_view.scrolled = 0;
-  } else {
-    m_view.question = Question{.action = action, .about = *lock};
-  }
-}
-
-// The key of the freeze also ends one.
-LockAction WatchScreen::action_for(LockAction wanted, const LockState& lock)
-{
-  if (wanted != LockAction::freeze) {
-    return wanted;
-  }
-  return freeze_of(lock) != nullptr                              ? LockAction::thaw
-         : in_progress(LockAction::freeze, lock.name) != nullptr ? LockAction::cancel_freeze
-                                                                 : LockAction::freeze;
-}
-
-// nullptr: there is none.
-WatchAction* WatchScreen::in_progress(LockAction action, const LockName& name)
-{
-  const auto found = std::find_if(m_in_progress.begin(), m_in_progress.end(),
-                                  [&](const InProgress& one) { return one.action == action && one.name == name; });
-  return found == m_in_progress.end() ? nullptr : found->process.get();
-}
-
-// A freeze that has got its turn since the question was asked stays.
-void WatchScreen::cancel_freeze(const LockName& name)
-{
-  hear_actions();
-  const auto ended = std::erase_if(
-      m_in_progress, [&](const InProgress& one) { return one.action == LockAction::freeze && one.name == name; });
-  m_message = printable(name.text()) + (ended > 0 ? ": its freeze is given up" : ": its freeze waits no longer");
-  m_locks.ask_now();
-}
-
-void WatchScreen::do_confirmed()
-{
-  const auto confirmed = std::exchange(m_view.confirmed, std::nullopt);
-  if (!confirmed) {
-    return;
-  }
-  const LockName& name = confirmed->about.name;
-  if (confirmed->action == LockAction::cancel_freeze) {
-    return cancel_freeze(name);
-  }
-  auto started = WatchAction::start(*confirmed, m_raw_server, m_call);
-  if (started) {
-    m_in_progress.push_back({.action = confirmed->action, .name = name, .process = *std::move(started)});
-  } else {
-    m_message = started.error().text;
-  }
-}
-
-void WatchScreen::hear_actions()
-{
-  for (auto one = m_in_progress.begin(); one != m_in_progress.end();) {
-    const WatchAction::Heard heard = one->process->read();
-    m_message = heard.spoke ? one->process->last_line() : m_message;
-    if (heard.ended) {
-      one = m_in_progress.erase(one);
-      m_locks.ask_now();
-    } else {
-      ++one;
-    }
-  }
-}
-
-using namespace std::chrono_literals;
 
 constexpr Millis default_interval{1000};
 
@@ -396,6 +163,204 @@ struct RawWatch {
   SortBy sort = SortBy::key;
   ColorWhen color = ColorWhen::automatic;
   bool json = false;
+};
+
+// Used from one thread; the process must have no other one, because of WatchAction.
+class WatchScreen {
+ public:
+  // All must outlive the object.
+  WatchScreen(WatchedLocks& locks, const OpenedStore& opened, const RawWatch& raw, const Call& call)
+      : m_locks(locks),
+        m_opened(opened),
+        m_raw(raw),
+        m_call(call),
+        m_colors(resolve_colors(raw.color, call.environment))
+  {
+    m_view.sort = raw.sort;
+  }
+
+  // Until the user quits or a signal comes.
+  RunEnd run()
+  {
+    Screen screen;
+    while (!m_view.quits) {
+      screen.show(frame(picture(), m_view, screen.size()));
+      switch (wait_for_input()) {
+        case Woken::signal: return die_of_signal(m_call.signals);
+        case Woken::key: handle_keys(screen); break;
+        case Woken::action: hear_actions(); break;
+        case Woken::neither: break;
+      }
+      m_locks.refresh_when_due();
+      read_details();
+    }
+    return ExitWith{0};
+  }
+
+ private:
+  enum class Woken { signal, key, action, neither };
+  struct InProgress {
+    LockAction action;
+    LockName name;
+    std::unique_ptr<WatchAction> process;
+  };
+
+  [[nodiscard]] Picture picture() const
+  {
+    return {.states = m_locks.states(),
+            .rates = m_locks.rates(),
+            .server = m_opened.server,
+            .error = m_locks.error() ? std::string_view(m_locks.error()->text) : "",
+            .wall_ms = wall_clock_ms(),
+            .now = m_opened.clock->now(),
+            .away = m_locks.away(),
+            .message = m_message,
+            .details = m_details ? &*m_details : nullptr,
+            .colors = m_colors,
+            .server_option = m_opened.server_option,
+            .pools = m_locks.pools()};
+  }
+
+  Woken wait_for_input()
+  {
+    std::vector<pollfd> waits{{.fd = m_call.signals.fd(), .events = POLLIN, .revents = 0},
+                              {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
+    for (const InProgress& one : m_in_progress) {
+      waits.push_back({.fd = one.process->fd(), .events = POLLIN, .revents = 0});
+    }
+    poll_until(waits, m_opened.clock->now(), m_locks.next_refresh());
+    const bool has_spoken =
+        std::any_of(waits.begin() + 2, waits.end(), [](const pollfd& fd) { return fd.revents != 0; });
+    return waits[0].revents != 0   ? Woken::signal
+           : waits[1].revents != 0 ? Woken::key
+           : has_spoken            ? Woken::action
+                                   : Woken::neither;
+  }
+
+  void handle_keys(Screen& screen)
+  {
+    const std::string keys = screen.keys();
+    if (keys.empty()) {
+      m_view.quits = true;  // the terminal is gone
+    } else if (keys.find(ctrl_z) != std::string::npos) {
+      screen.suspend();
+    } else {
+      m_message.clear();
+      for (std::string_view left = keys; !left.empty();) {
+        left = press(m_view, left);
+        ask_wanted();
+        do_confirmed();
+      }
+    }
+  }
+
+  // The details stay with the lock that they were opened for, also when it is free. Asked for after each answer of the server.
+  void read_details()
+  {
+    const LockState* const lock = m_details ? &*m_details : selected_lock(picture(), m_view);
+    m_view.details = m_view.details && lock != nullptr;
+    if (!m_view.details) {
+      m_details.reset();
+    } else if (!m_details || m_locks.next_refresh() != m_details_after) {
+      m_details_after = m_locks.next_refresh();
+      m_details = m_locks.details(LockName(lock->name)).value_or(*lock);
+    }
+  }
+
+  // Makes the key that the user pressed a question about the selected lock.
+  void ask_wanted()
+  {
+    const auto wanted = std::exchange(m_view.wanted, std::nullopt);
+    const LockState* const lock = m_details ? &*m_details : selected_lock(picture(), m_view);
+    if (!wanted || lock == nullptr) {
+      return;
+    }
+    const LockAction action = action_for(*wanted, *lock);
+    const WatchAction* const same = in_progress(action, lock->name);
+    m_message = same != nullptr ? "in progress: " + same->last_line() : obstacle_to(action, *lock);
+    if (!m_message.empty()) {
+      return;
+    }
+    if (action == LockAction::force_unlock && lock->holders.size() > 1) {
+      m_view.choice = Choice{.about = *lock};
+      m_view.scrolled = 0;
+    } else {
+      m_view.question = Question{.action = action, .about = *lock};
+    }
+  }
+
+  // The key of the freeze also ends one.
+  LockAction action_for(LockAction wanted, const LockState& lock)
+  {
+    if (wanted != LockAction::freeze) {
+      return wanted;
+    }
+    return freeze_of(lock) != nullptr                              ? LockAction::thaw
+           : in_progress(LockAction::freeze, lock.name) != nullptr ? LockAction::cancel_freeze
+                                                                   : LockAction::freeze;
+  }
+
+  // nullptr: there is none.
+  WatchAction* in_progress(LockAction action, const LockName& name)
+  {
+    const auto found = std::find_if(m_in_progress.begin(), m_in_progress.end(),
+                                    [&](const InProgress& one) { return one.action == action && one.name == name; });
+    return found == m_in_progress.end() ? nullptr : found->process.get();
+  }
+
+  // A freeze that has got its turn since the question was asked stays.
+  void cancel_freeze(const LockName& name)
+  {
+    hear_actions();
+    const auto ended = std::erase_if(
+        m_in_progress, [&](const InProgress& one) { return one.action == LockAction::freeze && one.name == name; });
+    m_message = printable(name.text()) + (ended > 0 ? ": its freeze is given up" : ": its freeze waits no longer");
+    m_locks.ask_now();
+  }
+
+  void do_confirmed()
+  {
+    const auto confirmed = std::exchange(m_view.confirmed, std::nullopt);
+    if (!confirmed) {
+      return;
+    }
+    const LockName& name = confirmed->about.name;
+    if (confirmed->action == LockAction::cancel_freeze) {
+      return cancel_freeze(name);
+    }
+    auto started = WatchAction::start(*confirmed, m_raw.server, m_call);
+    if (started) {
+      m_in_progress.push_back({.action = confirmed->action, .name = name, .process = *std::move(started)});
+    } else {
+      m_message = started.error().text;
+    }
+  }
+
+  void hear_actions()
+  {
+    for (auto one = m_in_progress.begin(); one != m_in_progress.end();) {
+      const WatchAction::Heard heard = one->process->read();
+      m_message = heard.spoke ? one->process->last_line() : m_message;
+      if (heard.ended) {
+        one = m_in_progress.erase(one);
+        m_locks.ask_now();
+      } else {
+        ++one;
+      }
+    }
+  }
+
+  WatchedLocks& m_locks;
+  const OpenedStore& m_opened;
+  const RawWatch& m_raw;  // its server is for an action, which has a connection of its own
+  const Call& m_call;
+  const Colors m_colors;
+
+  View m_view;
+  std::optional<LockState> m_details;     // of the lock that has the whole screen
+  Instant m_details_after{};              // WatchedLocks::next_refresh() at that time
+  std::vector<InProgress> m_in_progress;  // at most one of a kind for a lock
+  std::string m_message;                  // of the last action, until a key is pressed
 };
 
 std::string all_json(const WatchedLocks& locks)
@@ -440,10 +405,9 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
     return several_patterns(watch_verb.name);
   }
   ASSIGN_OR_RETURN(auto opened, open_server(raw.server, call.environment));
-  const WatchOptions options{.server = opened.server,
-                             .server_option = opened.server_option,
-                             .sort = raw.sort,
-                             .colors = resolve_colors(raw.color, call.environment)};
+  if (opened.store->listing() == nullptr) {
+    return not_offered(watch_verb.name, opened.server);
+  }
   call.signals.block();
   WatchedLocks locks(opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()),
                      raw.interval, call.signals.stop());
@@ -453,7 +417,7 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (raw.json || !Screen::is_there()) {
     return print_lines(raw.json, locks, *opened.clock, call.signals);
   }
-  return WatchScreen(locks, *opened.clock, options, raw.server, call).run();
+  return WatchScreen(locks, opened, raw, call).run();
 }
 
 constexpr OptionRow<RawWatch> interval_row{

@@ -8,12 +8,6 @@
 namespace rlock::cli {
 namespace {
 
-constexpr OptionRow<RawKeys> one_key_row = key_row("name of the lock; on Redis it is the key");
-constexpr OptionRow<RawKeys> all_keys_row =
-    key_row("name of the lock; on Redis it is the key; given several times: rlock takes all of the locks or none");
-constexpr OptionRow<RawKeys> prefix_row{
-    {.names = "--prefix", .value = "TEXT", .help = "text that rlock puts before every key"}, set<&RawKeys::prefix>};
-
 template <typename Kind>
 Result<Done> choose_kind(const Given&, RunRequest& request)
 {
@@ -72,17 +66,9 @@ constexpr OptionRow<RunRequest> format_row{
 
 }  // namespace
 
-void add_prefix_option(OptionTable& options, RawKeys& raw) { options.add(prefix_row, raw); }
-
-void add_key_options(OptionTable& options, RawKeys& raw)
+void add_key_options(OptionTable& options, RawKeys& raw, const OptionRow<RawKeys>& key)
 {
-  options.add(one_key_row, raw);
-  options.add(prefix_row, raw);
-}
-
-void add_key_list_options(OptionTable& options, RawKeys& raw)
-{
-  options.add(all_keys_row, raw);
+  options.add(key, raw);
   options.add(prefix_row, raw);
 }
 

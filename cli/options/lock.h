@@ -21,9 +21,15 @@ constexpr OptionRow<RawKeys> key_row(const char* help, const char* value = "KEY"
 {
   return {{.names = "-k,--key", .value = value, .help = help, .repeats = true}, set<&RawKeys::keys>};
 }
-void add_prefix_option(OptionTable& options, RawKeys& raw);
-void add_key_options(OptionTable& options, RawKeys& raw);       // --key and --prefix
-void add_key_list_options(OptionTable& options, RawKeys& raw);  // the same for a verb that takes all keys together
+inline constexpr OptionRow<RawKeys> one_key_row = key_row("name of the lock; on Redis it is the key");
+inline constexpr OptionRow<RawKeys> some_keys_row = key_row("name of a lock; may be given several times");
+// For a verb that takes all keys together.
+inline constexpr OptionRow<RawKeys> all_keys_row =
+    key_row("name of the lock; on Redis it is the key; given several times: rlock takes all of the locks or none");
+inline constexpr OptionRow<RawKeys> prefix_row{
+    {.names = "--prefix", .value = "TEXT", .help = "text that rlock puts before every key"}, set<&RawKeys::prefix>};
+// --key and --prefix.
+void add_key_options(OptionTable& options, RawKeys& raw, const OptionRow<RawKeys>& key = one_key_row);
 
 // The keys of --key and `operands` (`rlock status stock`), each after the prefix. ErrorCode::usage: there is none, or more
 // than one for resolve_key. Other errors are those of LockName::parse.

@@ -27,6 +27,7 @@ constexpr OptionRow<RunRequest> wait_rows[] = {
       .range = Durations{Millis{0}, longest_duration, "10s"},
       .is_neutral = is_no_time},
      set<&RunRequest::wait>},
+    wait_server_row,
 };
 
 bool is_zero(std::string_view value) { return value == "0"; }
@@ -51,32 +52,6 @@ constexpr OptionRow<RunRequest> line_rows[] = {
       .is_neutral = is_zero},
      set<&RunRequest::max_waiting>},
 };
-
-constexpr OptionRow<RunRequest> wait_server_row{
-    {.names = "--wait-server",
-     .value = "DUR",
-     .help = "try again for DUR when the server cannot be reached or cannot serve, such as during a fail-over; the "
-             "time of -w runs meanwhile (0)",
-     .range = Durations{Millis{0}, longest_duration, "10m"}},
-    set<&RunRequest::wait_server>};
-
-constexpr OptionRow<RunRequest> sync_row{
-    {.names = "--sync",
-     .value = "N",
-     .help = "the lock counts as acquired only when N replicas have it; else rlock gives it back. Renewals "
-             "do not wait for replicas (0)",
-     .range = Numbers{0, 1000, "1"}},
-    set<&RunRequest::sync>};
-
-Result<Done> read_text(const Given& given, std::string& text)
-{
-  if (given.value.size() > longest_label) {
-    return usage(given.option->name() + ": the text has " + std::to_string(given.value.size()) + " bytes, at most " +
-                 std::to_string(longest_label) + " (shorten it)");
-  }
-  text = given.value;
-  return Done{};
-}
 
 Result<Done> read_label(const Given& given, RunRequest& request) { return read_text(given, request.label); }
 
@@ -133,6 +108,16 @@ constexpr OptionRow<RawTake> log_format_row{{.names = "--log-format",
 
 }  // namespace
 
+Result<Done> read_text(const Given& given, std::string& text)
+{
+  if (given.value.size() > longest_label) {
+    return usage(given.option->name() + ": the text has " + std::to_string(given.value.size()) + " bytes, at most " +
+                 std::to_string(longest_label) + " (shorten it)");
+  }
+  text = given.value;
+  return Done{};
+}
+
 Result<Done> read_signal(const Given& given, int& target)
 {
   const std::optional<int> signal = signal_number(given.value);
@@ -150,19 +135,9 @@ Result<Done> read_notify(const Given& given, RunRequest& request)
                              : Result(Done{});
 }
 
-Result<Done> read_reason(const Given& given, std::string& reason) { return read_text(given, reason); }
-
-void add_wait_options(OptionTable& options, RunRequest& request)
-{
-  options.add(wait_rows, request);
-  options.add(wait_server_row, request);
-}
+void add_wait_options(OptionTable& options, RunRequest& request) { options.add(wait_rows, request); }
 
 void add_line_options(OptionTable& options, RunRequest& request) { options.add(line_rows, request); }
-
-void add_wait_server_option(OptionTable& options, RunRequest& request) { options.add(wait_server_row, request); }
-
-void add_sync_option(OptionTable& options, RunRequest& request) { options.add(sync_row, request); }
 
 void add_record_options(OptionTable& options, RunRequest& request) { options.add(record_rows, request); }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/defaults.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "cli/options/lock.h"
 #include "cli/options/server.h"
@@ -36,15 +37,37 @@ inline constexpr Durations fixed_lease_range{shortest_ttl, longest_ttl, "5m"};
 // Effects.
 Result<Done> read_signal(const Given& given, int& target);  // the number of a signal, from its name or number
 Result<Done> read_notify(const Given& given, RunRequest& request);
-Result<Done> read_reason(const Given& given, std::string& reason);  // longest_label bytes at most
+Result<Done> read_text(const Given& given, std::string& text);  // longest_label bytes at most
 
-inline constexpr const char* notify_help =
-    "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, "
-    "cancelled, lost, forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS, "
-    "RLOCK_MESSAGE and others (rlock-run(1)); it has 30s and changes no exit code";
+inline constexpr OptionRow<RunRequest> notify_row{
+    {.names = "--notify",
+     .value = "CMD",
+     .help =
+         "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, "
+         "cancelled, lost, forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS, "
+         "RLOCK_MESSAGE and others (rlock-run(1)); it has 30s and changes no exit code"},
+    read_notify};
 
-inline constexpr const char* quiet_help =
-    "print on stderr only why rlock fails; the exit code alone says that the lock is busy";
+inline constexpr OptionRow<RawTake> quiet_row{
+    {.names = "-q,--quiet",
+     .help = "print on stderr only why rlock fails; the exit code alone says that the lock is busy"},
+    set<&RawTake::quiet>};
+
+inline constexpr OptionRow<RunRequest> wait_server_row{
+    {.names = "--wait-server",
+     .value = "DUR",
+     .help = "try again for DUR when the server cannot be reached or cannot serve, such as during a fail-over; the "
+             "time of -w runs meanwhile (0)",
+     .range = Durations{Millis{0}, longest_duration, "10m"}},
+    set<&RunRequest::wait_server>};
+
+inline constexpr OptionRow<RunRequest> sync_row{
+    {.names = "--sync",
+     .value = "N",
+     .help = "the lock counts as acquired only when N replicas have it; else rlock gives it back. Renewals "
+             "do not wait for replicas (0)",
+     .range = Numbers{0, 1000, "1"}},
+    set<&RunRequest::sync>};
 
 constexpr OptionRow<RunRequest> busy_code_row(ExitCode default_code)
 {
@@ -55,10 +78,8 @@ constexpr OptionRow<RunRequest> busy_code_row(ExitCode default_code)
           set<&RunRequest::busy_code>};
 }
 
-void add_wait_options(OptionTable& options, RunRequest& request);  // -n, -w and --wait-server
-void add_line_options(OptionTable& options, RunRequest& request);  // --priority and --max-waiting
-void add_wait_server_option(OptionTable& options, RunRequest& request);
-void add_sync_option(OptionTable& options, RunRequest& request);
+void add_wait_options(OptionTable& options, RunRequest& request);    // -n, -w and --wait-server
+void add_line_options(OptionTable& options, RunRequest& request);    // --priority and --max-waiting
 void add_record_options(OptionTable& options, RunRequest& request);  // --label and --history
 // Sets the format of all lines of this process on stderr at once, so that it holds for errors of other options, too.
 void add_log_format_option(OptionTable& options, RawTake& raw);

@@ -137,8 +137,7 @@ constexpr OptionRow<RawAcl> user_rows[] = {
 
 void add_acl_options(OptionTable& options, RawAcl& raw)
 {
-  options.add(globs_row, raw.keys);
-  add_prefix_option(options, raw.keys);
+  add_key_options(options, raw.keys, globs_row);
   options.add(user_rows, raw);
   options.add(json_lines_row, raw.json);
   options.add(acl_server_row, raw, server_group);

@@ -124,8 +124,6 @@ constexpr OptionRow<RawAcquire> print_rows[] = {
     {{.names = "--json", .help = "print one JSON object for each lock"}, set<&RawAcquire::json>},
 };
 
-constexpr OptionRow<RawTake> acquire_quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
-
 Result<Done> read_fixed_lease(const Given& given, RawAcquire& raw)
 {
   raw.is_lease = true;
@@ -264,16 +262,16 @@ Result<Done> check_one_token(const RunRequest& request)
 
 void add_acquire_options(OptionTable& options, RawAcquire& raw)
 {
-  add_key_list_options(options, raw.take.keys);
+  add_key_options(options, raw.take.keys, all_keys_row);
   options.add(acquire_shard_row, raw.take.shards);
   add_kind_options(options, raw.request);
   add_wait_options(options, raw.request);
   add_line_options(options, raw.request);
   options.add(acquire_busy_row, raw.request);
-  add_sync_option(options, raw.request);
+  options.add(sync_row, raw.request);
   add_record_options(options, raw.request);
   options.add(print_rows, raw);
-  options.add(acquire_quiet_row, raw.take);
+  options.add(quiet_row, raw.take);
   add_log_format_option(options, raw.take);
   options.add(pid_row, raw, lasting_group);
   options.add(keeper_rows, raw.request, lasting_group);

@@ -107,7 +107,7 @@ constexpr OptionRow<RawBench> bench_rows[] = {
 void add_bench_options(OptionTable& options, RawBench& raw)
 {
   options.add(bench_rows, raw);
-  add_prefix_option(options, raw.keys);
+  options.add(prefix_row, raw.keys);
   options.add(json_lines_row, raw.json);
   add_server_options(options, raw.server);
 }

@@ -93,7 +93,7 @@ std::vector<Candidate> locks(std::span<const Given> options, const Environment& 
   RawServer server;
   RawKeys keys;
   add_server_options(known, server);
-  add_prefix_option(known, keys);
+  known.add(prefix_row, keys);
   if (!known.apply_by_name(options)) {
     return {};
   }

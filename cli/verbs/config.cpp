@@ -206,7 +206,7 @@ Result<RunEnd> execute(const RawConfig& raw, const Call& call)
 
 void add_config_options(OptionTable& options, RawConfig& raw)
 {
-  add_prefix_option(options, raw.keys);
+  options.add(prefix_row, raw.keys);
   options.add(json_lines_row, raw.json);
   options.add(color_row, raw.color);
   add_server_options(options, raw.server);

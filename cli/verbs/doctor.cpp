@@ -172,7 +172,7 @@ constexpr OptionRow<RawDoctor> ttl_row{
 void add_doctor_options(OptionTable& options, RawDoctor& raw)
 {
   options.add(ttl_row, raw);
-  add_prefix_option(options, raw.keys);
+  options.add(prefix_row, raw.keys);
   options.add(json_lines_row, raw.json);
   options.add(color_row, raw.color);
   add_server_options(options, raw.server);

@@ -236,8 +236,7 @@ constexpr OptionRow<RawEvents> follow_row{{.names = "-f,--follow", .help = "keep
 
 void add_events_options(OptionTable& options, RawEvents& raw)
 {
-  options.add(events_keys_row, raw.keys);
-  add_prefix_option(options, raw.keys);
+  add_key_options(options, raw.keys, events_keys_row);
   options.add(follow_row, raw);
   options.add(json_lines_row, raw.json);
   add_utc_option(options);

@@ -74,7 +74,6 @@ constexpr OptionRow<RunRequest> flock_lease_rows[] = {
       .range = Durations{0ms, longest_ttl, "1m"}},
      set<&RunRequest::min_hold>},
 };
-constexpr OptionRow<RunRequest> notify_row{{.names = "--notify", .value = "CMD", .help = notify_help}, read_notify};
 
 // An option of flock(1) that makes no sense for a key: it is refused with what to do instead.
 struct Unsupported {};
@@ -173,10 +172,10 @@ void add_flock_options(OptionTable& options, RawFlock& raw)
   static Unsupported unsupported;
   raw.request.busy_code = static_cast<int>(ExitCode::no);
   options.add(flock_rows, raw);
-  add_wait_server_option(options, raw.request);
+  options.add(wait_server_row, raw.request);
   options.add(flock_busy_row, raw.request);
   options.add(end_rows, raw);
-  add_prefix_option(options, raw.take.keys);
+  options.add(prefix_row, raw.take.keys);
   options.add(flock_lease_rows, raw.request);
   add_record_options(options, raw.request);
   options.add(notify_row, raw.request);

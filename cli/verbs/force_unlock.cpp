@@ -239,7 +239,7 @@ constexpr OptionRow<RawForce> force_rows[] = {
      set<&RawForce::older_than>},
     {{.names = "--now", .help = "delete the lock at once; the job of the holder may still be running"}, take_now},
     {{.names = "--reason", .value = "TEXT", .help = "why, for the job that is stopped and for events and history"},
-     [](const Given& given, RawForce& raw) { return read_reason(given, raw.reason); }},
+     [](const Given& given, RawForce& raw) { return read_text(given, raw.reason); }},
     {{.names = "--json", .help = "one JSON object a line"}, set<&RawForce::json>},
 };
 

@@ -100,7 +100,7 @@ struct RawFreeze {
 
 Result<Done> read_freeze_reason(const Given& given, RawFreeze& raw)
 {
-  const Result<Done> done = read_reason(given, raw.reason);
+  const Result<Done> done = read_text(given, raw.reason);
   return done && given.value.empty() ? usage("--reason: the text is empty (say why no job may start)") : done;
 }
 
@@ -121,7 +121,6 @@ constexpr OptionRow<RawFreeze> freeze_rows[] = {
       .help = "why, for those whose jobs do not start, and for status, list and events"},
      read_freeze_reason},
 };
-constexpr OptionRow<RawKeys> freeze_keys_row = key_row("name of a lock; may be given several times");
 constexpr OptionRow<bool> json_object_row = json_row("print one JSON object for each lock when it is frozen");
 
 // Whether the server knows nothing of a lock of this name: it is free, and has not been held for a long time (fence_memory).
@@ -383,17 +382,14 @@ Result<RunEnd> execute(const RawFreeze& given, const Call& call)
   return requests->size() == 1 ? freezes.one(requests->front()) : freezes.several(*requests);
 }
 
-constexpr OptionRow<RawTake> freeze_quiet_row{{.names = "-q,--quiet", .help = quiet_help}, set<&RawTake::quiet>};
-
 void add_freeze_options(OptionTable& options, RawFreeze& raw)
 {
   options.add(freeze_rows, raw);
-  options.add(freeze_keys_row, raw.take.keys);
-  add_prefix_option(options, raw.take.keys);
+  add_key_options(options, raw.take.keys, some_keys_row);
   add_wait_options(options, raw.request);
   add_kind_options(options, raw.request, "");
   options.add(json_object_row, raw.json);
-  options.add(freeze_quiet_row, raw.take);
+  options.add(quiet_row, raw.take);
   add_utc_option(options);
   add_server_options(options, raw.take.server);
 }

@@ -143,8 +143,7 @@ constexpr OptionRow<RawHistory> history_rows[] = {
 
 void add_history_options(OptionTable& options, RawHistory& raw)
 {
-  options.add(history_keys_row, raw.keys);
-  add_prefix_option(options, raw.keys);
+  add_key_options(options, raw.keys, history_keys_row);
   options.add(history_rows, raw);
   options.add(json_lines_row, raw.json);
   options.add(color_row, raw.color);

@@ -95,8 +95,7 @@ constexpr OptionRow<RunRequest> job_rows[] = {
       .help = kill_after_help,
       .range = Durations{Millis{0}, longest_duration, "5s"}},
      read_kill_after},
-    {{.names = "--notify", .value = "CMD", .help = notify_help},
-     [](const Given& given, RunRequest& request) { return read_notify(given, request); }},
+    notify_row,
     {{.names = "--leftovers",
       .value = "stop|wait|leave",
       .help = "what rlock does with processes that the job leaves behind: stop them, wait for them, or leave them "
@@ -105,8 +104,10 @@ constexpr OptionRow<RunRequest> job_rows[] = {
 };
 
 constexpr OptionRow<RawTake> verbosity_rows[] = {
-    {{.names = "-q,--quiet", .help = quiet_help, .excludes = {"--verbose"}}, set<&RawTake::quiet>},
-    {{.names = "-v,--verbose", .help = "print each step, and whether the server may evict locks"},
+    quiet_row,
+    {{.names = "-v,--verbose",
+      .help = "print each step, and whether the server may evict locks",
+      .excludes = {"--quiet"}},
      set<&RawTake::verbose>},
 };
 
@@ -137,7 +138,7 @@ Result<RunEnd> execute(const RawRun& raw, const Call& call)
 
 void add_run_options(OptionTable& options, RawRun& raw)
 {
-  add_key_list_options(options, raw.take.keys);
+  add_key_options(options, raw.take.keys, all_keys_row);
   options.add(shard_row, raw.take.shards);
   add_kind_options(options, raw.request);
   options.add(which_run_rows, raw.request);
@@ -151,7 +152,7 @@ void add_common_run_options(OptionTable& options, RawRun& raw)
   options.add(busy_row, raw.request);
   options.add(lease_rows, raw.request);
   options.add(job_rows, raw.request, "Job");
-  add_sync_option(options, raw.request);
+  options.add(sync_row, raw.request);
   add_record_options(options, raw.request);
   options.add(verbosity_rows, raw.take);
   add_log_format_option(options, raw.take);

@@ -222,7 +222,7 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
 void add_list_options(OptionTable& options, RawList& raw)
 {
   options.add(list_rows, raw);
-  add_prefix_option(options, raw.keys);
+  options.add(prefix_row, raw.keys);
   options.add(sort_row, raw.sort);
   add_output_format_options(options, raw.output_format);
   options.add(color_row, raw.color);

@@ -111,14 +111,12 @@ Result<RunEnd> execute(const RawThaw& raw, const Call& call)
   return ended(all_thawed ? ExitCode::ok : ExitCode::no);
 }
 
-constexpr OptionRow<RawKeys> thaw_keys_row = key_row("name of a lock; may be given several times");
 constexpr OptionRow<RawThaw> all_row{{.names = "-a,--all", .help = "every lock that is frozen, after --prefix"},
                                      set<&RawThaw::all>};
 
 void add_thaw_options(OptionTable& options, RawThaw& raw)
 {
-  options.add(thaw_keys_row, raw.keys);
-  add_prefix_option(options, raw.keys);
+  add_key_options(options, raw.keys, some_keys_row);
   options.add(all_row, raw);
   options.add(json_lines_row, raw.json);
   add_utc_option(options);

@@ -431,7 +431,7 @@ constexpr OptionRow<bool> each_time_row = json_row("one JSON object a line, for 
 
 void add_watch_options(OptionTable& options, RawWatch& raw)
 {
-  add_prefix_option(options, raw.keys);
+  options.add(prefix_row, raw.keys);
   options.add(interval_row, raw);
   options.add(sort_row, raw.sort);
   options.add(color_row, raw.color);

@@ -71,7 +71,7 @@ Result<Done> check_confirmed(const LockState& state, const ForceOptions& options
   const Holder& holder = state.holders.front();
   if (!state.proven && !options.owner) {
     return Error{ErrorCode::config,
-                 printable(options.name.text()) +
+                 printable(state.name.text()) +
                      " holds data of another program, or a lock that nothing proves: it is deleted only with --token " +
                      string_value_of(holder)};
   }
@@ -110,11 +110,11 @@ std::string spared_text(const Holder& holder, bool proven, Millis older_than)
 }
 
 // For a program it is as another holder: it has the lock, and nothing was done.
-void print_spared(const Holder& holder, bool proven, const ForceOptions& options)
+void print_spared(const Holder& holder, const LockState& state, const ForceOptions& options)
 {
-  const std::string text = spared_text(holder, proven, *options.older_than);
-  print(options.json ? force_json(options.name, ForceChanged{holder}, options.reason)
-                     : printable(options.name.text()) + ": " + text + "\n");
+  const std::string text = spared_text(holder, state.proven, *options.older_than);
+  print(options.json ? force_json(state.name, ForceChanged{holder}, options.reason)
+                     : printable(state.name.text()) + ": " + text + "\n");
 }
 
 // What became of the holders that were shown.
@@ -123,24 +123,24 @@ struct Taken {
   bool any;  // a holder lost the lock
 };
 
-Taken note_end(const ForceEnd& end, bool proven, const ForceOptions& options)
+Taken note_end(const ForceEnd& end, const LockState& state, const ForceOptions& options)
 {
-  print(options.json ? force_json(options.name, end, options.reason) : show_force(options.name, end, proven));
+  print(options.json ? force_json(state.name, end, options.reason) : show_force(state.name, end, state.proven));
   const ExitCode code = exit_code_of_force(end);
   return {.code = code, .any = code == ExitCode::ok};
 }
 
-ForceUnlockRequest request_for(const Owner& owner, const LockKind& kind, const ForceOptions& options,
+ForceUnlockRequest request_for(const Owner& owner, const LockState& state, const ForceOptions& options,
                                const OpenedStore& opened)
 {
   return {
-      .name = options.name,
-      .kind = as_inspected(kind),
+      .name = state.name,
+      .kind = as_inspected(state.kind),
       .owner = owner,
       .by = text_of({.by = options.by, .reason = options.reason}),
       .grace = options.grace,
       .server_timeout = opened.timeout,
-      .revoked = [&options](const ForceHeld& held, bool listens) { print_revoked(options.name, held, listens); },
+      .revoked = [name = state.name](const ForceHeld& held, bool listens) { print_revoked(name, held, listens); },
   };
 }
 
@@ -156,21 +156,21 @@ Result<Taken> take(const LockState& state, const ForceOptions& options, const Op
     }
     is_shown = true;
     if (is_spared(holder, options)) {
-      print_spared(holder, state.proven, options);
+      print_spared(holder, state, options);
     } else {
-      requests.push_back(request_for(holder.owner, state.kind, options, opened));
+      requests.push_back(request_for(holder.owner, state, options, opened));
     }
   }
   if (!is_shown && options.older_than) {
-    return note_end(ForceChanged{state.holders.front()}, state.proven, options);
+    return note_end(ForceChanged{state.holders.front()}, state, options);
   }
   if (!is_shown) {
-    requests.push_back(request_for(*options.owner, state.kind, options, opened));  // there may be many holders
+    requests.push_back(request_for(*options.owner, state, options, opened));  // there may be many holders
   }
   Taken taken{.code = requests.empty() ? ExitCode::busy : ExitCode::ok, .any = false};
   const auto done =
       force_unlock_all(*opened.store, requests, *opened.clock, StopToken::never(), [&](const ForceEnd& end) {
-        const Taken one = note_end(end, state.proven, options);
+        const Taken one = note_end(end, state, options);
         taken = {.code = std::max(taken.code, one.code), .any = taken.any || one.any};
       });
   return done ? Result(taken) : done.error();
@@ -180,20 +180,20 @@ Result<Taken> take(const LockState& state, const ForceOptions& options, const Op
 Result<Taken> take_shown(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
 {
   if (!state.held()) {
-    return note_end(ForceFree{}, state.proven, options);
+    return note_end(ForceFree{}, state, options);
   }
   if (const HolderInfo* const freeze = freeze_of(state)) {
     Log(Verbosity::normal)
-        .notice(printable(options.name.text()) + " is " + freeze_text(*freeze, state.ttl, wall_clock_ms()) +
-                "; no job runs under it (rlock thaw " + copied_word(options.name.text()) + opened.server_option +
+        .notice(printable(state.name.text()) + " is " + freeze_text(*freeze, state.ttl, wall_clock_ms()) +
+                "; no job runs under it (rlock thaw " + copied_word(state.name.text()) + opened.server_option +
                 " ends that)");
     if (options.json) {
-      print(force_json(options.name, ForceChanged{state.holders.front()}, options.reason));
+      print(force_json(state.name, ForceChanged{state.holders.front()}, options.reason));
     }
     return Taken{.code = ExitCode::no, .any = false};
   }
   for (const Holder& holder : state.proven ? state.holders : std::vector<Holder>{}) {
-    Log(Verbosity::normal).notice(printable(options.name.text()) + " is held by " + describe(holder));
+    Log(Verbosity::normal).notice(printable(state.name.text()) + " is held by " + describe(holder));
   }
   const Result<Done> may_take = check_confirmed(state, options);
   return may_take ? take(state, options, opened) : Result<Taken>(may_take.error());
@@ -201,46 +201,48 @@ Result<Taken> take_shown(const LockState& state, const ForceOptions& options, co
 
 Result<RunEnd> execute(const RawForce& raw, const Call& call)
 {
-  ASSIGN_OR_RETURN(auto options, resolve_force(raw, call.operands));
+  ASSIGN_OR_RETURN(const auto name, resolve_key(raw.keys, call.operands));
+  ForceOptions options = raw.options;
   options.by = own_identity(call.environment.all());
   ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
-  return force_unlock(options, opened);
+  return force_unlock(name, options, opened);
 }
 
-Result<Done> read_token(const Given& given, RawForce& raw)
+Result<Done> read_token(const Given& given, ForceOptions& options)
 {
-  raw.token = given.value;
+  options.owner = Owner::of(given.value);
+  options.confirmed = true;
   return given.value.empty() ? usage("--token: the token is empty (rlock status shows it)") : Result(Done{});
 }
 
-Result<Done> take_now(const Given&, RawForce& raw)
+Result<Done> take_now(const Given&, ForceOptions& options)
 {
-  raw.grace = Millis{0};
+  options.grace = Millis{0};
   return Done{};
 }
 
-constexpr OptionRow<RawForce> force_rows[] = {
+constexpr OptionRow<ForceOptions> force_rows[] = {
     {{.names = "--token", .value = "T", .help = "take the lock only from this holder (status shows its token)"},
      read_token},
     {{.names = "--yes", .help = "take the lock from all its holders, if the key is provably a lock"},
-     set<&RawForce::yes>},
+     set<&ForceOptions::confirmed>},
     {{.names = "--grace",
       .value = "DUR",
       .help = {"wait so long for an answer of the holder; then its lock may run out", default_force_grace},
       .range = Durations{Millis{0}, std::chrono::hours{24}, "10s"},
       .excludes = {"--now", " (try --grace 10s alone)"},
       .is_neutral = is_no_time},
-     set<&RawForce::grace>},
+     set<&ForceOptions::grace>},
     {{.names = "--older-than",
       .value = "DUR",
       .help = "take the lock only from a holder that has held it for so long, by the server's clock; a foreign holder, "
               "whose age is not known, is spared",
       .range = Durations{Millis{1}, longest_duration, "1h"}},
-     set<&RawForce::older_than>},
+     set<&ForceOptions::older_than>},
     {{.names = "--now", .help = "delete the lock at once; the job of the holder may still be running"}, take_now},
     {{.names = "--reason", .value = "TEXT", .help = "why, for the job that is stopped and for events and history"},
-     [](const Given& given, RawForce& raw) { return read_text(given, raw.reason); }},
-    {{.names = "--json", .help = "one JSON object a line"}, set<&RawForce::json>},
+     [](const Given& given, ForceOptions& options) { return read_text(given, options.reason); }},
+    {{.names = "--json", .help = "one JSON object a line"}, set<&ForceOptions::json>},
 };
 
 }  // namespace
@@ -248,29 +250,15 @@ constexpr OptionRow<RawForce> force_rows[] = {
 void add_force_options(OptionTable& options, RawForce& raw)
 {
   add_key_options(options, raw.keys);
-  options.add(force_rows, raw);
+  options.add(force_rows, raw.options);
   add_utc_option(options);
   add_server_options(options, raw.server);
 }
 
-Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands)
-{
-  ASSIGN_OR_RETURN(auto name, resolve_key(raw.keys, operands));
-  return ForceOptions{
-      .name = std::move(name),
-      .owner = raw.token ? std::optional(Owner::of(*raw.token)) : std::nullopt,
-      .confirmed = raw.token || raw.yes,
-      .grace = raw.grace,
-      .older_than = raw.older_than,
-      .json = raw.json,
-      .reason = raw.reason,
-  };
-}
-
-Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& opened)
+Result<RunEnd> force_unlock(const LockName& name, const ForceOptions& options, const OpenedStore& opened)
 {
   for (;;) {
-    ASSIGN_OR_RETURN(const auto state, opened.store->inspect(options.name, opened.limit()));
+    ASSIGN_OR_RETURN(const auto state, opened.store->inspect(name, opened.limit()));
     ASSIGN_OR_RETURN(const auto taken, take_shown(state, options, opened));
     if (options.owner || state.count <= state.holders.size() || !taken.any) {
       return ended(taken.code);

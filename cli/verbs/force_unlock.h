@@ -10,33 +10,26 @@
 
 namespace rlock::cli {
 
+struct ForceOptions {
+  std::optional<Owner> owner = {};  // missing: all holders
+  bool confirmed = false;           // false: the holder is only printed
+  Millis grace = default_force_grace;
+  std::optional<Millis> older_than = {};  // missing: a holder of any age
+  bool json = false;
+  std::string by = {};      // the operator, for people; no option sets it
+  std::string reason = {};  // why; empty: no reason was given
+};
+
 struct RawForce {
   RawKeys keys;
   RawServer server;
-  OptionText token;
-  bool yes = false;
-  Millis grace = default_force_grace;
-  std::optional<Millis> older_than;
-  std::string reason;
-  bool json = false;
+  ForceOptions options;
 };
 
 void add_force_options(OptionTable& options, RawForce& raw);
 
-struct ForceOptions {
-  LockName name;
-  std::optional<Owner> owner;  // missing: all holders
-  bool confirmed;              // false: the holder is only printed
-  Millis grace;
-  std::optional<Millis> older_than;  // missing: a holder of any age
-  bool json;
-  std::string by = {};      // the operator, for people; resolve_force leaves it empty
-  std::string reason = {};  // why; empty: no reason was given
-};
-Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands);
-
 // Prints who holds the lock, takes it, and prints how that ended.
-Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& opened);
+Result<RunEnd> force_unlock(const LockName& name, const ForceOptions& options, const OpenedStore& opened);
 
 // One line. `proven`: LockState::proven; false: the key may hold the data of another program.
 std::string show_force(const LockName& name, const ForceEnd& end, bool proven = true);

@@ -31,13 +31,8 @@ constexpr const char* freeze_reason = "with z in rlock watch";
 Result<RunEnd> force(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
 {
   ASSIGN_OR_RETURN(const auto opened, open_server(server, call.environment));
-  return force_unlock({.name = confirmed.about.name,
-                       .owner = confirmed.about.holders[confirmed.holder].owner,
-                       .confirmed = true,
-                       .grace = default_force_grace,
-                       .older_than = std::nullopt,
-                       .json = false,
-                       .by = user},
+  return force_unlock(confirmed.about.name,
+                      {.owner = confirmed.about.holders[confirmed.holder].owner, .confirmed = true, .by = user},
                       opened);
 }
 

@@ -77,7 +77,7 @@ void resolve_as_force_unlock(const Words& args, const Environment&)
   RawForce raw;
   parse_and_resolve(
       force_unlock_verb, args, [&](OptionTable& options) { add_force_options(options, raw); },
-      [&](const Words& operands) { promise_resolved(resolve_force(raw, operands)); });
+      [&](const Words& operands) { promise_resolved(resolve_key(raw.keys, operands)); });
 }
 void resolve_as_check(const Words& args, const Environment& environment)
 {

@@ -49,8 +49,8 @@ constexpr OptionRow<RunRequest> kind_rows[] = {
 std::string format_help()
 {
   std::string text =
-      "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that "
-      "holds a lock of that name then cannot renew it; ";
+      "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that holds a lock of that "
+      "name then cannot renew it; ";
   for (const Engine* const engine : built_engines()) {
     text += engine->beside_help.empty() ? "" : std::string(engine->beside_help) + "; ";
   }

@@ -31,14 +31,11 @@ Result<Done> check_quorum(const std::vector<Endpoint>& endpoints, const Source& 
 {
   for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
     if (one->is_private()) {
-      return source.error(
-          "local: is one server for one host and no part of a quorum (give redis:// or "
-          "unix:// URLs)");
+      return source.error("local: is one server for one host and no part of a quorum (give redis:// or unix:// URLs)");
     }
     if (one->is_cluster()) {
       return source.error(
-          "a cluster is no part of a quorum (give all its nodes in one URL, "
-          "redis+cluster://host:7000,host:7001)");
+          "a cluster is no part of a quorum (give all its nodes in one URL, redis+cluster://host:7000,host:7001)");
     }
     if (const std::string_view refusal = engine_of(*one).refuses_quorum; !refusal.empty()) {
       return source.error(std::string(refusal));
@@ -261,8 +258,7 @@ std::string password_help()
     }
   }
   return "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, the variable of the "
-         "server's "
-         "tools: " +
+         "server's tools: " +
          variables + ")";
 }
 

@@ -42,10 +42,9 @@ Result<Done> read_text(const Given& given, std::string& text);  // longest_label
 inline constexpr OptionRow<RunRequest> notify_row{
     {.names = "--notify",
      .value = "CMD",
-     .help =
-         "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, "
-         "cancelled, lost, forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS, "
-         "RLOCK_MESSAGE and others (rlock-run(1)); it has 30s and changes no exit code"},
+     .help = "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, "
+             "failed, cancelled, lost, forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, "
+             "RLOCK_DURATION_MS, RLOCK_MESSAGE and others (rlock-run(1)); it has 30s and changes no exit code"},
     read_notify};
 
 inline constexpr OptionRow<RawTake> quiet_row{
@@ -64,8 +63,8 @@ inline constexpr OptionRow<RunRequest> wait_server_row{
 inline constexpr OptionRow<RunRequest> sync_row{
     {.names = "--sync",
      .value = "N",
-     .help = "the lock counts as acquired only when N replicas have it; else rlock gives it back. Renewals "
-             "do not wait for replicas (0)",
+     .help = "the lock counts as acquired only when N replicas have it; else rlock gives it back. Renewals do not wait "
+             "for replicas (0)",
      .range = Numbers{0, 1000, "1"}},
     set<&RunRequest::sync>};
 

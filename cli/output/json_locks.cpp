@@ -136,9 +136,8 @@ constexpr Fields<PastRun, 10> run_fields{{
      [](const PastRun& run) { return run.exit_code ? Json(*run.exit_code) : Json(); }},
     {{"outcome", "string or null",
       "succeeded, failed, cancelled, lost, forced, timed_out, replaced (by a newer run with --latest) or skipped; "
-      "null: the lock was released without a word "
-      "about a job; "
-      "without a duration: it was handed over to a waiter that has not confirmed that"},
+      "null: the lock was released without a word about a job; without a duration: it was handed over to a waiter that "
+      "has not confirmed that"},
      [](const PastRun& run) { return run.outcome ? Json(outcome_name(run)) : Json(); }},
     {{"fence", "integer or null", "fencing number of the run"},
      [](const PastRun& run) { return fence_or_null(run.fence); }},
@@ -308,8 +307,8 @@ Json pool_json(const PooledLock& lock)
 
 constexpr Fields<PooledLock, 1> pooled_fields{{
     {{"pool", "pool or null",
-      "the locks of --shards of which it is one, or which have its name: then only this field counts; null: it is "
-      "no shard"},
+      "the locks of --shards of which it is one, or which have its name: then only this field counts; null: it is no "
+      "shard"},
      pool_json},
 }};
 
@@ -369,8 +368,7 @@ constexpr Fields<ForcedLock, 5> force_fields{{
      [](const ForcedLock& lock) -> Json { return lock.outcome.broken; }},
     {{"how", "string or null",
       "released: the holder stopped its job and released; expired: renewals were refused until the lease ended; "
-      "broken: "
-      "the lock was deleted, and its job may still run; null: it was not taken; a holder that still stops its "
+      "broken: the lock was deleted, and its job may still run; null: it was not taken; a holder that still stops its "
       "job will release it"},
      [](const ForcedLock& lock) { return lock.outcome.how; }},
     {{"holder", "holder or null", "the holder that lost the lock, or the one that has it; null: it was free"},
@@ -392,8 +390,7 @@ constexpr Fields<ShownEvent, 13> event_fields{{
      [](const ShownEvent& shown) { return fence_or_null(shown.event.fence); }},
     {{"by", "string or null",
       "the process that asked for the lock (force-unlock); of lost, the holder since then; of skipped, the holder, or "
-      "the newer "
-      "run that replaced it; of thawed, who ended the freeze, or null: its time was over"},
+      "the newer run that replaced it; of thawed, who ended the freeze, or null: its time was over"},
      [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).by); }},
     {{"reason", "string or null", "why that process asked, as --reason of force-unlock says"},
      [](const ShownEvent& shown) { return or_null(who_and_why(shown.event.by).reason); }},

@@ -135,9 +135,9 @@ constexpr Others keeper_tells{"--pid", ": only a keeper tells of a loss (try --p
 constexpr OptionRow<RawAcquire> pid_row{
     {.names = "--pid",
      .value = "PID",
-     .help = "start a keeper, a process that renews the lock until PID ends, and then releases it; "
-             "rlock release ends the keeper earlier. In a shell script, PID is $$. Without --export only PID itself is "
-             "watched, and what it has started may outlive the lock",
+     .help = "start a keeper, a process that renews the lock until PID ends, and then releases it; rlock release ends "
+             "the keeper earlier. In a shell script, PID is $$. Without --export only PID itself is watched, and what "
+             "it has started may outlive the lock",
      .range = Numbers{1, INT_MAX, "$$"},
      .excludes = {"--lease", ": a lease has no keeper (try --pid $$ alone)"}},
     set<&RawAcquire::pid>};
@@ -184,8 +184,8 @@ constexpr OptionRow<RunRequest> keeper_rows[] = {
 constexpr OptionRow<RawAcquire> fixed_lease_row{
     {.names = "--lease",
      .value = "DUR",
-     .help = "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that "
-             "holds the same lock, no earlier than the job's hold",
+     .help = "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that holds the same "
+             "lock, no earlier than the job's hold",
      .range = fixed_lease_range},
     read_fixed_lease};
 constexpr std::string_view lasting_group = "Duration of the lock (one of --pid and --lease is needed)";
@@ -307,12 +307,12 @@ const Verb acquire_verb{
                  "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
                  "token=$(rlock acquire -k stock -n --lease 5m) || exit",
                  "lock=$(rlock acquire -k a:7 -k a:9 --pid $$ --export) || exit; eval \"$lock\""},
-    .own_exits =
-        {{ExitCode::ok, "the lock is taken, or all of several, and the token is printed"},
-         {ExitCode::usage,
-          "usage error, such as a bad URL, a --pid that does not exist, or one of several locks that an outer run "
-          "holds"},
-         {ExitCode::os, "no keeper could be started, or standard output could not be written; the lock is not held"}},
+    .own_exits = {{ExitCode::ok, "the lock is taken, or all of several, and the token is printed"},
+                  {ExitCode::usage,
+                   "usage error, such as a bad URL, a --pid that does not exist, or one of several locks that an outer "
+                   "run holds"},
+                  {ExitCode::os,
+                   "no keeper could be started, or standard output could not be written; the lock is not held"}},
     .common_exits = {ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused, ExitCode::config},
     .add_options = bound<RawAcquire, add_acquire_options, execute>,
 };

@@ -88,10 +88,9 @@ void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
   const std::string end =
       held.lasts ? "the lock ends in " + show_roughly(*held.lasts) : "the lock never ends by itself";
   Log(Verbosity::normal)
-      .notice(
-          printable(name.text()) + " is revoked, " + who + ": " + end +
-          ", unless the holder releases it before (--now takes the lock away at once, although the holder's job may "
-          "still be running)");
+      .notice(printable(name.text()) + " is revoked, " + who + ": " + end +
+              ", unless the holder releases it before (--now takes the lock away at once, although the holder's job "
+              "may still be running)");
 }
 
 bool is_spared(const Holder& holder, const ForceOptions& options)
@@ -289,13 +288,11 @@ const Verb force_unlock_verb{
                  "rlock force-unlock -k stock --yes --reason 'moving the database'",
                  "rlock force-unlock -k stock --yes --older-than 2h  # spares the next holder",
                  "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\""},
-    .own_exits =
-        {{ExitCode::ok, "the holder released the lock, its lease ended, or the lock was broken"},
-         {ExitCode::no, "the lock was free or has another holder; nothing was done"},
-         {ExitCode::busy,
-          "the holder is younger than --older-than, or what it was held for has not ended: after KILL, or after "
-          "TERM, if rlock acquire watches a "
-          "script without --export"}},
+    .own_exits = {{ExitCode::ok, "the holder released the lock, its lease ended, or the lock was broken"},
+                  {ExitCode::no, "the lock was free or has another holder; nothing was done"},
+                  {ExitCode::busy,
+                   "the holder is younger than --older-than, or what it was held for has not ended: after KILL, or "
+                   "after TERM, if rlock acquire watches a script without --export"}},
     .add_options = bound<RawForce, add_force_options, execute>,
 };
 

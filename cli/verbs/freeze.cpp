@@ -358,9 +358,10 @@ Result<RunEnd> execute(const RawFreeze& given, const Call& call)
     return usage("no key: name the locks, or a pattern (try rlock freeze 'deploy:*')");
   }
   if (!raw.lasts || raw.reason.empty()) {
-    return usage(raw.lasts ? "--reason is needed: those whose jobs do not start want to know why (try --reason 'moving "
-                             "the database')"
-                           : "--for or --until is needed: how long the freeze lasts (try --for 2h, or --until 22:00)");
+    return usage(
+        raw.lasts
+            ? "--reason is needed: those whose jobs do not start want to know why (try --reason 'moving the database')"
+            : "--for or --until is needed: how long the freeze lasts (try --for 2h, or --until 22:00)");
   }
   RunRequest wanted = raw.request;
   wanted.ttl = *raw.lasts;

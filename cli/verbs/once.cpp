@@ -86,8 +86,7 @@ Result<RunRequest> resolve_once(const RawRun& raw, const Call& call)
   }
   if (request && !kind_of(request->kind).is_always_exclusive) {
     return usage(
-        "--shared, --exclusive and --permits make no sense with once, which runs one job at a time (try "
-        "rlock run)");
+        "--shared, --exclusive and --permits make no sense with once, which runs one job at a time (try rlock run)");
   }
   return request;
 }

@@ -238,13 +238,12 @@ const Verb list_verb{
     .synopsis = "[OPTION...] [PATTERN]",
     .examples = {"rlock list", "rlock list --sort age", "rlock list --json 'billing:*'", "rlock list --all",
                  "rlock list --overdue || echo 'a job is late'"},
-    .own_exits =
-        {{ExitCode::ok,
-          "at least one lock is held; with --all always; with --overdue, also beside --all: none is late; with -o "
-          "prometheus always"},
-         {ExitCode::no,
-          "no lock is held, and standard error says so unless --json is given; with --overdue: one is late, or "
-          "PATTERN matches no lock with --every"}},
+    .own_exits = {{ExitCode::ok,
+                   "at least one lock is held; with --all always; with --overdue, also beside --all: none is late; "
+                   "with -o prometheus always"},
+                  {ExitCode::no,
+                   "no lock is held, and standard error says so unless --json is given; with --overdue: one is late, "
+                   "or PATTERN matches no lock with --every"}},
     .add_options = bound<RawList, add_list_options, execute>,
 };
 
@@ -426,8 +425,7 @@ const Verb status_verb{
                  "rlock status -o prometheus stock >locks.prom.new"},
     .own_exits = {{ExitCode::ok,
                    "all of the locks are held, and each PATTERN matches one; of a pool of --shards one of its locks is "
-                   "enough; "
-                   "with -o prometheus always"},
+                   "enough; with -o prometheus always"},
                   {ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"}},
     .add_options = bound<RawStatus, add_status_options, execute>,
 };

@@ -449,23 +449,21 @@ const Verb watch_verb{
     .examples = {"rlock watch", "rlock watch -S redis://db1 'deploy:*'",
                  "rlock watch --json --interval 10s >>locks.jsonl"},
     .own_exits = {{ExitCode::ok, "the user pressed q, or the reader of the pipe ended"}},
-    .keys =
-        {{"q", "quit"},
-         {"up, down", "select a lock; a screen of 20 rows or more shows its details"},
-         {"PgUp, PgDn", "move by a screen; on the whole screen, these keys and the arrows move its text"},
-         {"Home g, End G", "move to the first or the last"},
-         {"Enter, Esc", "its details and history on the whole screen, also after the lock is free; back to all locks"},
-         {"f",
-          "after a question: what force-unlock does, which stops the job first; of several holders, type the number "
-          "of "
-          "one"},
-         {"z",
-          "after a question: freeze the lock for two hours, first in line after the job that runs; again: thaw it, "
-          "or "
-          "give up a freeze that waits"},
-         {"k a t w r", "sort by key, age, ttl, number of waiters, rate; again: in reverse order"},
-         {"/", "filter by a part of the key, the holder or the command"},
-         {"Ctrl-Z", "suspend"}},
+    .keys = {{"q", "quit"},
+             {"up, down", "select a lock; a screen of 20 rows or more shows its details"},
+             {"PgUp, PgDn", "move by a screen; on the whole screen, these keys and the arrows move its text"},
+             {"Home g, End G", "move to the first or the last"},
+             {"Enter, Esc",
+              "its details and history on the whole screen, also after the lock is free; back to all locks"},
+             {"f",
+              "after a question: what force-unlock does, which stops the job first; of several holders, type the "
+              "number of one"},
+             {"z",
+              "after a question: freeze the lock for two hours, first in line after the job that runs; again: thaw it, "
+              "or give up a freeze that waits"},
+             {"k a t w r", "sort by key, age, ttl, number of waiters, rate; again: in reverse order"},
+             {"/", "filter by a part of the key, the holder or the command"},
+             {"Ctrl-Z", "suspend"}},
     .add_options = bound<RawWatch, add_watch_options, execute>,
 };
 

@@ -49,16 +49,6 @@ std::string_view without_comment(std::string_view line)
   return line;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator)
-{
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    parts.push_back(text.substr(0, text.find(separator)));
-    text.remove_prefix(std::min(text.size(), parts.back().size() + 1));
-  }
-  return parts;
-}
-
 // What is wrong with the names; nullopt: nothing.
 std::optional<std::string> flaw_of(const std::vector<std::string>& names)
 {

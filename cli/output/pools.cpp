@@ -98,10 +98,9 @@ std::vector<std::string> shard_names(const Pool& pool)
   for (std::size_t i = 0; !pool.names && i < pool.size; ++i) {
     names.push_back(std::to_string(i));
   }
-  const std::string joined = pool.names.value_or("");
-  for (std::string_view left = joined; !left.empty();) {
-    names.emplace_back(left.substr(0, left.find(',')));
-    left.remove_prefix(std::min(left.size(), names.back().size() + 1));
+  const std::string listed = pool.names.value_or("");
+  for (const std::string_view name : split(listed, ',')) {
+    names.emplace_back(name);
   }
   return names;
 }

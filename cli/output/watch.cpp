@@ -218,9 +218,7 @@ std::string footer(const Picture& picture, const View& view, std::size_t columns
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t columns, std::size_t most)
 {
   std::vector<std::string> lines(1);
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  for (const std::string_view word : split(text, ' ')) {
     const bool fits = lines.back().empty() || width(lines.back()) + 1 + width(word) <= columns;
     if (!fits && lines.size() < most) {
       lines.emplace_back();
@@ -263,10 +261,10 @@ std::vector<std::string> pool_lines(const Picture& picture, const View& view, Si
 std::vector<std::string> lines_of(std::string_view text, std::size_t columns, std::size_t most)
 {
   std::vector<std::string> lines;
-  while (!text.empty() && lines.size() < most) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(clipped(text.substr(0, end), columns));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : split(text, '\n')) {
+    if (lines.size() < most) {
+      lines.push_back(clipped(line, columns));
+    }
   }
   return lines;
 }

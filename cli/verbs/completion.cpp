@@ -196,10 +196,7 @@ class CommandLine {
   Completion values(std::string_view type, std::span<const Given> options)
   {
     Completion completion;
-    for (std::size_t begin = 0; begin <= type.size();) {
-      const std::size_t end = std::min(type.find('|', begin), type.size());
-      const std::string word(type.substr(begin, end - begin));
-      begin = end + 1;
+    for (const std::string_view word : split(type, '|')) {
       if (word == "FILE") {
         return {.kind = Completion::Kind::files, .candidates = {}};
       }
@@ -209,7 +206,7 @@ class CommandLine {
     return completion;
   }
 
-  [[nodiscard]] std::vector<Candidate> candidates_for(const std::string& word, std::span<const Given> options) const
+  [[nodiscard]] std::vector<Candidate> candidates_for(std::string_view word, std::span<const Given> options) const
   {
     if (word == "KEY" || word == "PATTERN" || word == "GLOB") {
       return locks(options, m_environment);
@@ -237,7 +234,7 @@ class CommandLine {
       return named_servers(m_environment);
     }
     const bool is_literal = !word.empty() && word.front() >= 'a' && word.front() <= 'z';
-    return is_literal ? std::vector<Candidate>{{word, {}}} : std::vector<Candidate>{};
+    return is_literal ? std::vector<Candidate>{{std::string(word), {}}} : std::vector<Candidate>{};
   }
 
   const Verb& m_verb;

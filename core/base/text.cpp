@@ -451,4 +451,14 @@ std::string copied_word(std::string_view text)
   return word + "'";
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator)
+{
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    parts.push_back(text.substr(0, text.find(separator)));
+    text.remove_prefix(std::min(text.size(), parts.back().size() + 1));
+  }
+  return parts;
+}
+
 }  // namespace rlock

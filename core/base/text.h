@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rlock {
 
@@ -69,6 +70,9 @@ std::string shown_command(std::span<const std::string> words);
 // The same for a command line whose word boundaries are lost, and for the text of a script: words end at blanks outside
 // quotes. Masking a masked text changes nothing.
 std::string without_secrets(std::string_view text);
+
+// The parts between the separators. None of an empty text, and none behind a separator at the end.
+std::vector<std::string_view> split(std::string_view text, char separator);
 
 // The texts of a range with a separator between them. `text_of`: gives the text of an element.
 template <typename Range, typename TextOf = std::identity>

@@ -24,11 +24,6 @@
 namespace rlock::cli {
 namespace {
 
-bool names_key(const RawTokenLock& raw, std::span<const std::string> operands)
-{
-  return !raw.keys.keys.empty() || !operands.empty();
-}
-
 // Of the innermost hold of this key; empty when there is none.
 std::string_view held_token(std::string_view held, std::string_view key)
 {
@@ -77,8 +72,8 @@ Result<std::vector<LockName>> inherited_names(const RawTokenLock& raw, const Env
 Result<std::vector<LockName>> names_of(const RawTokenLock& raw, std::span<const std::string> operands,
                                        const Environment& environment)
 {
-  ASSIGN_OR_RETURN(const auto names,
-                   names_key(raw, operands) ? resolve_keys(raw.keys, operands) : inherited_names(raw, environment));
+  const bool names_key = !raw.keys.keys.empty() || !operands.empty();
+  ASSIGN_OR_RETURN(const auto names, names_key ? resolve_keys(raw.keys, operands) : inherited_names(raw, environment));
   std::vector<LockName> each_once;
   for (const LockName& name : names) {
     if (std::ranges::find(each_once, name) == each_once.end()) {
@@ -114,19 +109,12 @@ std::optional<Shard> shard_of(const LockName& name, const Hold& hold, const Envi
   return Shard{.number = number, .name = name.text().ends_with(":" + shard_name) ? shard_name : ""};
 }
 
-constexpr const char* already_released = "it was released";
-
 Log log_of(const RawTokenLock& raw) { return Log(raw.quiet ? Verbosity::quiet : Verbosity::normal); }
 
 RunEnd report_not_held(const TokenLock& token_lock, const std::string& reason, const RawTokenLock& raw)
 {
   log_of(raw).notice("the lock " + printable(token_lock.name.text()) + " is not held under this token: " + reason);
   return ended(ExitCode::no);
-}
-
-RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const RawTokenLock& raw)
-{
-  return report_not_held(token_lock, text_of(found), raw);
 }
 
 // Why a hold that a server does not know is gone: the event log may still have the release of the owner's last hold. A quorum has no
@@ -142,7 +130,7 @@ std::string why_gone(const TokenLock& token_lock, const NotHeld& found, const Op
       logs && std::ranges::any_of(logs->front(), [&](const EventLogEntry& entry) {
         return entry.kind == EventKind::released && !entry.left && entry.owner == token_lock.hold.owner.text();
       });
-  return was_released ? already_released : text_of(found);
+  return was_released ? "it was released" : text_of(found);
 }
 
 struct LockOnServer {
@@ -178,7 +166,7 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
   ASSIGN_OR_RETURN(const auto state, opened.store->inspect(token_lock.name, opened.limit()));
   const auto is_owner = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
   if (std::none_of(state.holders.begin(), state.holders.end(), is_owner) && !kind_of(state.kind).is_shared) {
-    return report_not_held(token_lock, NotHeld{}, raw);  // since it was renewed
+    return report_not_held(token_lock, text_of(NotHeld{}), raw);  // since it was renewed
   }
   const bool alone = !kind_of(state.kind).is_shared;  // else other holders share the fence and the ttl
   print(lease_json(token_lock.name, token_lock.hold, alone ? state.fence : 0, alone ? state.ttl : std::nullopt,
@@ -241,7 +229,7 @@ Result<RunEnd> release_one(const TokenLock& token_lock, std::vector<Fd>& announc
       const auto released,
       opened.store->release(lock.spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened.limit()));
   if (const auto* lost = std::get_if<NotHeld>(&released)) {
-    return report_not_held(token_lock, *lost, raw);
+    return report_not_held(token_lock, text_of(*lost), raw);
   }
   if (std::holds_alternative<Dequeued>(released)) {
     return report_not_held(token_lock, "its owner was still waiting for it", raw);
@@ -286,14 +274,16 @@ Result<RunEnd> release_token_locks(const TokenLocks& token_locks, const RawToken
   return for_each_lock(token_locks, [&](const TokenLock& each) { return release_one(each, announced, opened, raw); });
 }
 
+namespace {
+
+// Renews the locks for `ttl` from now; nullopt: only asks whether the token still holds them. With --json, prints one object for
+// each that it holds. Exits with 1 if it does not hold one of them.
 Result<RunEnd> renew_token_locks(const TokenLocks& token_locks, std::optional<Millis> ttl, const RawTokenLock& raw,
                                  const Call& call)
 {
   ASSIGN_OR_RETURN(const auto opened, open_server(raw.server, call.environment));
   return for_each_lock(token_locks, [&](const TokenLock& each) { return renew_one(each, ttl, opened, raw); });
 }
-
-namespace {
 
 constexpr std::string_view token_not_held = "the token does not hold the lock, or one of several; stderr says why";
 

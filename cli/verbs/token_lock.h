@@ -38,11 +38,6 @@ using TokenLocks = std::vector<TokenLock>;  // at least one, each once
 Result<TokenLocks> resolve_token_locks(const RawTokenLock& raw, std::span<const std::string> operands,
                                        const Environment& environment);
 
-// Renews the locks for `ttl` from now; nullopt: only asks whether the token still holds them. With --json, prints one object for
-// each that it holds. Exits with 1 if it does not hold one of them.
-Result<RunEnd> renew_token_locks(const TokenLocks& token_locks, std::optional<Millis> ttl, const RawTokenLock& raw,
-                                 const Call& call);
-
 // Releases the locks. Their keeper, if there is one, ends silently. Exits with 1 if the token does not hold one of them.
 Result<RunEnd> release_token_locks(const TokenLocks& token_locks, const RawTokenLock& raw, const Call& call);
 

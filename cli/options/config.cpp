@@ -127,71 +127,61 @@ std::optional<std::string> text_of(const toml::node& node)
   return std::nullopt;
 }
 
-class RawFileReader {
- public:
-  Result<std::vector<TomlEntry>> read(const toml::table& file)
-  {
-    for (const auto& [key, node] : file) {
-      const toml::table* const table = node.as_table();
-      RETURN_IF_ERROR(table != nullptr ? read_table(std::string(key.str()), *table) : read_entry({}, key, node));
+Error no_value(const toml::key& key, const toml::node& node)
+{
+  return wrong(node.source(),
+               "the value of " + shown_name(key.str()) + " is invalid: an option takes text, a number, true or false");
+}
+
+Result<TomlValue> value_of(const toml::key& key, const toml::node& node)
+{
+  const toml::array* const array = node.as_array();
+  if (array == nullptr) {
+    const auto text = text_of(node);
+    const auto kind = node.is_boolean() ? TomlValue::Kind::boolean : TomlValue::Kind::text;
+    return text ? Result(TomlValue{kind, {*text}}) : no_value(key, node);
+  }
+  TomlValue all{TomlValue::Kind::array, {}};
+  for (const toml::node& element : *array) {
+    const auto text = text_of(element);
+    if (!text) {
+      return no_value(key, element);
     }
-    std::ranges::stable_sort(m_entries, {}, &TomlEntry::line);
-    return std::move(m_entries);
+    all.texts.push_back(*text);
   }
+  return all;
+}
 
- private:
-  Result<Done> read_table(const std::string& name, const toml::table& table)
-  {
-    for (const auto& [key, node] : table) {
-      RETURN_IF_ERROR(read_entry({.name = name, .line = table.source().begin.line}, key, node));
+// Above all tables.
+Result<TomlEntry> entry_of(const toml::key& key, const toml::node& node)
+{
+  ASSIGN_OR_RETURN(auto value, value_of(key, node));
+  const std::size_t line = node.source().begin.line;
+  return TomlEntry{
+      .table = {}, .key = std::string(key.str()), .value = std::move(value), .line = line, .table_line = line};
+}
+
+Result<std::vector<TomlEntry>> entries_of(const toml::table& file)
+{
+  std::vector<TomlEntry> entries;
+  for (const auto& [name, node] : file) {
+    const toml::table* const table = node.as_table();
+    if (table == nullptr) {
+      ASSIGN_OR_RETURN(auto entry, entry_of(name, node));
+      entries.push_back(std::move(entry));
+      continue;
     }
-    return Done{};
-  }
-
-  struct Table {
-    std::string name;
-    std::size_t line = 0;
-  };
-
-  Result<Done> read_entry(const Table& table, const toml::key& key, const toml::node& node)
-  {
-    ASSIGN_OR_RETURN(auto value, value_of(key, node));
-    const std::size_t line = node.source().begin.line;
-    m_entries.push_back({.table = table.name,
-                         .key = std::string(key.str()),
-                         .value = std::move(value),
-                         .line = line,
-                         .table_line = table.line != 0 ? table.line : line});
-    return Done{};
-  }
-
-  static Result<TomlValue> value_of(const toml::key& key, const toml::node& node)
-  {
-    const toml::array* const array = node.as_array();
-    if (array == nullptr) {
-      const auto text = text_of(node);
-      const auto kind = node.is_boolean() ? TomlValue::Kind::boolean : TomlValue::Kind::text;
-      return text ? Result(TomlValue{kind, {*text}}) : no_value(key, node);
+    const std::size_t table_line = table->source().begin.line;
+    for (const auto& [key, value] : *table) {
+      ASSIGN_OR_RETURN(auto entry, entry_of(key, value));
+      entry.table = name.str();
+      entry.table_line = table_line != 0 ? table_line : entry.line;
+      entries.push_back(std::move(entry));
     }
-    TomlValue all{TomlValue::Kind::array, {}};
-    for (const toml::node& element : *array) {
-      const auto text = text_of(element);
-      if (!text) {
-        return no_value(key, element);
-      }
-      all.texts.push_back(*text);
-    }
-    return all;
   }
-
-  static Result<TomlValue> no_value(const toml::key& key, const toml::node& node)
-  {
-    return wrong(node.source(), "the value of " + shown_name(key.str()) +
-                                    " is invalid: an option takes text, a number, true or false");
-  }
-
-  std::vector<TomlEntry> m_entries;
-};
+  std::ranges::stable_sort(entries, {}, &TomlEntry::line);
+  return entries;
+}
 
 }  // namespace
 
@@ -213,7 +203,7 @@ Result<std::vector<TomlEntry>> parse_toml(std::string_view text)
                                             ? "a name is given twice"
                                             : "this is no valid TOML; text stands in quotes (try wait = \"10s\")");
   }
-  return RawFileReader().read(file.table());
+  return entries_of(file.table());
 }
 
 namespace {
@@ -249,11 +239,6 @@ Error unknown(const std::string& where, const std::string& key, const std::vecto
 {
   return wrong(where, "unknown option '" + shown_name(key) + "'" +
                           did_you_mean(key, names, " (the long options of rlock help VERB, without --)"));
-}
-
-bool is_about(const TomlEntry& entry, const OptionTable& known)
-{
-  return entry.table.empty() || entry.table == known.verb();
 }
 
 // The settings of one file for one verb.
@@ -295,7 +280,7 @@ class SettingsReader {
       return wrong(m_file.path + ":" + std::to_string(entry.table_line),
                    "[" + shown_name(entry.table) + "] is no verb (try [run], [servers], or no table at all)");
     }
-    if (!is_about(entry, m_known)) {
+    if (!entry.table.empty() && entry.table != m_known.verb()) {
       return Done{};  // see check_tables()
     }
     const Option* found = option_of(m_known, option);

@@ -2,9 +2,7 @@
 #include "cli/options/config.h"
 
 #include "base/fd.h"
-#include "base/result.h"
 #include "base/text.h"
-#include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
 #include "stores/open.h"
 
@@ -13,11 +11,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <iterator>
-#include <optional>
-#include <span>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>

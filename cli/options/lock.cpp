@@ -3,8 +3,6 @@
 
 #include "stores/open.h"
 
-#include <algorithm>
-
 namespace rlock::cli {
 namespace {
 

@@ -2,7 +2,6 @@
 #include "cli/options/option_table.h"
 
 #include "base/duration.h"
-#include "base/text.h"
 
 #include <algorithm>
 #include <charconv>

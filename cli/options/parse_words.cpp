@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/parse_words.h"
 
-#include "cli/options/option_table.h"
-
 // CLI11 includes <iostream>, whose static object makes all standard streams and their locales at each start: 50,000 instructions, a
 // tenth of a run. No code of CLI11 that rlock calls writes to them, so here they are declared and not made.
 #include <ostream>

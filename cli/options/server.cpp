@@ -8,7 +8,6 @@
 
 #include <array>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 namespace rlock::cli {

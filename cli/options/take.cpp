@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/take.h"
 
-#include "base/duration.h"
 #include "lock/holder.h"
 #include "process/signals.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/verb.h"
 
-#include "cli/options/option_table.h"
-
 namespace rlock::cli {
 namespace {
 

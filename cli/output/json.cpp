@@ -7,9 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace rlock::cli {
 namespace {

@@ -6,10 +6,8 @@
 #include "lock/requests.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace rlock::cli {

@@ -5,7 +5,6 @@
 #include "base/duration.h"
 #include "base/shown_time.h"
 #include "base/text.h"
-#include "cli/output/output.h"
 #include "lock/kept_runs.h"
 #include "run/verdict.h"
 

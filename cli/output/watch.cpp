@@ -2,17 +2,12 @@
 // The picture of rlock watch.
 #include "cli/output/watch.h"
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/shown_time.h"
 #include "base/text.h"
-#include "cli/output/output.h"
-#include "cli/output/show.h"
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <utility>
 

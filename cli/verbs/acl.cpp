@@ -9,7 +9,6 @@
 #include "cli/verbs/dispatch.h"
 
 #include <algorithm>
-#include <array>
 
 namespace rlock::cli {
 namespace {

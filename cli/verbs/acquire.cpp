@@ -5,17 +5,13 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/options/lock.h"
 #include "cli/options/output.h"
-#include "cli/options/server.h"
-#include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "stores/open.h"
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <utility>
 

@@ -2,7 +2,6 @@
 // What may come next on a command line that the user is typing. The completion scripts of all shells ask for it.
 #pragma once
 
-#include "base/result.h"
 #include "cli/options/environment.h"
 
 #include <span>

@@ -2,7 +2,6 @@
 // rlock config: the settings that the other verbs would have, and where each comes from.
 #include "cli/options/config.h"
 
-#include "base/defaults.h"
 #include "base/duration.h"
 #include "base/text.h"
 #include "cli/options/lock.h"

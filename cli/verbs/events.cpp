@@ -14,7 +14,6 @@
 #include "redis/acl.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 

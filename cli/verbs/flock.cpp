@@ -6,7 +6,6 @@
 #include "cli/help/help.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
-#include "cli/options/take.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/token_lock.h"
@@ -14,7 +13,6 @@
 #include "run/run.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 namespace rlock::cli {

@@ -14,7 +14,6 @@
 #include "lock/holder.h"
 
 #include <algorithm>
-#include <array>
 
 namespace rlock::cli {
 namespace {

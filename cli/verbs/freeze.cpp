@@ -18,7 +18,6 @@
 #include "run/wait_message.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <system_error>

@@ -9,8 +9,6 @@
 #include "cli/verbs/dispatch.h"
 #include "stores/open.h"
 
-#include <array>
-
 namespace rlock::cli {
 namespace {
 

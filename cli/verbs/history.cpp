@@ -16,7 +16,6 @@
 #include "lock/kept_runs.h"
 
 #include <algorithm>
-#include <array>
 
 namespace rlock::cli {
 namespace {

@@ -13,8 +13,6 @@
 #include "lock/period.h"
 #include "run/request.h"
 
-#include <array>
-
 namespace rlock::cli {
 namespace {
 

@@ -7,8 +7,6 @@
 #include "doctor/eviction.h"
 #include "run/run.h"
 
-#include <array>
-
 namespace rlock::cli {
 namespace {
 

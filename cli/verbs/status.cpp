@@ -21,7 +21,6 @@
 #include "run/wait_message.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <variant>

@@ -13,7 +13,6 @@
 #include "run/force.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <variant>
 

@@ -10,14 +10,12 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "run/environment.h"
 #include "run/keep_runs.h"
 #include "run/left_keeper.h"
 #include "run/release_socket.h"
 #include "run/verdict.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <system_error>
 

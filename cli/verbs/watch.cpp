@@ -15,7 +15,6 @@
 #include "process/signals.h"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <memory>
 #include <optional>

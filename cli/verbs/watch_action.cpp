@@ -2,14 +2,11 @@
 #include "cli/verbs/watch_action.h"
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/log.h"
-#include "base/shown_time.h"
 #include "base/text.h"
 #include "cli/output/output.h"
 #include "cli/verbs/force_unlock.h"
 #include "cli/verbs/freeze.h"
-#include "run/acquire.h"
 #include "run/environment.h"
 
 #include <algorithm>

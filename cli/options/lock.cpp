@@ -101,18 +101,18 @@ Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> op
 
 Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw, std::span<const std::string> operands)
 {
-  Result<std::vector<LockName>> names = resolve_keys(raw, operands);
-  for (std::size_t i = 0; names && i < names->size(); ++i) {
-    RETURN_IF_ERROR(check_can_be_taken((*names)[i]));
+  ASSIGN_OR_RETURN(auto names, resolve_keys(raw, operands));
+  for (const LockName& name : names) {
+    RETURN_IF_ERROR(check_can_be_taken(name));
   }
   return names;
 }
 
 Result<LockName> resolve_key_to_take(const RawKeys& raw, std::span<const std::string> operands)
 {
-  Result<LockName> name = resolve_key(raw, operands);
-  const Result<Done> checked = name ? check_can_be_taken(*name) : Result(Done{});
-  return checked ? std::move(name) : Result<LockName>(checked.error());
+  ASSIGN_OR_RETURN(auto name, resolve_key(raw, operands));
+  RETURN_IF_ERROR(check_can_be_taken(name));
+  return name;
 }
 
 Error several_patterns(std::string_view verb)

@@ -271,13 +271,6 @@ std::string shown_word(std::string_view word) { return shortened(printable(witho
 
 Error usage(std::string text) { return {ErrorCode::usage, std::move(text)}; }
 
-Result<Done> first_error(std::initializer_list<Result<Done>> results)
-{
-  const auto* const failed =
-      std::find_if_not(results.begin(), results.end(), [](const auto& each) { return bool(each); });
-  return failed == results.end() ? Result(Done{}) : *failed;
-}
-
 Result<Millis> duration_in(const Durations& range, std::string_view text, const std::string& option)
 {
   const auto wrong = [&](const std::string& what) {

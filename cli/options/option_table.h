@@ -11,7 +11,6 @@
 
 #include <array>
 #include <concepts>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -218,9 +217,6 @@ std::string shown_word(std::string_view word);
 Result<Millis> duration_in(const Durations& range, std::string_view text, const std::string& option);
 
 bool is_no_time(std::string_view value);  // "0" and "0s", for Option::is_neutral
-
-// The first error of several, in their order.
-Result<Done> first_error(std::initializer_list<Result<Done>> results);
 
 // " (did you mean 'status'?)", or `otherwise` when no known word is similar to a word that the user mistyped.
 std::string did_you_mean(std::string_view typed, std::span<const std::string> known, std::string_view otherwise);

@@ -85,22 +85,18 @@ Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& words, const
   NamedEndpoints named{
       .endpoints = {}, .origin = source.origin, .url_origin = source.origin, .named_by = source.origin.name};
   for (const std::string& word : words) {
-    Result<Done> parsed = Done{};
     if (!is_name_of_server(word)) {
-      parsed = parse_urls({word}, source, named.endpoints);
+      RETURN_IF_ERROR(parse_urls({word}, source, named.endpoints));
     } else if (const Setting* const known = environment.setting(word)) {
       named.url_origin = {Origin::Kind::file, known->where};
-      parsed = parse_urls(known->values, {named.url_origin, word}, named.endpoints);
+      RETURN_IF_ERROR(parse_urls(known->values, {named.url_origin, word}, named.endpoints));
       named.named_by.append(" ").append(word).append(", ").append(known->where);
     } else {
-      parsed = unknown_name(word, source, environment);
-    }
-    if (!parsed) {
-      return parsed.error();
+      return unknown_name(word, source, environment);
     }
   }
-  const auto checked = check_quorum(named.endpoints, source);
-  return checked ? Result(std::move(named)) : Result<NamedEndpoints>(checked.error());
+  RETURN_IF_ERROR(check_quorum(named.endpoints, source));
+  return named;
 }
 
 // A blank in a user or password ends the URL before it.

@@ -141,9 +141,9 @@ Result<Done> resolve_shards(const RawShards& shards, RunRequest& request)
   }
   request.shard_names = shards.names;
   for (const std::string& each : names) {
-    const Result<LockName> name = LockName::parse(request.name().text() + ":" + each);
-    RETURN_IF_ERROR(name ? check_can_be_taken(*name) : Result<Done>(name.error()));
-    request.shards.push_back(*name);
+    ASSIGN_OR_RETURN(auto name, LockName::parse(request.name().text() + ":" + each));
+    RETURN_IF_ERROR(check_can_be_taken(name));
+    request.shards.push_back(std::move(name));
   }
   return Done{};
 }

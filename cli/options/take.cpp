@@ -202,20 +202,18 @@ Result<Done> finish_request(const RawTake& raw, const Environment& environment, 
 {
   request.environment = environment.all();
   if (request.every) {
-    const Millis usual = std::max(request.history.value_or(history_with_every), every_in_history * *request.every);
-    request.history = usual;
+    request.history = std::max(request.history.value_or(history_with_every), every_in_history * *request.every);
   }
-  const Result<Done> resolved = assign(resolve_server(raw.server, environment), request.server);
-  if (resolved && request.sync > 0 && request.server.endpoints.size() > 1) {
+  RETURN_IF_ERROR(assign(resolve_server(raw.server, environment), request.server));
+  if (request.sync > 0 && request.server.endpoints.size() > 1) {
     return usage("--sync is for the replicas of one server; several servers have none (leave out --sync)");
   }
-  const std::string_view refusal =
-      resolved && request.sync > 0 ? engine_of(request.server.endpoints.front()).refuses_sync : "";
-  if (!refusal.empty()) {
+  const std::string_view refusal = engine_of(request.server.endpoints.front()).refuses_sync;
+  if (request.sync > 0 && !refusal.empty()) {
     return usage("--sync: " + std::string(refusal));
   }
-  const Result<Done> has_format = resolved ? check_format(request) : resolved;
-  return has_format ? check_line(request) : has_format;
+  RETURN_IF_ERROR(check_format(request));
+  return check_line(request);
 }
 
 void name_in_log(const RawTake& raw, const LockName& lock)

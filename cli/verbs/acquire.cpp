@@ -289,10 +289,10 @@ Result<RunRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::s
   if (raw.pid) {
     request.watched = {.pid = *raw.pid, .has_pipe = raw.exports};
   }
-  Result<Done> done = finish_request(raw.take, environment, request);
-  done = done ? resolve_shards(raw.take.shards, request) : done;
-  done = done ? check_one_token(request) : done;
-  return done ? Result(std::move(request)) : Result<RunRequest>(done.error());
+  RETURN_IF_ERROR(finish_request(raw.take, environment, request));
+  RETURN_IF_ERROR(resolve_shards(raw.take.shards, request));
+  RETURN_IF_ERROR(check_one_token(request));
+  return request;
 }
 
 const Verb acquire_verb{

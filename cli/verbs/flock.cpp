@@ -197,11 +197,10 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   request.compatibility = Compatibility::flock;
   request.leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes;
   request.wait = raw.no_wait ? std::optional{0ms} : request.wait;
-  const Result<Done> resolved = first_error({
-      assign(resolve_command(operands, environment), request.argv),
-      finish_request(raw.take, environment, request),
-  });
-  return resolved ? Result(std::move(request)) : Result<RunRequest>(resolved.error());
+  const Result<Done> finished = finish_request(raw.take, environment, request);
+  RETURN_IF_ERROR(assign(resolve_command(operands, environment), request.argv));
+  RETURN_IF_ERROR(finished);
+  return request;
 }
 
 const Verb flock_verb{

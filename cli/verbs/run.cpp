@@ -168,11 +168,11 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
   RunRequest request = raw.request;
   request.names = {names.begin(), names.end()};
   request.argv = command;
-  Result<Done> done = finish_request(raw.take, environment, request);
-  done = done ? resolve_shards(raw.take.shards, request) : done;
-  done = done ? check_queue(request) : done;
-  done = done ? check_min_hold(request) : done;
-  return done ? Result(std::move(request)) : Result<RunRequest>(done.error());
+  RETURN_IF_ERROR(finish_request(raw.take, environment, request));
+  RETURN_IF_ERROR(resolve_shards(raw.take.shards, request));
+  RETURN_IF_ERROR(check_queue(request));
+  RETURN_IF_ERROR(check_min_hold(request));
+  return request;
 }
 
 Result<RunEnd> run_request(const RawRun& raw, const Call& call, const Result<RunRequest>& request)

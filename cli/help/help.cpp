@@ -24,18 +24,6 @@ constexpr std::array topics{
     Topic{"json", "the JSON objects that rlock prints", help_of_json, mdoc_of_json},
 };
 
-}  // namespace
-
-std::span<const Topic> all_topics() { return topics; }
-
-const Topic* find_topic(std::string_view name)
-{
-  const auto* const found = std::ranges::find(topics, name, &Topic::name);
-  return found == topics.end() ? nullptr : found;
-}
-
-namespace {
-
 constexpr std::array manual_pages{
     ManualPage{"rlock", 7, "what a lock promises, and what it does not", "promises,limits"},
     ManualPage{"rlock-recipes", 7, "recipes by task", "recipes,cron,systemd,kubernetes"},
@@ -55,28 +43,6 @@ std::string man_command(const ManualPage& page)
 {
   return "man " + (page.name == "rlock" ? std::to_string(page.section) + " " : "") + std::string(page.name);
 }
-
-}  // namespace
-
-std::span<const ManualPage> all_manual_pages() { return manual_pages; }
-
-const ManualPage* find_manual_page(std::string_view name)
-{
-  const auto* const found =
-      std::ranges::find_if(manual_pages, [&](const ManualPage& page) { return means(page, name); });
-  return found == manual_pages.end() ? nullptr : found;
-}
-
-std::string help_of_manual_page(const ManualPage& page)
-{
-  return "see " + man_command(page) + ": " + std::string(page.summary) + "\n";
-}
-
-std::string summary_of(const Engine& engine) { return "locks on " + std::string(engine.title); }
-
-std::string_view version() { return RLOCK_VERSION; }
-
-namespace {
 
 constexpr std::size_t line_width = 80;
 
@@ -195,6 +161,32 @@ std::string names_of_stores()
 }
 
 }  // namespace
+
+std::span<const Topic> all_topics() { return topics; }
+
+const Topic* find_topic(std::string_view name)
+{
+  const auto* const found = std::ranges::find(topics, name, &Topic::name);
+  return found == topics.end() ? nullptr : found;
+}
+
+std::span<const ManualPage> all_manual_pages() { return manual_pages; }
+
+const ManualPage* find_manual_page(std::string_view name)
+{
+  const auto* const found =
+      std::ranges::find_if(manual_pages, [&](const ManualPage& page) { return means(page, name); });
+  return found == manual_pages.end() ? nullptr : found;
+}
+
+std::string help_of_manual_page(const ManualPage& page)
+{
+  return "see " + man_command(page) + ": " + std::string(page.summary) + "\n";
+}
+
+std::string summary_of(const Engine& engine) { return "locks on " + std::string(engine.title); }
+
+std::string_view version() { return RLOCK_VERSION; }
 
 std::string overview(Verbs verbs)
 {

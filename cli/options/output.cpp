@@ -48,16 +48,6 @@ constexpr OptionRow<RawOutputFormat> former_row{
      .is_neutral = [](std::string_view value) { return value == "json" || is_layout(value); }},
     read_former};
 
-}  // namespace
-
-void add_output_format_options(OptionTable& options, RawOutputFormat& raw)
-{
-  options.add(output_format_rows, raw);
-  options.add(former_row, raw, "");
-}
-
-namespace {
-
 constexpr OptionRow<ShownZone> utc_row{
     {.names = "--utc", .help = "times in UTC; else they are local, with the offset of the zone"},
     [](const Given&, ShownZone& zone) {
@@ -66,6 +56,12 @@ constexpr OptionRow<ShownZone> utc_row{
     }};
 
 }  // namespace
+
+void add_output_format_options(OptionTable& options, RawOutputFormat& raw)
+{
+  options.add(output_format_rows, raw);
+  options.add(former_row, raw, "");
+}
 
 void add_utc_option(OptionTable& options) { options.add(utc_row, shown_zone()); }
 

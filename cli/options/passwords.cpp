@@ -150,6 +150,24 @@ void warn_of_readers(const PasswordFile& file)
   }
 }
 
+std::string login_of(const Endpoint& endpoint, const RawServer& raw, const Environment& environment,
+                     const Origin& url_origin)
+{
+  const auto origin = origin_of_password(raw, environment, endpoint, url_origin);
+  if (!origin || endpoint.is_sentinel_group()) {  // the sentinels have a login of their own
+    return "";
+  }
+  const std::string_view user =
+      endpoint.user.empty() && endpoint.is_redis() ? "default" : std::string_view(endpoint.user);
+  const std::string tried = user.empty() ? "" : "the user '" + printable(user) + "' and ";
+  if (!endpoint.password.empty()) {
+    return tried + "the password in the URL of " + printable(origin->name);
+  }
+  const auto file = password_file_of(raw, environment, endpoint);
+  return tried + "the password in " +
+         (file ? printable(file->path) + ", which " + printable(origin->name) + " names" : printable(origin->name));
+}
+
 }  // namespace
 
 std::optional<Origin> origin_of_password(const RawServer& raw, const Environment& environment, const Endpoint& endpoint,
@@ -172,28 +190,6 @@ std::optional<Origin> origin_of_password(const RawServer& raw, const Environment
   const auto same = find_same(endpoint, environment, has_password);
   return same ? std::optional(same->origin) : std::nullopt;
 }
-
-namespace {
-
-std::string login_of(const Endpoint& endpoint, const RawServer& raw, const Environment& environment,
-                     const Origin& url_origin)
-{
-  const auto origin = origin_of_password(raw, environment, endpoint, url_origin);
-  if (!origin || endpoint.is_sentinel_group()) {  // the sentinels have a login of their own
-    return "";
-  }
-  const std::string_view user =
-      endpoint.user.empty() && endpoint.is_redis() ? "default" : std::string_view(endpoint.user);
-  const std::string tried = user.empty() ? "" : "the user '" + printable(user) + "' and ";
-  if (!endpoint.password.empty()) {
-    return tried + "the password in the URL of " + printable(origin->name);
-  }
-  const auto file = password_file_of(raw, environment, endpoint);
-  return tried + "the password in " +
-         (file ? printable(file->path) + ", which " + printable(origin->name) + " names" : printable(origin->name));
-}
-
-}  // namespace
 
 std::string login_of(const NamedEndpoints& named, const RawServer& raw, const Environment& environment)
 {

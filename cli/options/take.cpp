@@ -105,45 +105,6 @@ constexpr OptionRow<RawTake> log_format_row{{.names = "--log-format",
                                              .help = "format of the lines on stderr; json: one object a line (text)"},
                                             use_log_format};
 
-}  // namespace
-
-Result<Done> read_text(const Given& given, std::string& text)
-{
-  if (given.value.size() > longest_label) {
-    return usage(given.option->name() + ": the text has " + std::to_string(given.value.size()) + " bytes, at most " +
-                 std::to_string(longest_label) + " (shorten it)");
-  }
-  text = given.value;
-  return Done{};
-}
-
-Result<Done> read_signal(const Given& given, int& target)
-{
-  const std::optional<int> signal = signal_number(given.value);
-  if (!signal) {
-    return usage("--signal: '" + printable(given.value) + "' is not a signal (try --signal TERM)");
-  }
-  target = *signal;
-  return Done{};
-}
-
-Result<Done> read_notify(const Given& given, RunRequest& request)
-{
-  request.notify = given.value;
-  return given.value.empty() ? usage("--notify: the command is empty (try --notify 'logger \"$RLOCK_MESSAGE\"')")
-                             : Result(Done{});
-}
-
-void add_wait_options(OptionTable& options, RunRequest& request) { options.add(wait_rows, request); }
-
-void add_line_options(OptionTable& options, RunRequest& request) { options.add(line_rows, request); }
-
-void add_record_options(OptionTable& options, RunRequest& request) { options.add(record_rows, request); }
-
-void add_log_format_option(OptionTable& options, RawTake& raw) { options.add(log_format_row, raw); }
-
-namespace {
-
 // Each store has its own lock clients.
 Result<Done> check_format(const RunRequest& request)
 {
@@ -186,6 +147,41 @@ Result<Done> check_line(RunRequest& request)
 }
 
 }  // namespace
+
+Result<Done> read_text(const Given& given, std::string& text)
+{
+  if (given.value.size() > longest_label) {
+    return usage(given.option->name() + ": the text has " + std::to_string(given.value.size()) + " bytes, at most " +
+                 std::to_string(longest_label) + " (shorten it)");
+  }
+  text = given.value;
+  return Done{};
+}
+
+Result<Done> read_signal(const Given& given, int& target)
+{
+  const std::optional<int> signal = signal_number(given.value);
+  if (!signal) {
+    return usage("--signal: '" + printable(given.value) + "' is not a signal (try --signal TERM)");
+  }
+  target = *signal;
+  return Done{};
+}
+
+Result<Done> read_notify(const Given& given, RunRequest& request)
+{
+  request.notify = given.value;
+  return given.value.empty() ? usage("--notify: the command is empty (try --notify 'logger \"$RLOCK_MESSAGE\"')")
+                             : Result(Done{});
+}
+
+void add_wait_options(OptionTable& options, RunRequest& request) { options.add(wait_rows, request); }
+
+void add_line_options(OptionTable& options, RunRequest& request) { options.add(line_rows, request); }
+
+void add_record_options(OptionTable& options, RunRequest& request) { options.add(record_rows, request); }
+
+void add_log_format_option(OptionTable& options, RawTake& raw) { options.add(log_format_row, raw); }
 
 Result<Done> check_has_line(const RunRequest& request, const std::string& option)
 {

@@ -47,18 +47,6 @@ namespace {
 constexpr std::array<std::string_view, 5> sequences{"\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[7m"};
 constexpr std::string_view normal = "\x1b[0m";
 
-}  // namespace
-
-std::string Colors::paint(Style style, std::string_view text) const
-{
-  if (!m_on || text.empty()) {
-    return std::string(text);
-  }
-  return std::string(sequences[static_cast<std::size_t>(style)]).append(text).append(normal);
-}
-
-namespace {
-
 // The locale whose characters are those of UTF-8, whatever the user's is; null: the system has none.
 locale_t utf8_locale()
 {
@@ -122,6 +110,14 @@ Fitting fitting(std::string_view text, std::size_t columns)
 }
 
 }  // namespace
+
+std::string Colors::paint(Style style, std::string_view text) const
+{
+  if (!m_on || text.empty()) {
+    return std::string(text);
+  }
+  return std::string(sequences[static_cast<std::size_t>(style)]).append(text).append(normal);
+}
 
 std::size_t width(std::string_view text) { return fitting(text, SIZE_MAX).columns; }
 

@@ -100,7 +100,7 @@ TEST_CASE("etcd client: a watch tells what is put after it, in order, beside req
     REQUIRE(answer);
     CHECK(answer->id == 5);
     for (const auto& event : answer->events) {
-      CHECK(event.is_put);
+      CHECK(!event.is_deletion);
       heard += event.key.value + " ";
     }
   }

@@ -283,7 +283,7 @@ Result<Done> Listeners::take_events(const CallLimits& limit)
   }
   const bool tells_deletion = !watch->second.key.empty();
   for (WatchEvent& event : answer->events) {
-    if (event.is_put != tells_deletion) {
+    if (event.is_deletion == tells_deletion) {
       m_heard[watch->second.source].push_back(
           {watch->second.channel, tells_deletion ? watch->second.text_of_deletion : std::move(event.key.value)});
     }

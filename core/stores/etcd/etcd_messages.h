@@ -85,7 +85,7 @@ struct LeaseAnswer {  // of Grant, KeepAlive and TimeToLive
   std::int64_t ttl = 0;  // in seconds, at most longest_lease; 0 or less: the lease is over
 };
 struct WatchEvent {
-  bool is_put = false;  // else the key was deleted
+  bool is_deletion = false;  // of the key; else a Put
   KeyValue key;
 };
 struct WatchAnswer {

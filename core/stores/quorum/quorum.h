@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 #include "base/clock.h"
 #include "base/parallel_query.h"
 #include "base/result.h"
@@ -84,6 +86,32 @@ class Backoff {
 // The answers in the order of the servers; nullopt: no answer yet.
 template <typename T>
 using Answers = Replies<Result<T>>;
+
+// What the servers that have answered say, in their order. Valid as long as `answers`.
+template <typename T>
+std::vector<const T*> values_in(const Answers<T>& answers)
+{
+  std::vector<const T*> values;
+  for (const auto& answer : answers) {
+    if (answer && *answer) {
+      values.push_back(&**answer);
+    }
+  }
+  return values;
+}
+
+// The same of those that say an Alternative of a variant.
+template <typename Alternative, typename T>
+std::vector<const Alternative*> alternatives_in(const Answers<T>& answers)
+{
+  std::vector<const Alternative*> found;
+  for (const T* const value : values_in(answers)) {
+    if (const auto* const one = std::get_if<Alternative>(value)) {
+      found.push_back(one);
+    }
+  }
+  return found;
+}
 
 // Counts the answers: each is an Error, a yes or a no. `means_yes` tells a yes from a no.
 template <typename T, typename MeansYes>

@@ -20,12 +20,8 @@ Tally grants(const Answers<Attempt>& answers)
 
 const AlreadyDone* done_in(const Answers<Attempt>& answers)
 {
-  for (const auto& answer : answers) {
-    if (answer && *answer && std::holds_alternative<AlreadyDone>(**answer)) {
-      return &std::get<AlreadyDone>(**answer);
-    }
-  }
-  return nullptr;
+  const auto all = alternatives_in<AlreadyDone>(answers);
+  return all.empty() ? nullptr : all.front();
 }
 
 // Releases what could not be released earlier, of attempts that were made under other owners. Otherwise the server
@@ -71,9 +67,8 @@ std::optional<NamedHolder> most_named(const Answers<Attempt>& answers)
 {
   std::map<std::string, NamedHolder> holders;
   std::optional<NamedHolder> most;
-  for (const auto& answer : answers) {
-    const Busy* busy = answer && *answer ? std::get_if<Busy>(&**answer) : nullptr;
-    if (busy == nullptr || !busy->holder) {
+  for (const Busy* const busy : alternatives_in<Busy>(answers)) {
+    if (!busy->holder) {
       continue;
     }
     NamedHolder& named = holders.try_emplace(busy->holder->owner.text(), NamedHolder{busy, 0}).first->second;

@@ -18,7 +18,16 @@ namespace {
 template <typename T>
 std::size_t answered(const Answers<T>& answers)
 {
-  return tally(answers, [](const T&) { return true; }).yes;
+  return values_in(answers).size();
+}
+
+// The request `ask(server, limits)` of a call that makes any number of requests.
+template <typename Ask>
+auto with_timeout(const Clock& clock, Millis timeout, Ask ask)
+{
+  return [&clock, timeout, ask = std::move(ask)](QuorumServer& server, const CallLimits& within) {
+    return ask(server, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
+  };
 }
 
 // One holder as several servers see it.
@@ -39,16 +48,13 @@ std::optional<Millis> lesser(std::optional<Millis> one, std::optional<Millis> ot
 std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
 {
   std::map<std::string, Seen> all;
-  for (const auto& answer : answers) {
-    if (!answer || !*answer) {
-      continue;
-    }
-    for (const Holder& holder : (*answer)->holders) {
+  for (const LockState* const state : values_in(answers)) {
+    for (const Holder& holder : state->holders) {
       Seen& seen = all.try_emplace(holder.owner.text(), Seen{.holder = holder, .ttls = {}}).first->second;
       seen.holder.count = std::max(seen.holder.count, holder.count);
       seen.holder.info = seen.holder.info ? seen.holder.info : holder.info;
       seen.holder.age = lesser(seen.holder.age, holder.age);
-      seen.ttls.push_back((*answer)->ttl.value_or(no_expiry));
+      seen.ttls.push_back(state->ttl.value_or(no_expiry));
       seen.refusing += holder.revoked ? 1 : 0;
     }
   }
@@ -60,15 +66,11 @@ std::uint64_t fence_in(const Answers<LockState>& answers, const std::vector<Hold
 {
   std::uint64_t counted = 0;
   std::uint64_t agreed = 0;
-  for (const auto& answer : answers) {
-    if (!answer || !*answer) {
-      continue;
-    }
-    const LockState& state = **answer;
+  for (const LockState* const state : values_in(answers)) {
     const bool is_of_holder =
-        holders.size() == 1 && state.holders.size() == 1 && state.holders[0].owner == holders[0].owner;
-    counted = std::max(counted, state.fence);
-    agreed = state.agreed && is_of_holder ? std::max(agreed, state.fence) : agreed;
+        holders.size() == 1 && state->holders.size() == 1 && state->holders[0].owner == holders[0].owner;
+    counted = std::max(counted, state->fence);
+    agreed = state->agreed && is_of_holder ? std::max(agreed, state->fence) : agreed;
   }
   return agreed > 0 ? agreed : counted;
 }
@@ -85,11 +87,7 @@ ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
 {
   std::optional<ForceHeld> all;
   std::vector<Millis> lasting;
-  for (const auto& answer : answers) {
-    const auto* held = answer && *answer ? std::get_if<ForceHeld>(&**answer) : nullptr;
-    if (held == nullptr) {
-      continue;
-    }
+  for (const ForceHeld* const held : alternatives_in<ForceHeld>(answers)) {
     lasting.push_back(held->lasts.value_or(no_expiry));
     if (!all) {
       all = *held;
@@ -110,12 +108,11 @@ ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
 ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
 {
   ForceAnswer all = ForceFree{};
-  for (const auto& answer : answers) {
-    const bool tells_more = answer && *answer && !std::holds_alternative<ForceBroken>(all) &&
-                            !std::holds_alternative<ForceFree>(**answer) &&
-                            !std::holds_alternative<ForceHeld>(**answer);
+  for (const ForceAnswer* const answer : values_in(answers)) {
+    const bool tells_more = !std::holds_alternative<ForceBroken>(all) && !std::holds_alternative<ForceFree>(*answer) &&
+                            !std::holds_alternative<ForceHeld>(*answer);
     if (tells_more) {
-      all = **answer;
+      all = *answer;
     }
   }
   return all;
@@ -126,23 +123,17 @@ ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
 // A holder counts when a quorum of servers has it, or may have it because some are silent. The other holders are
 // partial. A holder is revoked when so many servers refuse its renewals that the others are no quorum; a server that does not
 // have the hold refuses them as well, and a silent one may not.
-Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockState>& answers) const
+LockState QuorumStore::merged(const LockName& name, const Answers<LockState>& answers) const
 {
   const std::size_t answering = answered(answers);
-  if (answering < majority()) {
-    return no_quorum(answers, majority());
-  }
   LockState all{.name = name, .kind = Plain{}, .ttl = std::nullopt, .fence = 0, .holders = {}, .waiting = {}};
-  for (const auto& answer : answers) {
-    if (answer && *answer) {
-      all.kind = (*answer)->held() || all.holders.empty() ? (*answer)->kind : all.kind;
-      if ((*answer)->held()) {
-        all.holders = (*answer)->holders;
-      }
-      all.once =
-          !all.once || ((*answer)->once && (*answer)->once->at_ms > all.once->at_ms) ? (*answer)->once : all.once;
-      all.proven = all.proven && (*answer)->proven;
+  for (const LockState* const state : values_in(answers)) {
+    all.kind = state->held() || all.holders.empty() ? state->kind : all.kind;
+    if (state->held()) {
+      all.holders = state->holders;
     }
+    all.once = !all.once || (state->once && state->once->at_ms > all.once->at_ms) ? state->once : all.once;
+    all.proven = all.proven && state->proven;
   }
   all.holders.clear();
   const std::size_t quorum = quorum_size(m_policy.rule, all.kind, size());
@@ -163,12 +154,23 @@ Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockSt
   return all;
 }
 
+// The Error where fewer than `needed` servers answer.
+template <typename T, typename Request>
+Result<Answers<T>> QuorumStore::ask_at_least(std::size_t needed, const Subject& subject, const CallLimits& limit,
+                                             Request request)
+{
+  auto answers = ask_all<T>(subject, limit, std::move(request),
+                            [needed](const Answers<T>& so_far) { return answered(so_far) >= needed; });
+  return answered(answers) < needed ? Result<Answers<T>>(no_quorum(answers, needed)) : std::move(answers);
+}
+
 Result<LockState> QuorumStore::inspect(const LockName& name, const CallLimits& limit)
 {
-  const auto answers = ask_all<LockState>(
-      Subject{"inspect " + name.text()}, limit,
-      [name](QuorumServer& server, const CallLimits& within) { return server.store->inspect(name, within); },
-      [&](const auto& so_far) { return answered(so_far) >= majority(); });
+  const auto ask = [name](QuorumServer& server, const CallLimits& within) {
+    return server.store->inspect(name, within);
+  };
+  ASSIGN_OR_RETURN(const auto answers,
+                   ask_at_least<LockState>(majority(), Subject{"inspect " + name.text()}, limit, ask));
   return merged(name, answers);
 }
 
@@ -188,15 +190,9 @@ Result<std::vector<LockState>> only_held(Result<std::vector<LockState>> locks)
 template <typename Request>
 Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Request request)
 {
-  const auto answers = ask_all<Locks>(
-      Subject{"list"}, limits.whole,
-      [&clock = m_clock, timeout = limits.timeout, request](QuorumServer& server, const CallLimits& within) {
-        return request(*server.store, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
-      },
-      [&](const auto& so_far) { return answered(so_far) >= majority(); });
-  if (answered(answers) < majority()) {
-    return no_quorum(answers, majority());
-  }
+  const auto ask = [request](QuorumServer& server, const PerAnswer& each) { return request(*server.store, each); };
+  ASSIGN_OR_RETURN(const auto answers, ask_at_least<Locks>(majority(), Subject{"list"}, limits.whole,
+                                                           with_timeout(m_clock, limits.timeout, ask)));
 
   std::map<LockName, Answers<LockState>> by_name;
   for (std::size_t i = 0; i < size(); ++i) {
@@ -212,10 +208,7 @@ Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Re
             LockState{.name = name, .kind = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
       }
     }
-    auto lock = merged(name, states);
-    if (lock) {
-      locks.push_back(*std::move(lock));
-    }
+    locks.push_back(merged(name, states));
   }
   return locks;
 }
@@ -244,13 +237,10 @@ Result<std::vector<LockState>> QuorumStore::states_of(std::span<const LockName> 
 // Forgets the success on all servers, because a success that one server remembers counts.
 Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits& limit)
 {
-  const auto answers = ask_all<bool>(
-      Subject{"forget " + name.text()}, limit,
-      [name](QuorumServer& server, const CallLimits& within) { return server.store->forget_success(name, within); },
-      [&](const auto& so_far) { return answered(so_far) == size(); });
-  if (answered(answers) < size()) {
-    return no_quorum(answers, size());
-  }
+  const auto ask = [name](QuorumServer& server, const CallLimits& within) {
+    return server.store->forget_success(name, within);
+  };
+  ASSIGN_OR_RETURN(const auto answers, ask_at_least<bool>(size(), Subject{"forget " + name.text()}, limit, ask));
   return std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return **answer; });
 }
 
@@ -260,13 +250,11 @@ Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, co
 {
   const std::size_t quorum = quorum_size(m_policy.rule, call.kind, size());
   const std::size_t needed = std::max(majority(), size() - quorum + 1);
-  const auto answers = ask_all<ForceAnswer>(
-      Subject{"force " + call.name.text()}, limit,
-      [step, call](QuorumServer& server, const CallLimits& within) { return server.store->force(step, call, within); },
-      [&](const auto& so_far) { return answered(so_far) >= needed; });
-  if (answered(answers) < needed) {
-    return no_quorum(answers, needed);
-  }
+  const auto ask = [step, call](QuorumServer& server, const CallLimits& within) {
+    return server.store->force(step, call, within);
+  };
+  ASSIGN_OR_RETURN(const auto answers,
+                   ask_at_least<ForceAnswer>(needed, Subject{"force " + call.name.text()}, limit, ask));
   const Tally tallied =
       final_tally(tally(answers, [](const ForceAnswer& answer) { return std::holds_alternative<ForceHeld>(answer); }));
   if (tallied.yes > 0 && tallied.yes + tallied.failed >= quorum) {
@@ -278,31 +266,22 @@ Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, co
 Result<std::vector<LockHistory>> QuorumStore::past_runs(std::span<const LockName> names, LogPart part,
                                                         const PerAnswer& limits)
 {
-  const auto answered = [](const Answers<std::vector<LockHistory>>& answers) {
-    return tally(answers, [](const auto&) { return true; }).yes;
+  const auto ask = [all = std::vector(names.begin(), names.end()), part](QuorumServer& server, const PerAnswer& each) {
+    return server.store->past_runs(all, part, each);
   };
-  const auto answers = ask_all<std::vector<LockHistory>>(
-      Subject{"history"}, limits.whole,
-      [all = std::vector(names.begin(), names.end()), part, &clock = m_clock, timeout = limits.timeout](
-          QuorumServer& server, const CallLimits& within) {
-        return server.store->past_runs(all, part, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
-      },
-      [&](const auto& so_far) { return answered(so_far) >= majority(); });
-  const std::size_t answering = answered(answers);
-  if (answering < majority()) {
-    return no_quorum(answers, majority());
-  }
+  ASSIGN_OR_RETURN(const auto answers,
+                   ask_at_least<std::vector<LockHistory>>(majority(), Subject{"history"}, limits.whole,
+                                                          with_timeout(m_clock, limits.timeout, ask)));
   std::vector<LockHistory> all;
   for (std::size_t lock = 0; lock < names.size(); ++lock) {
     std::vector<const std::vector<PastRun>*> logs;
     LockHistory merged;
-    for (const auto& answer : answers) {
-      if (answer && *answer) {
-        logs.push_back(&(**answer)[lock].runs);
-        merged.complete_since_ms = std::max(merged.complete_since_ms, (**answer)[lock].complete_since_ms);
-      }
+    for (const auto* const histories : values_in(answers)) {
+      const LockHistory& history = (*histories)[lock];
+      logs.push_back(&history.runs);
+      merged.complete_since_ms = std::max(merged.complete_since_ms, history.complete_since_ms);
     }
-    merged.runs = merged_runs(logs, majority(), size() - answering);
+    merged.runs = merged_runs(logs, majority(), size() - answered(answers));
     all.push_back(std::move(merged));
   }
   return all;
@@ -310,12 +289,13 @@ Result<std::vector<LockHistory>> QuorumStore::past_runs(std::span<const LockName
 
 Result<Done> QuorumStore::keep_runs(const LockName& name, Millis history, const PerAnswer& limits)
 {
-  const auto [answers, decision] = prove<Done>(
-      Subject{"keep runs " + name.text()}, majority(), limits.next(),
-      [name, history, &clock = m_clock, timeout = limits.timeout](QuorumServer& server, const CallLimits& within) {
-        return server.store->keep_runs(name, history, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
-      },
-      [](const Done&) { return true; });
+  const auto [answers, decision] =
+      prove<Done>(Subject{"keep runs " + name.text()}, majority(), limits.next(),
+                  with_timeout(m_clock, limits.timeout,
+                               [name, history](QuorumServer& server, const PerAnswer& each) {
+                                 return server.store->keep_runs(name, history, each);
+                               }),
+                  [](const Done&) { return true; });
   return decision == Decision::carried ? Result(Done{}) : Result<Done>(no_quorum(answers, majority()));
 }
 
@@ -325,13 +305,11 @@ Result<Forgotten> QuorumStore::forget_runs(const LockName& name, const CallLimit
   if (!state || state->held()) {  // a minority of the servers may not have the grant
     return state ? Result(Forgotten{}) : state.error();
   }
-  const auto answers = ask_all<Forgotten>(
-      Subject{"forget runs " + name.text()}, limit,
-      [name](QuorumServer& server, const CallLimits& within) { return server.store->forget_runs(name, within); },
-      [&](const auto& so_far) { return answered(so_far) == size(); });
-  if (answered(answers) < size()) {
-    return no_quorum(answers, size());
-  }
+  const auto ask = [name](QuorumServer& server, const CallLimits& within) {
+    return server.store->forget_runs(name, within);
+  };
+  ASSIGN_OR_RETURN(const auto answers,
+                   ask_at_least<Forgotten>(size(), Subject{"forget runs " + name.text()}, limit, ask));
   return Forgotten{.runs = std::ranges::any_of(answers, [](const auto& answer) { return (**answer).runs; }),
                    .permits = std::ranges::any_of(answers, [](const auto& answer) { return (**answer).permits; })};
 }
@@ -339,21 +317,14 @@ Result<Forgotten> QuorumStore::forget_runs(const LockName& name, const CallLimit
 Result<std::vector<LockName>> QuorumStore::find_known(std::string_view pattern, const PerAnswer& limits)
 {
   using Names = std::vector<LockName>;
-  const auto answers = ask_all<Names>(
-      Subject{"find known"}, limits.whole,
-      [glob = std::string(pattern), &clock = m_clock, timeout = limits.timeout](QuorumServer& server,
-                                                                                const CallLimits& within) {
-        return server.store->find_known(glob, PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
-      },
-      [&](const auto& so_far) { return answered(so_far) >= majority(); });
-  if (answered(answers) < majority()) {
-    return no_quorum(answers, majority());
-  }
+  const auto ask = [glob = std::string(pattern)](QuorumServer& server, const PerAnswer& each) {
+    return server.store->find_known(glob, each);
+  };
+  ASSIGN_OR_RETURN(const auto answers, ask_at_least<Names>(majority(), Subject{"find known"}, limits.whole,
+                                                           with_timeout(m_clock, limits.timeout, ask)));
   std::set<LockName> known;
-  for (const auto& answer : answers) {
-    if (answer && *answer) {
-      known.insert((*answer)->begin(), (*answer)->end());
-    }
+  for (const Names* const names : values_in(answers)) {
+    known.insert(names->begin(), names->end());
   }
   return Names(known.begin(), known.end());
 }

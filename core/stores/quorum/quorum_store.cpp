@@ -54,10 +54,9 @@ Granted outer_grant(const Answers<ReentryResult>& answers, const LeaseTerm& leas
 ReentryResult refusal_in(const Answers<ReentryResult>& answers)
 {
   std::optional<ReentryResult> refusal;
-  for (const auto& answer : answers) {
-    if (answer && *answer && !std::holds_alternative<Granted>(**answer) &&
-        (!refusal || std::holds_alternative<AlreadyDone>(**answer))) {
-      refusal = **answer;
+  for (const ReentryResult* const answer : values_in(answers)) {
+    if (!std::holds_alternative<Granted>(*answer) && (!refusal || std::holds_alternative<AlreadyDone>(*answer))) {
+      refusal = *answer;
     }
   }
   return *refusal;
@@ -73,20 +72,15 @@ Result<Renewal> merged_renewal(const Answers<Renewal>& answers, std::size_t quor
   }
   Renewed kept{.lease = std::nullopt, .forced = std::nullopt};
   std::optional<NotHeld> lost;
-  for (const auto& answer : answers) {
-    if (!answer || !*answer) {
-      continue;
-    }
-    if (const auto* one = std::get_if<Renewed>(&**answer)) {
-      kept.forced = one->forced ? one->forced : kept.forced;
-    } else {
-      const auto& gone = std::get<NotHeld>(**answer);
-      const auto forced = gone.forced || !lost ? gone.forced : lost->forced;
-      // A server that never granted the hold only knows that it is not there.
-      lost = !lost || lost->cause == LossCause::gone || gone.cause == LossCause::revoked ? gone : *lost;
-      lost->forced = forced;
-      lost->at.reset();
-    }
+  for (const Renewed* const one : alternatives_in<Renewed>(answers)) {
+    kept.forced = one->forced ? one->forced : kept.forced;
+  }
+  for (const NotHeld* const gone : alternatives_in<NotHeld>(answers)) {
+    const auto forced = gone->forced || !lost ? gone->forced : lost->forced;
+    // A server that never granted the hold only knows that it is not there.
+    lost = !lost || lost->cause == LossCause::gone || gone->cause == LossCause::revoked ? *gone : *lost;
+    lost->forced = forced;
+    lost->at.reset();
   }
   if (decision != Decision::carried) {
     return Renewal{lost.value_or(NotHeld{})};
@@ -100,13 +94,13 @@ Result<Renewal> merged_renewal(const Answers<Renewal>& answers, std::size_t quor
 Release merged_release(const Answers<Release>& answers, bool is_released)
 {
   std::optional<Release> merged;
-  for (const auto& answer : answers) {
-    if (!answer || !*answer || std::holds_alternative<NotHeld>(**answer) == is_released) {
+  for (const Release* const answer : values_in(answers)) {
+    if (std::holds_alternative<NotHeld>(*answer) == is_released) {
       continue;
     }
     const bool was_earlier = merged && was_released_before(*merged);
-    if (!merged || std::holds_alternative<StillHeld>(**answer) || (!was_earlier && was_released_before(**answer))) {
-      merged = **answer;
+    if (!merged || std::holds_alternative<StillHeld>(*answer) || (!was_earlier && was_released_before(*answer))) {
+      merged = *answer;
     }
   }
   return *merged;

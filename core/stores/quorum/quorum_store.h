@@ -118,6 +118,8 @@ class QuorumStore final : public LockStore {
                  MeansYes means_yes);
   template <typename T, typename Request, typename Enough>
   Answers<T> ask_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough);
+  template <typename T, typename Request>
+  Result<Answers<T>> ask_at_least(std::size_t needed, const Subject& subject, const CallLimits& limit, Request request);
 
   void work_without_threads(const CallLimits& limit);
 
@@ -135,7 +137,8 @@ class QuorumStore final : public LockStore {
   using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const CallLimits&)>;
   Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
                            const CallLimits& limit);
-  Result<LockState> merged(const LockName& name, const Answers<LockState>& answers) const;
+  // Of the answers of a majority or more.
+  [[nodiscard]] LockState merged(const LockName& name, const Answers<LockState>& answers) const;
 
   [[nodiscard]] std::size_t size() const { return m_workers.size(); }
   [[nodiscard]] std::size_t majority() const { return size() / 2 + 1; }
@@ -177,9 +180,8 @@ template <typename T, typename Counts>
 Granted greatest_grant(const Answers<T>& answers, const LeaseTerm& lease, Counts counts)
 {
   Granted greatest{.fence = 0, .count = 1, .lease = lease};
-  for (const auto& answer : answers) {
-    const auto* granted = answer && *answer ? std::get_if<Granted>(&**answer) : nullptr;
-    if (granted != nullptr && counts(*granted)) {
+  for (const Granted* const granted : alternatives_in<Granted>(answers)) {
+    if (counts(*granted)) {
       greatest.fence = std::max(greatest.fence, granted->fence);
       greatest.count = std::max(greatest.count, granted->count);
     }
@@ -192,9 +194,8 @@ template <typename T>
 std::optional<LeaseTerm> lease_of_quorum(const Answers<T>& answers, std::size_t quorum)
 {
   std::vector<LeaseTerm> leases;
-  for (const auto& answer : answers) {
-    const LeaseTerm* const lease = answer && *answer ? lease_in(**answer) : nullptr;
-    if (lease != nullptr) {
+  for (const T* const answer : values_in(answers)) {
+    if (const LeaseTerm* const lease = lease_in(*answer)) {
       leases.push_back(*lease);
     }
   }

@@ -35,9 +35,9 @@ Result<Attempt> counted(const Vote& vote, Millis needed_age)
 Millis longest_ttl(const Answers<Vote>& votes, Millis ttl)
 {
   Millis longest = ttl;
-  for (const auto& vote : votes) {
-    if (vote && *vote && (*vote)->data) {
-      longest = std::max(longest, (*vote)->data->longest_ttl);
+  for (const Vote* const vote : values_in(votes)) {
+    if (vote->data) {
+      longest = std::max(longest, vote->data->longest_ttl);
     }
   }
   return longest;

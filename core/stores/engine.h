@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/stop.h"
+#include "engine/record_store.h"
 #include "lock/lock_kind.h"
 #include "lock/store.h"
 #include "net/endpoint.h"
@@ -48,5 +49,13 @@ struct Engine {
   bool rights_have_globs = false;                          // else `rights` takes none
   std::span<const std::string_view> rights_examples = {};  // of `rlock acl`
 };
+
+// Engine::open of a store that keeps records. `spec_of(endpoint)`: what the URL says; `open_backend(spec, clock, rng)`: its Backend.
+template <auto spec_of, auto open_backend>
+Result<std::unique_ptr<LockStore>> open_records(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
+                                                StopToken)
+{
+  return record::store_on(open_backend(spec_of(endpoint), clock, std::make_unique<SystemRng>()), clock);
+}
 
 }  // namespace rlock

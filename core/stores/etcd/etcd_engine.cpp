@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the URLs of a etcd server mean.
+// All that the URLs of an etcd cluster mean.
 #include "stores/engine.h"
 
-#include "engine/record_store.h"
 #include "stores/etcd/etcd_backend.h"
 
 namespace rlock::etcd {
-
-extern const Engine engine;  // stores/open.cpp
-
 namespace {
-
-Result<std::unique_ptr<LockStore>> open(const ServerSpec&, const Endpoint& endpoint, const Clock& clock, StopToken)
-{
-  return record::store_on(open_backend(connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
-}
 
 Result<std::string> rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string> globs)
 {
@@ -29,10 +20,10 @@ constexpr std::array<std::string_view, 2> rights_examples{
 
 }  // namespace
 
-constinit const Engine engine{
+extern constinit const Engine engine{
     .name = "etcd",
     .parse = parse_etcd_url,
-    .open = open,
+    .open = open_records<connection_spec, open_backend>,
     .title = "etcd",
     .page = "etcd",
     .url_forms = url_forms,

@@ -2,20 +2,11 @@
 // All that the URLs of a bucket mean.
 #include "stores/engine.h"
 
-#include "engine/record_store.h"
 #include "stores/s3/s3_backend.h"
 #include "stores/s3/s3_rights.h"
 
 namespace rlock::s3 {
-
-extern const Engine engine;  // stores/open.cpp
-
 namespace {
-
-Result<std::unique_ptr<LockStore>> open(const ServerSpec&, const Endpoint& endpoint, const Clock& clock, StopToken)
-{
-  return record::store_on(open_backend(connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
-}
 
 Result<std::string> rights(const Endpoint& endpoint, std::string_view, std::span<const std::string>)
 {
@@ -31,10 +22,10 @@ constexpr std::array<std::string_view, 1> rights_examples{
 
 }  // namespace
 
-constinit const Engine engine{
+extern constinit const Engine engine{
     .name = "s3",
     .parse = parse_s3_url,
-    .open = open,
+    .open = open_records<connection_spec, open_backend>,
     .title = "Amazon S3",
     .page = "s3",
     .url_forms = url_forms,

@@ -2,20 +2,11 @@
 // All that the URLs of a ZooKeeper server mean.
 #include "stores/engine.h"
 
-#include "engine/record_store.h"
 #include "stores/zookeeper/zookeeper_backend.h"
 #include "stores/zookeeper/zookeeper_checks.h"
 
 namespace rlock::zookeeper {
-
-extern const Engine engine;  // stores/open.cpp
-
 namespace {
-
-Result<std::unique_ptr<LockStore>> open(const ServerSpec&, const Endpoint& endpoint, const Clock& clock, StopToken)
-{
-  return record::store_on(open_backend(connection_spec(endpoint), clock, std::make_unique<SystemRng>()), clock);
-}
 
 Result<std::string> rights(const Endpoint& endpoint, std::string_view user, std::span<const std::string>)
 {
@@ -29,10 +20,10 @@ constexpr std::array<std::string_view, 1> rights_examples{
 
 }  // namespace
 
-constinit const Engine engine{
+extern constinit const Engine engine{
     .name = "zookeeper",
     .parse = parse_zookeeper_url,
-    .open = open,
+    .open = open_records<connection_spec, open_backend>,
     .title = "ZooKeeper",
     .page = "zookeeper",
     .url_forms = url_forms,

@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "base/clock.h"
-#include "base/defaults.h"
 #include "base/result.h"
 #include "net/endpoint.h"
 
@@ -86,22 +84,6 @@ Endpoint other_endpoint(const ServerUrl& url);
 
 // The servers at these hosts, each with the TLS and the password file of `group`.
 std::vector<Endpoint> members_at(const std::vector<HostPort>& hosts, std::string_view scheme, const Endpoint& group);
-
-// Calls connect(host, limit) for one host after the other, until one connects, or refuses for a reason that another one would have as
-// well. Each gets its part of the time that is left, because a host that is off does not answer. `hosts`: at least one.
-template <typename Hosts, typename Connect>
-Result<Done> connect_in_turn(const Hosts& hosts, const Clock& clock, const CallLimits& limit, Connect connect)
-{
-  Result<Done> connected = Done{};
-  std::size_t untried = hosts.size();
-  for (const auto& host : hosts) {
-    connected = connect(host, share_of(limit, clock.now(), untried--));
-    if (connected || !is_passing(connected.error().code) || limit.stop.requested()) {
-      break;
-    }
-  }
-  return connected;
-}
 
 // Whether the host of a URL is this one: no host, a path or an abstract name means a unix socket. The text of an address counts
 // only if it is one: 127.0.0.1.example is a name.

@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 #include <utility>
+#include "base/in_turn.h"
 #include "net/byte_stream.h"
 #include "redis/codec.h"
 #include "redis/sentinel.h"
@@ -269,12 +270,6 @@ Result<Reply> Cluster::final_reply(Result<Reply> reply, const HostPort& node)
 
 namespace {
 
-CallLimits share_of(const CallLimits& limit, const Clock& clock, std::int64_t parts)
-{
-  const Instant now = clock.now();
-  return {now + std::max(limit.deadline - now, Instant::duration{0}) / parts, limit.stop, limit.since};
-}
-
 bool hides_its_map(const Reply& reply)
 {
   return reply.text.starts_with("NOPERM") || reply.text.starts_with("ERR unknown") ||
@@ -283,7 +278,7 @@ bool hides_its_map(const Reply& reply)
 
 }  // namespace
 
-CallLimits half_of(const CallLimits& limit, const Clock& clock) { return share_of(limit, clock, 2); }
+CallLimits half_of(const CallLimits& limit, const Clock& clock) { return share_of(limit, clock.now(), 2); }
 
 ClusterNodes::ClusterNodes(Endpoint cluster, const Clock& clock)
     : m_cluster(std::move(cluster)), m_clock(clock), m_nodes(m_cluster.nodes)
@@ -384,34 +379,32 @@ Endpoint ClusterNodes::endpoint_of(const HostPort& node) const { return server_a
 Result<Done> ClusterNodes::fetch_map(const CallLimits& limit)
 {
   const std::vector<HostPort> nodes = m_nodes;
-  auto untried = static_cast<std::int64_t>(nodes.size());
-  std::optional<Error> last;
-  for (const HostPort& node : nodes) {
-    auto map = ask_for_map(node, share_of(limit, m_clock, untried--));
-    if (map) {
-      m_map = *std::move(map);
-      for (const HostPort& other : m_map->nodes()) {
-        note(other);
-      }
-      return Done{};
+  const auto fetched = in_turn(nodes, m_clock, limit, [&](const HostPort& node, const CallLimits& share) {
+    const auto known = fetch_map_from(node, share);
+    if (!known && is_passing(known.error().code)) {
+      distrust(node);
     }
-    last = map.error();
-    if (!is_passing(last->code)) {
-      return *last;
-    }
-    distrust(node);
+    return known;
+  });
+  if (fetched || !is_passing(fetched.error().code)) {
+    return fetched;
   }
+  const Error& last = fetched.error();
   const bool several = nodes.size() > 1;
-  return Error{last->code, (several ? "no node of " + shown() + " answers, the last one: " : "") + last->text};
+  return Error{last.code, (several ? "no node of " + shown() + " answers, the last one: " : "") + last.text};
 }
 
-Result<SlotMap> ClusterNodes::ask_for_map(const HostPort& node, const CallLimits& limit)
+Result<Done> ClusterNodes::fetch_map_from(const HostPort& node, const CallLimits& limit)
 {
   ASSIGN_OR_RETURN(const auto connection, connection_to(node, limit));
   constexpr std::array<std::string_view, 2> argv{"CLUSTER", "SLOTS"};
   ASSIGN_OR_RETURN(const auto reply, connection->call(argv, limit));
   if (!reply.is_error() || hides_its_map(reply)) {
-    return SlotMap(reply, node);
+    m_map = SlotMap(reply, node);
+    for (const HostPort& other : m_map->nodes()) {
+      note(other);
+    }
+    return Done{};
   }
   const std::string where = endpoint_of(node).shown();
   if (reply.text.find("cluster support disabled") != std::string::npos) {

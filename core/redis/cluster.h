@@ -49,7 +49,7 @@ class ClusterNodes {
 
  private:
   Result<Done> fetch_map(const CallLimits& limit);
-  Result<SlotMap> ask_for_map(const HostPort& node, const CallLimits& limit);
+  Result<Done> fetch_map_from(const HostPort& node, const CallLimits& limit);
   void note(const HostPort& node);
 
   Endpoint m_cluster;

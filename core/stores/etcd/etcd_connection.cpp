@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 #include <utility>
+#include "base/in_turn.h"
 #include "base/password_file.h"
 #include "base/text.h"
 #include "base/wait.h"
@@ -103,22 +104,16 @@ Result<Done> Connection::connect(const CallLimits& limit)
 {
   std::vector<std::size_t> order(m_spec.members.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = order.size(); i > 1; --i) {
-    std::swap(order[i - 1], order[below(*m_rng, i)]);
-  }
+  order = shuffled(std::move(order), *m_rng);
   std::stable_partition(order.begin(), order.end(), [&](std::size_t member) { return member != m_failed; });
-  std::size_t untried = order.size();
   std::string texts;
-  for (const std::size_t member : order) {
-    const auto connected = connect_to(member, share_of(limit, m_clock.now(), untried--));
-    if (connected) {
-      return Done{};
-    }
-    const Error& why = connected.error();
-    if (!is_passing(why.code) || order.size() == 1) {
-      return why;
-    }
-    texts += (texts.empty() ? "" : "; ") + why.text;
+  const auto connected = in_turn(order, m_clock, limit, [&](std::size_t member, const CallLimits& share) {
+    auto done = connect_to(member, share);
+    texts += done ? "" : (texts.empty() ? "" : "; ") + done.error().text;
+    return done;
+  });
+  if (connected || !is_passing(connected.error().code) || order.size() == 1) {
+    return connected;
   }
   return Error{ErrorCode::unreachable, "no member of " + m_spec.url + " serves: " + texts};
 }

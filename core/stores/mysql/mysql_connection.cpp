@@ -14,9 +14,9 @@
 #include <ctime>
 #include <utility>
 #include "base/hex.h"
+#include "base/in_turn.h"
 #include "base/text.h"
 #include "base/wait.h"
-#include "net/url_parts.h"
 #include "stores/mysql/mysql_errors.h"
 
 namespace rlock::mysql {
@@ -262,8 +262,8 @@ Result<Done> Connection::connect(const CallLimits& limit)
   ASSIGN_OR_RETURN(const auto library, libmariadb());
   m_lib = library;
   RETURN_IF_ERROR(check_files());
-  return connect_in_turn(m_spec.hosts, *m_clock, limit,
-                         [this](const HostPort& host, const CallLimits& share) { return connect_to(host, share); });
+  return in_turn(m_spec.hosts, *m_clock, limit,
+                 [this](const HostPort& host, const CallLimits& share) { return connect_to(host, share); });
 }
 
 Error Connection::failed()

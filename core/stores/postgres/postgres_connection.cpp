@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <vector>
 #include "base/fd.h"
+#include "base/in_turn.h"
 #include "base/text.h"
 #include "base/wait.h"
-#include "net/url_parts.h"
 
 namespace rlock::postgres {
 namespace {
@@ -166,8 +166,8 @@ Result<Done> Connection::connect(const CallLimits& limit)
   if (m_spec.hosts.empty()) {
     return connect_to({}, limit);
   }
-  return connect_in_turn(m_spec.hosts, *m_clock, limit,
-                         [this](const Host& host, const CallLimits& share) { return connect_to(host, share); });
+  return in_turn(m_spec.hosts, *m_clock, limit,
+                 [this](const Host& host, const CallLimits& share) { return connect_to(host, share); });
 }
 
 Result<Done> Connection::connect_to(const Host& host, const CallLimits& limit)

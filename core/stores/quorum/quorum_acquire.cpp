@@ -138,8 +138,7 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner
                                         return vote_of(server, spec, owner, clock, within);
                                       })
                            .pending;
-  const Instant now = m_clock.now();
-  pending->wait(m_clock, {.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop},
+  pending->wait(m_clock, share_of(limit, m_clock.now(), 2),
                 [&](const Answers<Vote>& so_far) { return is_decided(settled_votes(so_far)); });
   pending->wait(m_clock, limit, is_decided);
   return pending->take();

@@ -158,9 +158,7 @@ void QuorumStore::work_without_threads(const CallLimits& limit)
     }
   }
   for (std::size_t done = 0; done < waiting.size(); ++done) {
-    const Instant now = m_clock.now();
-    const Instant until = now + (limit.deadline - now) / static_cast<std::int64_t>(waiting.size() - done);
-    waiting[done]->work_here(earlier(limit, until));
+    waiting[done]->work_here(share_of(limit, m_clock.now(), waiting.size() - done));
   }
 }
 

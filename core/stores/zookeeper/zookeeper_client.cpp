@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include "base/in_turn.h"
 #include "base/password_file.h"
 #include "base/text.h"
 #include "base/wait.h"
@@ -283,16 +284,6 @@ Result<std::vector<Answer>> Client::attach_and_ask(const Endpoint& member, Link 
   return answered;
 }
 
-// A deterministic order would send all clients to the first member.
-std::vector<Endpoint> Client::members_in_random_order()
-{
-  std::vector<Endpoint> members = m_spec.members;
-  for (std::size_t left = members.size(); left > 1; --left) {
-    std::swap(members[left - 1], members[below(*m_rng, left)]);
-  }
-  return members;
-}
-
 // Each member that is tried gets its share of the time that is left. All are tried again where one took the connection and closed it: a
 // member does that while a leader is elected.
 Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> operations, const CallLimits& limit)
@@ -300,7 +291,7 @@ Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> opera
   for (;;) {
     std::optional<Error> why;
     bool is_electing = false;
-    const std::vector<Endpoint> members = members_in_random_order();
+    const std::vector<Endpoint> members = shuffled(m_spec.members, *m_rng);
     std::size_t untried = members.size();
     for (const Endpoint& member : members) {
       const CallLimits share = share_of(limit, m_clock->now(), untried--);

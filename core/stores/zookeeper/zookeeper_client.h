@@ -101,7 +101,6 @@ class Client {
   Result<std::vector<Answer>> ask_connected(std::span<const Operation> operations, const CallLimits& limit);
   Result<std::vector<Answer>> ask_behind_short(std::span<const Operation> operations, std::size_t size,
                                                const CallLimits& limit);
-  std::vector<Endpoint> members_in_random_order();
   std::string frames_of(std::span<const Operation> operations);
   bool keep_event(const Received& received);
   void forget_session();

@@ -11,8 +11,8 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <utility>
+#include "base/broken_pipe.h"
 #include "base/hex.h"
 #include "base/in_turn.h"
 #include "base/text.h"
@@ -22,33 +22,16 @@
 namespace rlock::mysql {
 namespace {
 
-// While libmariadb works: its TLS may raise SIGPIPE, which would end a process that has not blocked it, and its first use makes
-// the process ignore SIGPIPE, which the job would inherit.
+// While libmariadb works: its first use makes the process ignore SIGPIPE, which the job would inherit.
 class WithoutPipeSignal {
  public:
-  WithoutPipeSignal()
-  {
-    sigemptyset(&m_pipe);
-    sigaddset(&m_pipe, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &m_pipe, &m_mask);
-    ::sigaction(SIGPIPE, nullptr, &m_action);
-  }
-  ~WithoutPipeSignal()
-  {
-    ::sigaction(SIGPIPE, &m_action, nullptr);
-    if (sigismember(&m_mask, SIGPIPE) == 0) {
-      constexpr timespec at_once{};
-      while (::sigtimedwait(&m_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
-      }
-      ::pthread_sigmask(SIG_SETMASK, &m_mask, nullptr);
-    }
-  }
+  WithoutPipeSignal() { ::sigaction(SIGPIPE, nullptr, &m_action); }
+  ~WithoutPipeSignal() { ::sigaction(SIGPIPE, &m_action, nullptr); }
   WithoutPipeSignal(const WithoutPipeSignal&) = delete;
   WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
 
  private:
-  sigset_t m_pipe = {};
-  sigset_t m_mask = {};
+  WithoutBrokenPipe m_blocked;
   struct sigaction m_action = {};
 };
 

@@ -8,12 +8,11 @@
 #include <array>
 #include <bitset>
 #include <cctype>
-#include <csignal>
 #include <cstring>
-#include <ctime>
 #include <deque>
 #include <memory>
 #include <string_view>
+#include "base/broken_pipe.h"
 #include "base/text.h"
 #include "base/wait.h"
 #include "stores/s3/libcurl.h"
@@ -78,32 +77,6 @@ CodeRow row_of_status(long status)
              ? CodeRow{"", ErrorCode::config, other_region}
              : CodeRow{"", ErrorCode::config, " (is this a store with the API of Amazon S3?)"};
 }
-
-// While libcurl works: its TLS may raise SIGPIPE, which would end a process that has not blocked it.
-class WithoutBrokenPipe {
- public:
-  WithoutBrokenPipe()
-  {
-    sigemptyset(&m_pipe);
-    sigaddset(&m_pipe, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &m_pipe, &m_mask);
-  }
-  ~WithoutBrokenPipe()
-  {
-    if (sigismember(&m_mask, SIGPIPE) == 0) {
-      constexpr timespec at_once{};
-      while (::sigtimedwait(&m_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
-      }
-      ::pthread_sigmask(SIG_SETMASK, &m_mask, nullptr);
-    }
-  }
-  WithoutBrokenPipe(const WithoutBrokenPipe&) = delete;
-  WithoutBrokenPipe& operator=(const WithoutBrokenPipe&) = delete;
-
- private:
-  sigset_t m_pipe = {};
-  sigset_t m_mask = {};
-};
 
 // The callbacks of libcurl.
 std::size_t take_body(char* bytes, std::size_t, std::size_t size, void* http)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -97,6 +98,13 @@ bool begins_with_unprintable(std::string_view text)
 std::string printable(std::string_view text) { return escaped(text, true); }
 
 std::string without_controls(std::string_view text) { return escaped(text, false); }
+
+std::int64_t leading_number(std::string_view text)
+{
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 std::string_view cut_to(std::string_view text, std::size_t most)
 {

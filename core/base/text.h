@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ std::size_t utf8_length(std::string_view text);
 //   * a character without width: U+200B, U+2060, U+FEFF. The joiners U+200C and U+200D, combining marks and U+00AD are
 //     printed, because scripts and emoji need them.
 bool begins_with_unprintable(std::string_view text);
+
+// The decimal number that the text begins with; 0: there is none, or it is too large.
+std::int64_t leading_number(std::string_view text);
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }  // of ASCII, whatever the locale
 

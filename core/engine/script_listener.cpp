@@ -2,6 +2,7 @@
 #include "engine/script_store.h"
 
 #include "base/defaults.h"
+#include "base/text.h"
 #include "engine/lock_keys.h"
 #include "engine/script_reply.h"
 
@@ -30,7 +31,7 @@ Millis delay_of(std::string_view text, std::string_view word)
   std::int64_t ms = 0;
   if (text.starts_with(word)) {
     text.remove_prefix(word.size());
-    std::from_chars(text.data(), text.data() + text.size(), ms);
+    ms = leading_number(text);
   }
   return Millis{std::clamp<std::int64_t>(ms, 0, look_again_after.count())};
 }

@@ -23,6 +23,18 @@ Finding fail(std::string_view check, std::string found, std::string advice)
   return {check, CheckStatus::fail, std::move(found), std::move(advice)};
 }
 
+Finding unknown(std::string_view check, std::string found, std::string advice)
+{
+  return {check, CheckStatus::unknown, std::move(found), std::move(advice)};
+}
+
+Finding connections_finding(std::int64_t used, std::int64_t most, std::string advice)
+{
+  std::string found = std::to_string(used) + " of " + std::to_string(most);
+  return used * 5 >= most * 4 ? warn("connections", std::move(found), std::move(advice))
+                              : ok("connections", std::move(found));
+}
+
 Finding encryption_finding(bool uses_tls, bool is_this_host, std::string advice)
 {
   if (uses_tls) {
@@ -46,7 +58,7 @@ Finding clients_clock_finding(const std::optional<ClockDifference>& difference)
 {
   const char* const advice = "have NTP keep all hosts: for rlock once --for, the clocks of its callers decide";
   return difference ? clock_finding(difference->ahead_ms, difference->unsure_ms, advice)
-                    : Finding{"clock", CheckStatus::unknown, "the members do not tell theirs", advice};
+                    : unknown("clock", "the members do not tell theirs", advice);
 }
 
 }  // namespace rlock::record

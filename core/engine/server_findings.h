@@ -15,6 +15,7 @@ namespace rlock::record {
 Finding ok(std::string_view check, std::string found);
 Finding warn(std::string_view check, std::string found, std::string advice);
 Finding fail(std::string_view check, std::string found, std::string advice);
+Finding unknown(std::string_view check, std::string found, std::string advice);
 
 // What each rule says of the facts.
 template <typename Facts, typename... Rules>
@@ -22,6 +23,9 @@ std::vector<Finding> findings_by(const Facts& facts, Rules... rules)
 {
   return {rules(facts)...};
 }
+
+// Of the connections that the server has and permits. `advice`: what to raise.
+Finding connections_finding(std::int64_t used, std::int64_t most, std::string advice);
 
 Finding encryption_finding(bool uses_tls, bool is_this_host, std::string advice);
 

@@ -2,7 +2,6 @@
 #include "engine/shared_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include "base/text.h"
 
 namespace rlock::record {
@@ -69,10 +68,9 @@ SharedVersion SharedVersion::of(const Version& version)
   const std::string_view text = version;
   const auto first = text.find(' ');
   const auto second = text.find(' ', first + 1);
-  SharedVersion parts{
-      .number = std::string(text.substr(0, first)), .until_us = 0, .holder = std::string(text.substr(second + 1))};
-  std::from_chars(text.data() + first + 1, text.data() + second, parts.until_us);
-  return parts;
+  return {.number = std::string(text.substr(0, first)),
+          .until_us = leading_number(text.substr(first + 1)),
+          .holder = std::string(text.substr(second + 1))};
 }
 
 }  // namespace rlock::record

@@ -13,12 +13,8 @@ namespace {
 
 using record::fail;
 using record::ok;
+using record::unknown;
 using record::warn;
-
-Finding unknown(std::string_view check, std::string found, std::string advice)
-{
-  return {check, CheckStatus::unknown, std::move(found), std::move(advice)};
-}
 
 // FerretDB 1 finds a document and updates it in two steps.
 Finding version(const CheckedFacts& facts)
@@ -89,11 +85,8 @@ Finding connections(const CheckedFacts& facts)
   if (!facts.connections) {
     return unknown("connections", "not permitted to ask", "grant clusterMonitor to the user for a moment");
   }
-  const std::int64_t most = *facts.connections + facts.connections_left;
-  const std::string found = std::to_string(*facts.connections) + " of " + std::to_string(most);
-  return *facts.connections * 5 >= most * 4
-             ? warn("connections", found, "raise net.maxIncomingConnections: each waiter has two connections")
-             : ok("connections", found);
+  return record::connections_finding(*facts.connections, *facts.connections + facts.connections_left,
+                                     "raise net.maxIncomingConnections: each waiter has two connections");
 }
 
 Finding encryption(const CheckedFacts& facts)

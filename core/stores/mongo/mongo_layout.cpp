@@ -2,8 +2,8 @@
 #include "stores/mongo/mongo_layout.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
+#include "base/text.h"
 #include "engine/shared_table.h"
 
 namespace rlock::mongo {
@@ -30,8 +30,7 @@ Events events_in(const Fields& document)
   Events events;
   for (const Field& each : document.inner("events").all()) {
     const std::string key = each.key();
-    std::int64_t id = 0;
-    std::from_chars(key.data() + std::min<std::size_t>(key.size(), 1), key.data() + key.size(), id);
+    const std::int64_t id = leading_number(std::string_view(key).substr(std::min<std::size_t>(key.size(), 1)));
     const auto text = each.text();
     events[id] = text ? *text : each.binary().value_or("");
   }

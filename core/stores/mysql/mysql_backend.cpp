@@ -2,7 +2,6 @@
 #include "stores/mysql/mysql_backend.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -60,7 +59,7 @@ class MysqlBackend final : public Backend {
         if (!may_be_written(row[read_read_only].value_or(""))) {
           return m_connection.refuse_read_only();
         }
-        state.time_us = number_of(*row[read_time]);
+        state.time_us = leading_number(*row[read_time]);
         RETURN_IF_ERROR(take_state(name, row, state));
       }
     }
@@ -89,7 +88,7 @@ class MysqlBackend final : public Backend {
     }
     for (const std::string_view name : possible) {
       auto& known = states[std::string(name)];
-      known.state.time_us = number_of(time[read_time].value_or(""));
+      known.state.time_us = leading_number(time[read_time].value_or(""));
       known.log = with_logs ? std::optional<std::vector<std::string>>(std::in_place) : std::nullopt;
     }
     const auto each_row = [&](EachSet set, auto take) {
@@ -243,16 +242,9 @@ class MysqlBackend final : public Backend {
                                           printable(*row[read_name]) + " (use that name)"};
     }
     state.face =
-        record::Face{.holder = row[read_holder].value_or(""), .until_us = number_of(row[read_end].value_or(""))};
+        record::Face{.holder = row[read_holder].value_or(""), .until_us = leading_number(row[read_end].value_or(""))};
     state.version = SharedVersion{state.version, state.face->until_us, state.face->holder}.text();
     return Done{};
-  }
-
-  static std::int64_t number_of(std::string_view digits)
-  {
-    std::int64_t value = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return value;
   }
 
   // Makes the tables where there are none.
@@ -277,7 +269,7 @@ class MysqlBackend final : public Backend {
               limit));
       constexpr std::int64_t own_columns = 6;
       const Row& counts = found.front().front();
-      if (number_of(counts[0].value_or("")) > 0 && number_of(counts[1].value_or("")) < own_columns) {
+      if (leading_number(counts[0].value_or("")) > 0 && leading_number(counts[1].value_or("")) < own_columns) {
         return Error{ErrorCode::config, m_connection.where() + ": the table " + m_tables.lock +
                                             " is there, and is not rlock's (use another database)"};
       }

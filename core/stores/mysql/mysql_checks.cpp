@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -47,13 +46,6 @@ using record::fail;
 using record::ok;
 using record::warn;
 
-std::int64_t number_of(std::string_view digits)
-{
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
-
 bool is_on(std::string_view value) { return value == "ON" || value == "1"; }
 
 // A server that is too old or read-only is refused before it is checked.
@@ -89,7 +81,7 @@ Finding columns(const ServerFacts& facts)
 {
   const auto& found_columns = facts.layout.columns;
   if (found_columns.empty()) {
-    return {"columns", CheckStatus::unknown, "there is no table yet", {}};
+    return record::unknown("columns", "there is no table yet", {});
   }
   if (facts.are_shared) {
     return !facts.creates_tables && !found_columns.contains("rlock_version")
@@ -154,7 +146,7 @@ Finding replicas(const ServerFacts& facts)
 {
   const bool waits =
       is_on(facts.state("Rpl_semi_sync_master_status")) || is_on(facts.state("Rpl_semi_sync_source_status"));
-  const std::int64_t count = std::max(facts.replicas, number_of(facts.state("Slaves_connected")));
+  const std::int64_t count = std::max(facts.replicas, leading_number(facts.state("Slaves_connected")));
   if (count == 0) {
     return ok("replicas", "none seen");
   }
@@ -167,14 +159,14 @@ Finding replicas(const ServerFacts& facts)
 
 Finding galera(const ServerFacts& facts)
 {
-  const std::int64_t nodes = number_of(facts.state("wsrep_cluster_size"));
+  const std::int64_t nodes = leading_number(facts.state("wsrep_cluster_size"));
   if (!is_on(facts.setting("wsrep_on")) || nodes <= 1) {
     return ok("galera", "no cluster");
   }
   const std::string found = std::to_string(nodes) + " nodes: ";
   const std::string advice = "name the same node first in each URL, and the others behind it (mysql://a,b/database)";
   const std::int64_t conflicts =
-      number_of(facts.state("wsrep_local_bf_aborts")) + number_of(facts.state("wsrep_local_cert_failures"));
+      leading_number(facts.state("wsrep_local_bf_aborts")) + leading_number(facts.state("wsrep_local_cert_failures"));
   return conflicts > 0 ? fail("galera",
                               found + "several are written to, with " + std::to_string(conflicts) +
                                   " conflicts since this one started: a release may be lost",
@@ -191,12 +183,9 @@ Finding wake_up(const ServerFacts& facts)
 
 Finding connections(const ServerFacts& facts)
 {
-  const std::int64_t used = number_of(facts.state("Threads_connected"));
-  const std::int64_t most = number_of(facts.setting("max_connections"));
-  const std::string found = std::to_string(used) + " of " + std::to_string(most);
-  return used * 5 >= most * 4
-             ? warn("connections", found, "raise max_connections: each holder and each waiter has two connections")
-             : ok("connections", found);
+  return record::connections_finding(leading_number(facts.state("Threads_connected")),
+                                     leading_number(facts.setting("max_connections")),
+                                     "raise max_connections: each holder and each waiter has two connections");
 }
 
 Finding encryption(const ServerFacts& facts)
@@ -270,7 +259,7 @@ ServerFacts facts_in(const Answer& answer, const Tables& tables)
   facts.are_shared = tables.are_shared;
   const Row& self = answer[self_set].front();
   facts.database = self[1].value_or("");
-  facts.replicas = number_of(self[2].value_or(""));
+  facts.replicas = leading_number(self[2].value_or(""));
   return facts;
 }
 
@@ -298,7 +287,7 @@ std::size_t longest_name_in(const TableLayout& layout)
 {
   const auto name = layout.columns.find("name");
   const std::string_view type = name == layout.columns.end() ? std::string_view() : std::string_view(name->second.type);
-  return static_cast<std::size_t>(number_of(type.substr(std::min(type.find('(') + 1, type.size()))));
+  return static_cast<std::size_t>(leading_number(type.substr(std::min(type.find('(') + 1, type.size()))));
 }
 
 // A hold ends in milliseconds, by UTC. A TIMESTAMP is stored as the session's time zone reads it, and ShedLock writes UTC in the
@@ -320,7 +309,7 @@ Finding shared_columns(const TableLayout& layout)
     const std::string found = (layout.name + ".").append(name).append(" is ").append(type);
     const std::string change =
         "run: alter table " + layout.name + " modify " + std::string(name) + " datetime(3) not null";
-    const auto digits = number_of(std::string_view(type).substr(std::min(type.find('(') + 1, type.size())));
+    const auto digits = leading_number(std::string_view(type).substr(std::min(type.find('(') + 1, type.size())));
     const bool is_timestamp = type.starts_with("timestamp");
     if ((!is_timestamp && !type.starts_with("datetime")) || digits < 3) {
       return fail("columns", found + ", which has no milliseconds", change);
@@ -363,7 +352,7 @@ Result<std::vector<Finding>> check_server(Connection& connection, const Connecti
   facts.version = connection.version();
   facts.creates_tables = spec.creates_tables;
   facts.is_on_this_host = std::ranges::all_of(spec.hosts, [](const HostPort& each) { return is_this_host(each.host); });
-  facts.ahead_ms = number_of((*answer)[self_set].front()[0].value_or("")) - before;
+  facts.ahead_ms = leading_number((*answer)[self_set].front()[0].value_or("")) - before;
   facts.unsure_ms = after - before;
   facts.is_woken = is_woken(connection, spec, clock, limit);
   return findings_of(facts);

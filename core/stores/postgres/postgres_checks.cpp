@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stores/postgres/postgres_checks.h"
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include "base/duration.h"
+#include "base/text.h"
 #include "engine/server_findings.h"
 #include "stores/postgres/postgres_connection.h"
 #include "stores/postgres/postgres_listener.h"
@@ -131,11 +131,7 @@ std::int64_t awaited_standbys(const ServerFacts& facts)
   }
   const auto list = names.find('(');
   const auto digits = names.find_first_of("0123456789");
-  std::int64_t count = 1;
-  if (list != std::string::npos && digits < list) {
-    std::from_chars(names.data() + digits, names.data() + names.size(), count);
-  }
-  return count;
+  return list != std::string::npos && digits < list ? leading_number(std::string_view(names).substr(digits)) : 1;
 }
 
 Finding replicas(const ServerFacts& facts)
@@ -157,8 +153,8 @@ Finding replicas(const ServerFacts& facts)
                 "RLOCK_FENCE");
   }
   if (hidden > 0) {
-    return {"replicas", CheckStatus::unknown, std::to_string(hidden) + ", and not permitted to ask more",
-            "ask a user who has pg_monitor whether they are synchronous"};
+    return record::unknown("replicas", std::to_string(hidden) + ", and not permitted to ask more",
+                           "ask a user who has pg_monitor whether they are synchronous");
   }
   return ok("replicas", all == 0 ? "none" : std::to_string(all) + ", synchronous");
 }
@@ -177,19 +173,15 @@ Finding wake_up(const ServerFacts& facts)
     return ok("messages", "a connection that listens is woken by NOTIFY");
   }
   return facts.is(in_recovery)
-             ? Finding{"messages", CheckStatus::unknown, "not asked: a standby has no NOTIFY", {}}
+             ? record::unknown("messages", "not asked: a standby has no NOTIFY", {})
              : warn("messages", "no message of NOTIFY arrives: a waiter learns late that it has a lock",
                     "connect to PostgreSQL itself, or by a pooler in session mode");
 }
 
 Finding connections(const ServerFacts& facts)
 {
-  const std::int64_t used = facts.number(connections_used);
-  const std::int64_t most = facts.number(max_connections);
-  const std::string found = std::to_string(used) + " of " + std::to_string(most);
-  return used * 5 >= most * 4
-             ? warn("connections", found, "raise max_connections: each holder and each waiter has a connection")
-             : ok("connections", found);
+  return record::connections_finding(facts.number(connections_used), facts.number(max_connections),
+                                     "raise max_connections: each holder and each waiter has a connection");
 }
 
 Finding encryption(const ServerFacts& facts)
@@ -214,13 +206,7 @@ bool is_delivered(Connection& connection, const ConnectionSpec& spec, const Cloc
 
 }  // namespace
 
-std::int64_t ServerFacts::number(Column column) const
-{
-  const std::string& digits = text(column);
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
+std::int64_t ServerFacts::number(Column column) const { return leading_number(text(column)); }
 
 std::vector<Finding> findings_of(const ServerFacts& facts)
 {

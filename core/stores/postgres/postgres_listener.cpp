@@ -242,10 +242,8 @@ class PolledSource final : public record::LookingSource {
   static bool is_among_first(const Rows& rows)
   {
     for (int row = 0; row < rows.count(); ++row) {
-      const std::string before = rows.text(row, 1);
-      int listeners = 0;
-      std::from_chars(before.data(), before.data() + before.size(), listeners);
-      if (listeners < first_places) {
+      const std::int64_t listeners_before = leading_number(rows.text(row, 1));
+      if (listeners_before < first_places) {
         return true;
       }
     }

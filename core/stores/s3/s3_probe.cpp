@@ -2,10 +2,10 @@
 #include "stores/s3/s3_probe.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <vector>
 #include "base/hex.h"
+#include "base/text.h"
 
 namespace rlock::s3 {
 namespace {
@@ -73,8 +73,7 @@ Result<Done> check_conditions(Connection& connection, Rng& rng, const CallLimits
 {
   ASSIGN_OR_RETURN(const auto known, connection.ask({.key = key_of_finding}, limit));
   const std::int64_t now_s = known.time_us / 1'000'000;
-  std::int64_t found_s = 0;
-  std::from_chars(known.body.data(), known.body.data() + known.body.size(), found_s);
+  const std::int64_t found_s = leading_number(known.body);
   if (known.kind == Answer::Kind::done && now_s - found_s < std::chrono::seconds(finding_life).count()) {
     return Done{};
   }
@@ -85,8 +84,8 @@ Result<Done> check_conditions(Connection& connection, Rng& rng, const CallLimits
   }
   Request note{.method = Request::Method::put, .key = key_of_finding};
   note.body = std::to_string(now_s);
-  const auto noted = connection.ask(note, limit);
-  return noted ? Result(Done{}) : Result<Done>(noted.error());
+  RETURN_IF_ERROR(connection.ask(note, limit));
+  return Done{};
 }
 
 }  // namespace rlock::s3

@@ -88,8 +88,7 @@ Finding version(const ServerFacts& facts)
   if (worst) {
     return *worst;
   }
-  return found.empty() ? Finding{"version", CheckStatus::unknown, "the members do not tell",
-                                 "allow srvr in 4lw.commands.whitelist"}
+  return found.empty() ? record::unknown("version", "the members do not tell", "allow srvr in 4lw.commands.whitelist")
                        : ok("version", "ZooKeeper " + found);
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
+#include "base/text.h"
 #include "engine/recorded_log.h"
 
 namespace rlock::zookeeper {
@@ -58,8 +58,7 @@ Result<Done> EventNodes::add_to(std::vector<Operation>& parts, std::string_view 
   }
   const std::size_t head = m_layout.events(name).size() + 1;
   for (const std::string& node : there) {
-    std::int64_t id = 0;
-    std::from_chars(node.data(), node.data() + node.size(), id);
+    const std::int64_t id = leading_number(node);
     const bool is_written =
         std::ranges::any_of(log.written, [&](const record::LoggedEvent& event) { return event.id == id; });
     const bool is_over = (log.first_kept && id < *log.first_kept) || (log.last_kept && id > *log.last_kept);

@@ -104,10 +104,7 @@ TEST_CASE("acl: a lock outside the pattern is refused, and named")
 {
   const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
-  const Finished other = fixture.run({"run", "-k", "web:k", "--", "echo", "ran"});
-  CHECK(other.code == 77);
-  CHECK(other.out == "");
-  CHECK_MESSAGE(has(other.err, ": web:k ("), other.err);
+  expect_end(fixture.run({"run", "-k", "web:k", "--", "echo", "ran"}), 77, {out_is(""), err_has(": web:k (")});
   CHECK(as_int(fixture.server.command({"DBSIZE"})) == 0);
 }
 
@@ -133,9 +130,8 @@ TEST_CASE("acl: without the right to the list of runs a job runs, and -v says wh
   Words line = acl_line("app:*");
   std::erase_if(line, is_of_runs);
   fixture.allow(line);
-  const Finished end = fixture.run({"run", "-k", "app:k", "-v", "--history", "30d", "--", "sh", "-c", "exit 3"});
-  CHECK(end.code == 3);
-  CHECK_MESSAGE(has(end.err, "cannot keep the history of app:k"), end.err);
+  expect_end(fixture.run({"run", "-k", "app:k", "-v", "--history", "30d", "--", "sh", "-c", "exit 3"}), 3,
+             {err_has("cannot keep the history of app:k")});
 }
 
 TEST_CASE("acl: each command that is missing is named, and nothing is half written")

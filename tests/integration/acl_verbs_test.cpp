@@ -133,15 +133,13 @@ TEST_CASE("acl: with exactly this line a lock is given back, or a server not cou
 {
   const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
-  const Finished lonely = fixture.run({"run", "--sync", "1", "--server-timeout", "1s", "-k", "app:k", "--", "true"});
-  CHECK(lonely.code == 69);
-  CHECK_MESSAGE(has(lonely.err, "0 of the 1 replicas"), lonely.err);
+  expect_end(fixture.run({"run", "--sync", "1", "--server-timeout", "1s", "-k", "app:k", "--", "true"}), 69,
+             {err_has("0 of the 1 replicas")});
 
   const AclFixture second;
   second.allow(acl_line("app:*"));
-  const Finished young = fixture.run({"run", "-S", second.url(), "-n", "-k", "app:k", "--", "true"});
-  CHECK(young.code == 69);
-  CHECK_MESSAGE(has(young.err, "--no-restart-guard"), young.err);
+  expect_end(fixture.run({"run", "-S", second.url(), "-n", "-k", "app:k", "--", "true"}), 69,
+             {err_has("--no-restart-guard")});
   ends_with(0, fixture, {"run", "-S", second.url(), "--no-restart-guard", "-k", "app:k", "--", "true"});
 }
 
@@ -155,10 +153,8 @@ TEST_CASE("acl: with exactly this line a verb that reads all locks says how to n
   for (const Words& words : {Words{"list"}, Words{"list", "--all"}, Words{"history"}, Words{"thaw", "--all"},
                              Words{"status"}, Words{"list", "-o", "prometheus"}}) {
     CAPTURE(shown(words));
-    const Finished told = fixture.run(words);
-    CHECK(told.code == 77);
-    CHECK_MESSAGE(has(told.err, "; name the locks that this user may read: rlock " + words.front() + " 'app:*')"),
-                  told.err);
+    expect_end(fixture.run(words), 77,
+               {err_has("; name the locks that this user may read: rlock " + words.front() + " 'app:*')")});
   }
   ends_with(1, fixture, {"list", "app:*"});
   CHECK_FALSE(has(fixture.run({"status", "other"}).err, "name the locks"));

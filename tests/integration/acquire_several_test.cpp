@@ -2,6 +2,7 @@
 // `rlock acquire -k A -k B`: several locks for a script, all or none, with one token for all.
 #include "support/integration.h"
 #include "support/json.h"
+#include "support/paths.h"
 #include "support/presences.h"
 #include "support/script.h"
 #include "support/temp_dir.h"
@@ -69,10 +70,9 @@ TEST_CASE("acquire: of several locks it takes all or none, and prints one token 
   wait_until([&] { return is_held(server, "b"); }, "another has b");
   CHECK(rlock_on(server, take).code == 75);
   CHECK_FALSE(is_held(server, "a"));
-  const Finished outer = rlock_on(
-      server, joined({"run", "-k", "c", "--", RLOCK_BINARY, "acquire", "-k", "c", "-k", "a"}, {"--lease", "60s"}));
-  CHECK(outer.code == 64);
-  CHECK(has(outer.err, "an outer run holds c"));
+  expect_end(rlock_on(server, joined({"run", "-k", "c", "--", RLOCK_BINARY, "acquire", "-k", "c", "-k", "a"},
+                                     {"--lease", "60s"})),
+             64, {err_has("an outer run holds c")});
   CHECK_FALSE(is_held(server, "a"));
   other.signal(SIGTERM);
   other.wait();

@@ -25,9 +25,8 @@ TEST_CASE("acquire: --shards takes each lock once, and says which")
     taken.insert(shard);
   }
   CHECK(taken == std::set<std::int64_t>{0, 1, 2});
-  const Finished busy = rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
-  CHECK(busy.code == 75);
-  CHECK(has(busy.err, "stock (3 shards) is busy"));
+  expect_end(rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"}), 75,
+             {err_has("stock (3 shards) is busy")});
 }
 
 TEST_CASE("shards by name: each is taken once, and status, list and watch show the pool as one")
@@ -45,10 +44,8 @@ TEST_CASE("shards by name: each is taken once, and status, list and watch show t
     CHECK(lease.at("shard") == (name == "pixel-7" ? 0 : name == "3" ? 2 : 1));
     taken.insert(name);
     const std::string line = "phones: " + std::to_string(free) + " of 3 free\n";
-    const Finished status = rlock_on(server, {"status", "-k", "phones"});
-    CHECK(status.code == 0);
-    CHECK(status.out.starts_with(line));
-    CHECK(has(status.out, "\nphones:" + name + ": held\n"));
+    expect_end(rlock_on(server, {"status", "-k", "phones"}), 0,
+               {out_begins(line), out_has("\nphones:" + name + ": held\n")});
     CHECK(rlock_on(server, {"status", "phones:*"}).out.starts_with(line));
     CHECK(has(rlock_on(server, {"list"}).out, "\nphones "));
   }

@@ -40,9 +40,8 @@ TEST_CASE("acquire: one lease without renewals, and no process is left")
   CHECK(pttl(server) <= (ends_holds_with_clients() ? 2000 : 700));  // etcd has no shorter leases
   wait_until([&] { return !is_held(server, "x"); }, "the lease is over");
 
-  const Finished gone = rlock_on(server, {"check", "x", "--token", token});
-  CHECK(gone.code == 1);
-  CHECK(gone.err == not_held + (is_quorum_topology() ? unknown_to_quorum : "expired or deleted\n"));
+  expect_end(rlock_on(server, {"check", "x", "--token", token}), 1,
+             {err_is(not_held + (is_quorum_topology() ? unknown_to_quorum : "expired or deleted\n"))});
 }
 
 TEST_CASE("acquire: check and renew after a release say that the lock was released")
@@ -51,9 +50,8 @@ TEST_CASE("acquire: check and renew after a release say that the lock was releas
   const std::string token = leased(server, "60s");
   CHECK(rlock_on(server, {"release", "x", "--token", token}).code == 0);
   for (const Words& verb : {Words{"check"}, Words{"renew", "--lease", "10s"}}) {
-    const Finished gone = rlock_on(server, joined(verb, {"x", "--token", token}));
-    CHECK(gone.code == 1);
-    CHECK(gone.err == not_held + (is_quorum_topology() ? unknown_to_quorum : "it was released\n"));
+    expect_end(rlock_on(server, joined(verb, {"x", "--token", token})), 1,
+               {err_is(not_held + (is_quorum_topology() ? unknown_to_quorum : "it was released\n"))});
   }
 }
 
@@ -96,17 +94,14 @@ TEST_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
 {
   const RedisServer server;
   leased(server);
-  const Finished busy = rlock_on(server, {"acquire", "x", "--lease", "1s", "-n"});
-  CHECK(busy.code == 75);
-  CHECK(busy.out == "");
-  CHECK(has(busy.err, "x is busy, held by "));
+  expect_end(rlock_on(server, {"acquire", "x", "--lease", "1s", "-n"}), 75,
+             {out_is(""), err_has("x is busy, held by ")});
   CHECK(rlock_on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9", "-q"}).err == "");
   CHECK(rlock_on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9"}).code == 9);
 
   Process careless =
       script(server, R"sh(eval "$(rlock acquire -S "$URL" x -qn --pid $$ --export)" || exit; echo ran)sh");
-  CHECK(careless.wait() == exited(75));
-  CHECK(careless.out() == "");
+  expect_end(careless, exited(75), {out_is("")});
   CHECK(keepers(server).empty());
 }
 
@@ -123,9 +118,7 @@ TEST_CASE("acquire: a key of odd bytes reaches the script as it is, in every she
         lock=$(rlock acquire -S "$URL" -k "$KEY" --lease 10s --export) || exit; eval "$lock"
         printf "%s|%s" "$RLOCK_KEY" "$RLOCK_HELD"; rlock check && rlock renew && rlock release && rlock release')",
                             {.env = {{"KEY", key}}, .cwd = dir});
-    CHECK(holder.wait() == success);
-    CHECK(holder.err() == "");
-    CHECK(holder.out().starts_with(key + "|"));
+    expect_end(holder, success, {err_is(""), out_begins(key + "|")});
     CHECK(holder.out().ends_with(" " + key));
     CHECK_FALSE(std::filesystem::exists(dir / "no"));
     CHECK(as_int(server.command({"EXISTS", key})) == 0);
@@ -170,10 +163,8 @@ TEST_CASE("release: sent twice it answers the same, and a lost lock is reported 
   const std::string next = leased(server);
   for (const char* verb : {"release", "renew", "check"}) {
     CAPTURE(verb);
-    const Finished told = rlock_on(server, {verb, "x", "--token", lost});
-    CHECK(told.code == 1);
-    CHECK(told.out == "");
-    CHECK(told.err.starts_with("rlock: the lock x is not held under this token: now held by "));
+    expect_end(rlock_on(server, {verb, "x", "--token", lost}), 1,
+               {out_is(""), err_begins("rlock: the lock x is not held under this token: now held by ")});
     CHECK(rlock_on(server, {verb, "-q", "x", "--token", lost}).err == "");
   }
   CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{next});
@@ -198,15 +189,12 @@ TEST_CASE("check: names the requester of a lock without a keeper, and after forc
   const std::string token = leased(server);
   Process force = start_on(server, {"force-unlock", "x", "--yes", "--grace", "60s", "--reason", "it is needed"});
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:force:{x}"})) == 1; }, "it is asked for");
-  const Finished wanted = rlock_on(server, {"check", "x", "--token", token});
-  CHECK(wanted.code == 0);
-  CHECK_MESSAGE(has(wanted.err, "force-unlock of the lock x by "), wanted.err);
-  CHECK_MESSAGE(has(wanted.err, "): it is needed; release it soon\n"), wanted.err);
+  expect_end(rlock_on(server, {"check", "x", "--token", token}), 0,
+             {err_has("force-unlock of the lock x by "), err_has("): it is needed; release it soon\n")});
   force.signal(SIGKILL);
   CHECK(rlock_on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
-  const Finished forced = rlock_on(server, {"check", "x", "--token", token});
-  CHECK(forced.code == 1);
-  CHECK(has(forced.err, "not held under this token: force-unlocked by "));
+  expect_end(rlock_on(server, {"check", "x", "--token", token}), 1,
+             {err_has("not held under this token: force-unlocked by ")});
 }
 
 TEST_CASE("acquire, check: no server is 69, and a key that holds something else is 78")
@@ -228,14 +216,12 @@ TEST_CASE("acquire: a --pid that is no process is 64, before the server is asked
   const RedisServer server;
   Process ended({"true"});
   wait_until([&] { return !ended.running(); }, "it has ended");
-  const Finished none = rlock_on(server, {"acquire", "x", "--pid", std::to_string(ended.pid())});
-  CHECK(none.code == 64);
-  CHECK(none.err.starts_with("rlock: --pid: there is no process "));
+  expect_end(rlock_on(server, {"acquire", "x", "--pid", std::to_string(ended.pid())}), 64,
+             {err_begins("rlock: --pid: there is no process ")});
   CHECK(rlock_on(server, {"acquire", "x", "--pid", "0"}).code == 64);
 
   Process itself = script(server, R"(exec rlock acquire -S "$URL" x --pid $BASHPID)");
-  CHECK(itself.wait() == exited(64));
-  CHECK(has(itself.err(), "$BASHPID"));
+  expect_end(itself, exited(64), {err_has("$BASHPID")});
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
@@ -298,9 +284,7 @@ TEST_CASE("acquire: the password stays where it was, in the environment of the s
     Process holder = script(server, R"(lock=$(rlock acquire x --lease 10s --export) || exit; echo "$lock"
                                        eval "$lock"; rlock check && rlock release)",
                             {.env = {{variable, url}}});
-    CHECK(holder.wait() == success);
-    CHECK(holder.err() == "");
-    CHECK_FALSE(has(holder.out(), "hunter2"));
+    expect_end(holder, success, {err_is(""), out_lacks("hunter2")});
   }
 }
 

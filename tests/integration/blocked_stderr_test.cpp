@@ -91,8 +91,7 @@ TEST_CASE("blocked stderr: a waiter takes the lock and runs its job")
   Process holder = held_run(server, {}, {"sleep", "2.5"});
   Process waiter =
       full.start({"run", "-S", server.url(), "-k", "k", "--", "echo", "ran"});  // reports its wait after 1 s
-  CHECK(waiter.wait(20s) == success);
-  CHECK(waiter.out() == "ran\n");
+  expect_end(waiter, success, {out_is("ran\n")}, 20s);
   CHECK_FALSE(is_held(server));
 }
 

@@ -100,8 +100,7 @@ TEST_CASE("cancel: a job that ends within --kill-after is waited for")
   wait_until([&] { return holder.out() == "up\n"; }, "the job runs");
   Process next = lock.cancel({}, {"true"});
   CHECK(next.wait(60s) == success);
-  CHECK(holder.wait(60s) == cancelled);
-  CHECK(holder.out() == "up\ntidy\n");
+  expect_end(holder, cancelled, {out_is("up\ntidy\n")}, 60s);
 }
 
 TEST_CASE("cancel: jobs do not overlap when the holder is stopped or killed, alone or with its guardian")
@@ -196,8 +195,7 @@ TEST_CASE("cancel: a foreign holder is taken away after the grace")
   lock.server.command({"HSET", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
   lock.server.command({"PEXPIRE", "k", "600000"});
   Process next = lock.cancel({}, {"true"});
-  CHECK(next.wait(60s) == success);
-  CHECK(has(next.err(), "whose job may still be running"));
+  expect_end(next, success, {err_has("whose job may still be running")}, 60s);
 }
 
 TEST_CASE("cancel: what is not provably a lock is left alone")
@@ -206,8 +204,7 @@ TEST_CASE("cancel: what is not provably a lock is left alone")
   lock.server.command({"HSET", "k", "prod", "5"});
   lock.server.command({"PEXPIRE", "k", "600000"});
   Process next = lock.cancel({"-w", "3s"}, {"true"});
-  CHECK(next.wait(60s) == is_busy);
-  CHECK(has(next.err(), "nothing proves that it is a lock"));
+  expect_end(next, is_busy, {err_has("nothing proves that it is a lock")}, 60s);
   CHECK(as_text(lock.server.command({"HGET", "k", "prod"})) == "5");
 }
 
@@ -235,12 +232,10 @@ TEST_CASE("cancel: the lock of the outer run is entered, and not cancelled, also
   const Words inner =
       rlock_argv({"run", "-S", lock.server.url(), "-k", "k", "--cancel-in-progress", "--", "echo", "inner"});
   Process outer = lock.start({}, inner);
-  CHECK(outer.wait(60s) == success);
-  CHECK(outer.out() == "inner\n");
+  expect_end(outer, success, {out_is("inner\n")}, 60s);
 
   Words scrubbed{"env", "-u", "RLOCK_HELD"};
   scrubbed.insert(scrubbed.end(), inner.begin(), inner.end());
   Process refused = lock.start({}, scrubbed);
-  CHECK(refused.wait(60s) == is_busy);
-  CHECK(!has(refused.err(), "force-unlocked"));
+  expect_end(refused, is_busy, {err_lacks("force-unlocked")}, 60s);
 }

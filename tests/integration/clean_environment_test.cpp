@@ -48,6 +48,5 @@ TEST_CASE("clean environment: a process of a test has a terminal with colors, an
   Process process({"sh", "-c",
                    "echo $TERM; echo ${NO_COLOR+a}${SHELL+b}${LC_ALL+c}${LANG+d}${http_proxy+e}${HTTPS_PROXY+f}; "
                    "echo ${RLOCK_SERVER+g}${REDIS_URL+h}"});
-  CHECK(process.wait() == success);
-  CHECK(process.out() == "xterm\n\n\n");
+  expect_end(process, success, {out_is("xterm\n\n\n")});
 }

@@ -44,9 +44,7 @@ TEST_CASE("config: a server, and options for all verbs and for one")
                       "[run]\nlabel = 'from the file'\nno-wait = true\nconflict-exit-code = 33\n");
   Process holder = start_rlock({"run", "-k", "k", "--", "sleep", "100"}, config.options);
   wait_until([&] { return as_int(server.command({"EXISTS", "p:k"})) == 1; }, "the lock is held");
-  const Finished status = config.rlock({"status", "k", "--json"});
-  CHECK(status.code == 0);
-  CHECK(has(status.out, "\"from the file\""));
+  expect_end(config.rlock({"status", "k", "--json"}), 0, {out_has("\"from the file\"")});
   CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 33);
   CHECK(config.rlock({"acquire", "-n", "-k", "k", "--lease", "1s"}).code == 9);
   CHECK(config.rlock({"run", "-E", "34", "-k", "k", "--", "true"}).code == 34);
@@ -112,9 +110,8 @@ TEST_CASE("config: [servers] names servers for -S @NAME, RLOCK_SERVER and the fi
   CHECK(has(where({"-v", "-S", "@prod"}).err, "server " + prod.url() + " (--server @prod, " + config.place(2) + ")\n"));
   config.options.env["RLOCK_SERVER"] = "@other";
   CHECK(where({}).out == other.url() + "\n");
-  const Finished unknown = where({"-S", "@porod"});
-  CHECK(unknown.code == 78);
-  CHECK(unknown.err == "rlock: --server: the config file names no server @porod (did you mean '@prod'?)\n");
+  expect_end(where({"-S", "@porod"}), 78,
+             {err_is("rlock: --server: the config file names no server @porod (did you mean '@prod'?)\n")});
 
   const Config in_file("server = \"@prod\"\n\n[servers]\nprod = \"" + prod.url() + "\"\n");
   CHECK(in_file.rlock({"run", "-k", "k", "--", "sh", "-c", "echo $RLOCK_SERVER"}).out == prod.url() + "\n");
@@ -323,19 +320,16 @@ TEST_CASE("config: an invalid entry is 78, with the file and the line")
   for (const Row& row : rows) {
     CAPTURE(row.text);
     const Config config(row.text);
-    const Finished end = config.rlock({"run", "-k", "k", "--", "echo", "no"});
-    CHECK(end.code == 78);
-    CHECK(end.out == "");
-    CHECK_MESSAGE(end.err.starts_with("rlock: " + config.line(row.line) + row.why), end.err);
+    expect_end(config.rlock({"run", "-k", "k", "--", "echo", "no"}), 78,
+               {out_is(""), err_begins("rlock: " + config.line(row.line) + row.why)});
   }
 }
 
 TEST_CASE("config: rlock config refuses entries that contradict each other for any verb")
 {
   const Config config("wait = \"1s\"\nno-wait = true\n");
-  const Finished shown = config.rlock({"config"});
-  CHECK(shown.code == 78);
-  CHECK(shown.err == "rlock: " + config.line(2) + "no-wait and wait exclude each other (leave one of them out)\n");
+  expect_end(config.rlock({"config"}), 78,
+             {err_is("rlock: " + config.line(2) + "no-wait and wait exclude each other (leave one of them out)\n")});
 }
 
 TEST_CASE("config: an entry of a table silences those above all tables that contradict it")
@@ -356,9 +350,8 @@ TEST_CASE("config: what is typed wrong is still a matter of the arguments, and h
   CHECK(broken.rlock({"version"}).code == 0);
   ProcessOptions missing;
   missing.env["RLOCK_CONFIG"] = "/nowhere/rlock.toml";
-  const Finished end = run_rlock({"status", "k"}, missing);
-  CHECK(end.code == 78);
-  CHECK(end.err == "rlock: RLOCK_CONFIG: there is no file /nowhere/rlock.toml\n");
+  expect_end(run_rlock({"status", "k"}, missing), 78,
+             {err_is("rlock: RLOCK_CONFIG: there is no file /nowhere/rlock.toml\n")});
 }
 
 TEST_CASE("config: options of other verbs are no mistake above all tables")
@@ -376,17 +369,15 @@ TEST_CASE("config: a password file that all users may read is refused, and a pri
   const std::string text = "\nserver = \"" + url + "\"\n";
   for (const std::string& each : {text, "[servers]\nprod = \"" + url + "\"\n"}) {
     const Config open(each, fs::perms::owner_read | fs::perms::others_read);
-    const Finished refused = open.rlock({"run", "-S", "redis://127.0.0.1:1", "-k", "k", "--", "true"});
-    CHECK(refused.code == 78);
-    CHECK(refused.err.starts_with("rlock: " + open.line(2) + "every user may read this password (try chmod o-r "));
-    CHECK_FALSE(has(refused.err, "secret"));
+    expect_end(open.rlock({"run", "-S", "redis://127.0.0.1:1", "-k", "k", "--", "true"}), 78,
+               {err_begins("rlock: " + open.line(2) + "every user may read this password (try chmod o-r "),
+                err_lacks("secret")});
   }
 
   Config closed(text, fs::perms::owner_read | fs::perms::group_read);
   closed.options.env["RLOCK"] = RLOCK_BINARY;
-  const Finished end = closed.rlock({"run", "-k", "k", "--", "sh", "-c", "echo \"$RLOCK_SERVER\"; \"$RLOCK\" check"});
-  CHECK(end.code == 0);
-  CHECK(end.out == server.tcp_url() + "\n");
+  expect_end(closed.rlock({"run", "-k", "k", "--", "sh", "-c", "echo \"$RLOCK_SERVER\"; \"$RLOCK\" check"}), 0,
+             {out_is(server.tcp_url() + "\n")});
 }
 
 TEST_CASE("config: a password file")

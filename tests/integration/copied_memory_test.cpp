@@ -37,9 +37,7 @@ TEST_CASE("copied memory: the job runs once, and its exit code is that of rlock"
 {
   CopiedMemoryFixture fixture;
   rlock::test::Process run = fixture.run({"sh", "-c", "echo run; exit 7"});
-  CHECK(run.wait(30s) == exited(7));
-  CHECK(run.out() == "run\n");
-  CHECK(run.err() == "");
+  expect_end(run, exited(7), {out_is("run\n"), err_is("")}, 30s);
 }
 
 TEST_CASE("copied memory: a job that cannot be executed ends with 126")

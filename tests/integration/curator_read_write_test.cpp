@@ -26,9 +26,7 @@ void refused_beside_read_write(const std::string& kind)
   Process native = line.start_curator(kind, shell(noting("native") + "; " + until_exists(go)));
   await_order("native\n");
   const std::string node = line.contenders().front();
-  const Finished waits = line.rlock_run({"-w", "20s"}, shell(noting("overlap")));
-  CHECK_MESSAGE(waits.code == 78, waits.err);
-  CHECK(has(waits.err, "cannot exclude " + node));
+  expect_end(line.rlock_run({"-w", "20s"}, shell(noting("overlap"))), 78, {err_has("cannot exclude " + node)});
   CHECK(line.rlock_run({"-n"}, shell(noting("overlap"))).code != 0);
   CHECK(line.contenders() == std::vector<std::string>{node});
   create(go);
@@ -129,9 +127,7 @@ TEST_CASE(
   const std::string owner = line.first_owner();
   Process writer = line.start_rlock_run(writes, shell(noting("rlock")));
   line.await_contenders(2);
-  const Finished reader = line.rlock_run({"-s", "-n"}, {"true"});
-  CHECK(reader.code == 75);
-  CHECK_MESSAGE(has(reader.err, owner), reader.err);
+  expect_end(line.rlock_run({"-s", "-n"}, {"true"}), 75, {err_has(owner)});
   create(go);
   CHECK(native.wait(native_start) == success);
   CHECK_MESSAGE(writer.wait() == success, writer.err());
@@ -314,9 +310,8 @@ TEST_CASE("curator read-write: a lock keeps its format")
   CHECK(line.rlock_run(reads, {"true"}).code == 0);
   for (const Words& options :
        {Words{}, Words{"--format", "curator"}, Words{"--format", "kazoo"}, Words{"--permits", "2"}}) {
-    const Finished refused = line.rlock(joined(joined({"run", "-k", "k"}, options), {"--", "true"}));
-    CHECK_MESSAGE(refused.code == 78, refused.err);
-    CHECK_MESSAGE(has(refused.err, "try --format curator with --shared or --exclusive"), refused.err);
+    expect_end(line.rlock(joined(joined({"run", "-k", "k"}, options), {"--", "true"})), 78,
+               {err_has("try --format curator with --shared or --exclusive")});
   }
 }
 
@@ -325,9 +320,7 @@ TEST_CASE("curator read-write: a lock without readers keeps its format")
   const ZookeeperLine line(NativeFormat::curator);
   CHECK(line.rlock_run({}, {"true"}).code == 0);
   for (const char* mode : {"-s", "-x"}) {
-    const Finished refused = line.rlock_run({mode}, {"true"});
-    CHECK_MESSAGE(refused.code == 78, refused.err);
-    CHECK_MESSAGE(has(refused.err, "has the format curator"), refused.err);
+    expect_end(line.rlock_run({mode}, {"true"}), 78, {err_has("has the format curator")});
   }
 }
 
@@ -338,9 +331,7 @@ TEST_CASE("curator read-write: a lock is refused where an InterProcessMutex stan
   Process native = line.start_curator("mutex", shell(noting("native") + "; " + until_exists(go)));
   await_order("native\n");
   for (const char* mode : {"-s", "-x"}) {
-    const Finished refused = line.rlock_run({mode, "-w", "20s"}, shell(noting("overlap")));
-    CHECK_MESSAGE(refused.code == 78, refused.err);
-    CHECK(has(refused.err, "InterProcessMutex"));
+    expect_end(line.rlock_run({mode, "-w", "20s"}, shell(noting("overlap"))), 78, {err_has("InterProcessMutex")});
   }
   create(go);
   CHECK(native.wait(native_start) == success);

@@ -35,10 +35,8 @@ std::string write(record::Backend& backend, const std::string& version, const Wr
 
 DATABASE_CASE("the job runs under the lock, and its exit code is returned")
 {
-  const Finished run = run_on(server, {"run", "-k", "k", "--", "sh", "-c", "echo job; exit 7"});
-  CHECK(run.code == 7);
-  CHECK(run.out == "job\n");
-  CHECK(run.err.empty());
+  expect_end(run_on(server, {"run", "-k", "k", "--", "sh", "-c", "echo job; exit 7"}), 7,
+             {out_is("job\n"), err_is("")});
   CHECK(server.lock_names() == std::vector<std::string>{"k"});
   CHECK_FALSE(is_held(server));
   const std::string history = run_on(server, {"history", "k"}).out;
@@ -100,8 +98,7 @@ DATABASE_CASE("deleted rows end the job, and it says what happened")
   Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   wait_until([&] { return is_held(server); }, "the lock is held");
   server.delete_locks();
-  CHECK(holder.wait() == exited(121));
-  CHECK_MESSAGE(has(holder.err(), "was lost: the server no longer has its data"), holder.err());
+  expect_end(holder, exited(121), {err_has("was lost: the server no longer has its data")});
 }
 
 DATABASE_CASE("twenty at once exclude each other, with kill -9 among them")

@@ -117,9 +117,8 @@ TEST_CASE("dead before expiry: force-unlock, by a holder that listens")
 {
   check_fault(
       [](FaultTarget scene) {
-        const Finished forced = rlock_on(scene.server, {"force-unlock", "-k", "stock", "--yes", "--json"});
-        CHECK(forced.code == 0);
-        CHECK(has(forced.out, "\"how\":\"released\""));
+        expect_end(rlock_on(scene.server, {"force-unlock", "-k", "stock", "--yes", "--json"}), 0,
+                   {out_has("\"how\":\"released\"")});
         const Exit end = scene.holder.wait(5s);
         CHECK(end == exited(121));
         CHECK(has(scene.holder.err(), "force-unlocked by "));

@@ -87,11 +87,8 @@ TEST_CASE("doctor: a good server is all well, and nothing is left on it")
   CHECK(told.findings.size() == 23);
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 
-  const Finished text = run_rlock({"doctor", "-S", server.url()});
-  CHECK(text.code == 0);
-  CHECK(text.out.starts_with("ok       reach         it answers at unix:///"));
-  CHECK_FALSE(has(text.out, "→"));
-  CHECK(text.err == "");
+  expect_end(run_rlock({"doctor", "-S", server.url()}), 0,
+             {out_begins("ok       reach         it answers at unix:///"), out_lacks("→"), err_is("")});
 }
 
 TEST_CASE("doctor: no server there, and access refused")

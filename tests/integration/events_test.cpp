@@ -88,10 +88,7 @@ TEST_CASE("events: a lease that expires, found by a query or by the next holder"
 TEST_CASE("events: a name without events is told, and that a pattern is no name")
 {
   const RedisServer server;
-  const Finished unknown = rlock_on(server, {"events", "stock"});
-  CHECK(unknown.code == 0);
-  CHECK(unknown.out.empty());
-  CHECK(unknown.err == "rlock: no event of stock is known\n");
+  expect_end(rlock_on(server, {"events", "stock"}), 0, {out_is(""), err_is("rlock: no event of stock is known\n")});
   CHECK(has(rlock_on(server, {"events", "st*"}).err, "no event of st* is known (this verb takes names"));
   CHECK(rlock_on(server, {"events", "--json", "stock"}).err.empty());
   CHECK(rlock_on(server, {"events"}).err.empty());

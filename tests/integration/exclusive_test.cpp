@@ -74,6 +74,5 @@ TEST_CASE("exclusive: a caller that cannot wait for another kind long enough end
   const Process holder = start(server, {"run", {}}, {}, {"sleep", "100"});
   wait_until([&] { return is_held(server, "nightly"); }, "it is held", 30s);
   Process late = start(server, {"run", {"-x"}}, {"-w", "300ms"}, {"true"});
-  CHECK(late.wait(30s) == exited(75));
-  CHECK_MESSAGE(has(late.err(), "sleep 100"), late.err());
+  expect_end(late, exited(75), {err_has("sleep 100")}, 30s);
 }

@@ -34,9 +34,7 @@ TEST_CASE("exit codes: the job's own, exactly, and not a word")
   const RedisServer server;
   for (const int code : {0, 1, 7, 64, 121, 255}) {
     CAPTURE(code);
-    const Finished end = run_on(server, {"-k", "k", "--", "sh", "-c", "exit " + std::to_string(code)});
-    CHECK(end.code == code);
-    CHECK(end.err == "");
+    expect_end(run_on(server, {"-k", "k", "--", "sh", "-c", "exit " + std::to_string(code)}), code, {err_is("")});
     CHECK(nothing_left(server));
   }
 }
@@ -216,9 +214,8 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
   CHECK(empty_command.code == 127);
   CHECK(empty_command.out == "");
   CHECK(one_line(empty_command.err));
-  const Finished two_words = run_on(server, {"-k", "k", "-w", "10", "min", "--", "true"});
-  CHECK(two_words.code == 127);
-  CHECK_MESSAGE(has(two_words.err, "a duration is one word, such as 10min)\n"), two_words.err);
+  expect_end(run_on(server, {"-k", "k", "-w", "10", "min", "--", "true"}), 127,
+             {err_has("a duration is one word, such as 10min)\n")});
   CHECK(only_history_left(server));
 }
 

@@ -188,8 +188,7 @@ TEST_CASE("flock leftovers: a reader of the caller's output does not wait for th
   Process script =
       flock.script(R"(said=$("$PROGRAM" "$LOCK" sh -c 'echo a; sleep 100 >/dev/null 2>&1 & echo $! >leftover' 2>&1)
                                    echo "[$said]")");
-  CHECK(script.wait(5s) == success);
-  CHECK(script.out() == "[a]\n");
+  expect_end(script, success, {out_is("[a]\n")}, 5s);
   CHECK_FALSE(flock.is_free());
   ::kill(pid_from(flock.dir() / "leftover"), SIGKILL);
   wait_until([&] { return flock.is_free(); }, "the lock is free");
@@ -215,8 +214,7 @@ TEST_CASE("flock: TERM reaches the command, and its lock is released after it")
       flock.start({}, {"sh", "-c", "trap 'echo told; exit 4' TERM; : >ready; while :; do sleep 0.02; done"});
   wait_until([&] { return fs::exists(flock.dir() / "ready"); }, "the command runs");
   holder.signal(SIGTERM);
-  CHECK(holder.wait() == exited(4));
-  CHECK(holder.out() == "told\n");
+  expect_end(holder, exited(4), {out_is("told\n")});
   CHECK(flock.is_free());
 }
 
@@ -227,13 +225,10 @@ TEST_CASE("flock: a lock that is lost while the command runs is 121, and said")
   Process holder = flock.start({"--ttl", "1s"}, {"sh", "-c", ": >ready; exec sleep 100"});
   wait_until([&] { return fs::exists(flock.dir() / "ready"); }, "the command runs");
   server.command({"DEL", "k"});
-  CHECK(holder.wait() == exited(121));
-  CHECK(holder.err().starts_with("rflock: the lock k was lost: "));
+  expect_end(holder, exited(121), {err_begins("rflock: the lock k was lost: ")});
 }
 
 TEST_CASE("flock: without a server nothing is run")
 {
-  const Finished end = run_rlock({"flock", "--server", "unix:///nowhere.sock", "k", "echo", "no"});
-  CHECK(end.code == 69);
-  CHECK(end.out == "");
+  expect_end(run_rlock({"flock", "--server", "unix:///nowhere.sock", "k", "echo", "no"}), 69, {out_is("")});
 }

@@ -28,10 +28,7 @@ TEST_CASE("flock: 1, 2, 4: without waiting a busy lock is refused at once with t
                                  {"-s", "-x", "-n", "-E", "123"}};
     for (const Words& options : spellings) {
       CAPTURE(options.back());
-      const Finished end = flock.run(options, say_no);
-      CHECK(end.code == 123);
-      CHECK(end.out == "");
-      CHECK(end.err == "");
+      expect_end(flock.run(options, say_no), 123, {out_is(""), err_is("")});
     }
     const Finished no_fork = flock.run({"--no-fork", "-n", "-E", "123"}, say_no);
     CHECK(no_fork.code == (flock.is_rflock() ? 64 : 123));
@@ -46,9 +43,7 @@ TEST_CASE("flock: 3: a shared lock is granted at once beside another")
   for_flock_and_rflock([](const FlockFixture& flock) {
     Process holder = flock.hold({"--shared"});
     for (const Words& options : {Words{"-s", "-n"}, Words{"-x", "-s", "-n"}}) {  // the last kind counts
-      const Finished end = flock.run(options, {"echo", "in"});
-      CHECK(end.code == 0);
-      CHECK(end.out == "in\n");
+      expect_end(flock.run(options, {"echo", "in"}), 0, {out_is("in\n")});
     }
     flock.end(holder);
   });
@@ -78,8 +73,7 @@ TEST_CASE("flock: 7, 8, 9: waiters get the lock as soon as it is free, within th
     flock.release_all();
     CHECK(waiter.wait() == success);
     CHECK(std::chrono::steady_clock::now() - free_from < 2s);
-    CHECK(holder.wait() == success);
-    CHECK(holder.out() == "start\nend\n");
+    expect_end(holder, success, {out_is("start\nend\n")});
     CHECK(waiter.out() == "after\n");
   });
 }
@@ -98,9 +92,7 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
     CHECK(flock.is_free());
     std::this_thread::sleep_for(400ms);  // long enough for a watchdog to look
     flock.release_all();
-    CHECK(script.wait() == exited(9));
-    CHECK(script.out() == "free\n");
-    CHECK(script.err() == "");
+    expect_end(script, exited(9), {out_is("free\n"), err_is("")});
   });
 }
 
@@ -122,8 +114,7 @@ TEST_CASE("flock: a lost lock whose holder the server still has in its queue was
   server.command({"HSET", "k", "somebody:1:write", "1"});
   server.command({"PEXPIRE", "k", "60000"});
   server.command({"HDEL", "k", *hold});
-  CHECK(holder.wait(15s) == exited(121));
-  CHECK(has(holder.err(), "now held by somebody:1"));
+  expect_end(holder, exited(121), {err_has("now held by somebody:1")}, 15s);
   CHECK(as_text(server.command({"HGET", "k", "somebody:1:write"})) == "1");
 }
 
@@ -246,8 +237,7 @@ TEST_CASE("flock: the idiom of a script that locks itself, and that of a crontab
       CHECK(cron.out() + cron.err() == "");
     }
     flock.release_all();
-    CHECK(first.wait() == success);
-    CHECK(first.out() == "1 done\n");
+    expect_end(first, success, {out_is("1 done\n")});
   });
 }
 
@@ -255,8 +245,7 @@ TEST_CASE("flock: a command that locks its own lock again waits for itself")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
     Process script = flock.script(R"("$PROGRAM" "$LOCK" "$PROGRAM" -w 0.2 -E 7 "$LOCK" echo no)");
-    CHECK(script.wait() == exited(7));
-    CHECK(script.out() == "");
+    expect_end(script, exited(7), {out_is("")});
   });
 }
 

@@ -26,9 +26,7 @@ TEST_CASE("flock: 5: a number with nothing behind it is no key")
 TEST_CASE("flock: 5: no key comes of a number")
 {
   const RedisServer server;
-  const Finished end = rflock_fixture(server).run_words({"-n", "9"});
-  CHECK(end.code == 64);
-  CHECK(has(end.err, "rlock acquire"));
+  expect_end(rflock_fixture(server).run_words({"-n", "9"}), 64, {err_has("rlock acquire")});
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
@@ -73,9 +71,7 @@ TEST_CASE("flock: 13: the command's own status, and killed by a signal, 128 more
       CHECK(flock.run({}, {"sh", "-c", "exit " + std::to_string(code)}).code == code);
     }
     for (const int signal : {SIGTERM, SIGKILL, SIGINT, SIGHUP}) {
-      const Finished end = flock.run({}, {"sh", "-c", "kill -" + std::to_string(signal) + " $$"});
-      CHECK(end.code == 128 + signal);
-      CHECK(end.err == "");
+      expect_end(flock.run({}, {"sh", "-c", "kill -" + std::to_string(signal) + " $$"}), 128 + signal, {err_is("")});
     }
   });
 }
@@ -143,9 +139,7 @@ TEST_CASE("flock: 18: a command that is not there, or cannot be executed, is 69"
     std::ofstream(flock.dir() / "plain") << "echo no\n";
     for (const std::string& command :
          {std::string("no-such-command-at-all"), std::string("./plain"), std::string("/")}) {
-      const Finished end = flock.run({}, {command});
-      CHECK(end.code == 69);
-      CHECK(has(end.err, command));
+      expect_end(flock.run({}, {command}), 69, {err_has(command)});
     }
     CHECK(flock.is_free());
   });

@@ -57,10 +57,8 @@ TEST_CASE("force-unlock --older-than: a second request spares the next holder, w
     CHECK(hangs.wait() == exited(121));
     wait_until([&] { return !token_on(server).empty() && token_on(server) != first; }, "the next one has the lock");
     // It has waited for longer than 1.5 s, but has not held the lock for so long.
-    const Finished again = force(server, "10m");
-    CHECK(again.code == 75);
-    CHECK(has(again.out, "k: held by "));
-    CHECK(has(again.out, ", less than --older-than 10m; nothing was done\n"));
+    expect_end(force(server, "10m"), 75,
+               {out_has("k: held by "), out_has(", less than --older-than 10m; nothing was done\n")});
     CHECK(next.running());
     CHECK(rlock_on(server, {"check", "-k", "k", "--token", token_on(server)}).code == 0);
     CHECK(as_int(server.command({"HEXISTS", "rlock:force:{k}", token_on(server)})) == 0);
@@ -103,9 +101,8 @@ TEST_CASE("force-unlock --older-than: the age of a foreign holder is not known, 
   CHECK(is_held(server));
 
   server.command({"SET", "k", "theirs"});
-  const Finished data = force(server, "1ms", {"--token", "theirs", "--now"});
-  CHECK(data.code == 75);
-  CHECK(data.out == "k: holds theirs, for how long is not known; --older-than spares it; nothing was done\n");
+  expect_end(force(server, "1ms", {"--token", "theirs", "--now"}), 75,
+             {out_is("k: holds theirs, for how long is not known; --older-than spares it; nothing was done\n")});
   CHECK(as_text(server.command({"GET", "k"})) == "theirs");
 }
 
@@ -135,10 +132,8 @@ TEST_CASE("force-unlock --older-than: of several holders those of that age lose 
              "it is older than the other by far");
   Process young = start_run(server.url(), {"-k", "k", "-s"}, {"sleep", "300"});
   wait_until([&] { return readers() == 2; }, "two read");
-  const Finished forced = force(server, "5s");
-  CHECK(forced.code == 0);
-  CHECK(has(forced.out, "k: released by "));
-  CHECK(has(forced.out, ", less than --older-than 5s; nothing was done\n"));
+  expect_end(force(server, "5s"), 0,
+             {out_has("k: released by "), out_has(", less than --older-than 5s; nothing was done\n")});
   CHECK(old.wait() == exited(121));
   CHECK(young.running());
   CHECK(readers() == 1);

@@ -28,9 +28,7 @@ void refuses_to_delete(const RedisServer& server, const std::string& key)
   for (const Words& how : {Words{"--yes"}, Words{"--yes", "--now"}, Words{"--yes", "--grace", "0"}}) {
     Words words{"force-unlock", "-k", key};
     words.insert(words.end(), how.begin(), how.end());
-    const Finished refused = rlock_on(server, words);
-    CHECK(refused.code == 78);
-    CHECK(refused.out.empty());
+    expect_end(rlock_on(server, words), 78, {out_is("")});
   }
   CHECK(rlock_on(server, {"force-unlock", "-k", key, "--token", "another", "--now"}).code != 0);
   CHECK(as_text(server.command({"DUMP", key})) == before.text);
@@ -104,10 +102,8 @@ TEST_CASE("force-unlock: data of another program is called that, in one line who
     CHECK_FALSE(has(status.out, "held"));
     CHECK_FALSE(has(status.out, "holder"));
 
-    const Finished other = rlock_on(server, {"force-unlock", "-k", "cart", "--token", "another", "--now"});
-    CHECK(other.code == 1);
-    CHECK(other.out == "cart: holds another value, " + row.quoted + "; nothing was done\n");
-    CHECK(other.err.empty());
+    expect_end(rlock_on(server, {"force-unlock", "-k", "cart", "--token", "another", "--now"}), 1,
+               {out_is("cart: holds another value, " + row.quoted + "; nothing was done\n"), err_is("")});
 
     const Words forces = rlock_argv({"force-unlock", "-S", server.url(), "-k", "cart", "--now"});
     Process forced(joined({"bash", "-c", "\"$@\" --token " + row.quoted, "bash"}, forces));

@@ -118,10 +118,9 @@ TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one 
   wait_until([&] { return as_int(server.command({"HLEN", "rlock:holder:{k}"})) > 0; }, "it is held");
   wait_until([&] { return listening(server) > 0; }, "the holder listens");
   holder.signal(SIGSTOP);
-  const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "100ms"});
-  CHECK(forced.code == 0);
-  CHECK_MESSAGE(has(forced.err, "k is revoked, its holder does not answer: the lock ends in "), forced.err);
-  CHECK(has(forced.err, "although the holder's job may still be running"));
+  expect_end(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "100ms"}), 0,
+             {err_has("k is revoked, its holder does not answer: the lock ends in "),
+              err_has("although the holder's job may still be running")});
   holder.signal(SIGCONT);
   holder.wait();
 }
@@ -166,9 +165,7 @@ TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and r
   const std::string owner = as_texts(server.command({"HKEYS", "k"})).at(0);
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "500ms", "--json"});
   CHECK(how(forced) == "released");
-  CHECK(holder.wait(5s) == exited(121));
-  CHECK(holder.out() == "tidy\n");
-  CHECK(has(holder.err(), "force-unlocked by "));
+  expect_end(holder, exited(121), {out_is("tidy\n"), err_has("force-unlocked by ")}, 5s);
 }
 
 TEST_CASE("force-unlock: a lock that is lost while its job is being stopped does not wait for --kill-after")
@@ -211,9 +208,8 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
       },
       "it is revoked");
   CHECK(rlock_on(server, {"check", "-k", "k", "--token", token}).code == 0);
-  const Finished renewed = rlock_on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"});
-  CHECK(renewed.code == 1);
-  CHECK(has(renewed.err, "force-unlocked by "));
+  expect_end(rlock_on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"}), 1,
+             {err_has("force-unlocked by ")});
   server.command({"DEL", "rlock:force:{k}"});  // a lost mark is made anew
   wait_until(
       [&] {
@@ -252,9 +248,8 @@ TEST_CASE("force-unlock: a foreign holder loses the lock after the grace, and --
   for (const Words& pace : {Words{"--grace", "300ms"}, Words{"--now"}}) {
     server.command({"HSET", "k", owner, "1"});
     server.command({"PEXPIRE", "k", "60000"});
-    const Finished forced = rlock_on(server, joined({"force-unlock", "-k", "k", "--yes"}, pace));
-    CHECK(forced.code == 0);
-    CHECK(has(forced.out, "broken; it was held by " + owner + ", whose job may still be running"));
+    expect_end(rlock_on(server, joined({"force-unlock", "-k", "k", "--yes"}, pace)), 0,
+               {out_has("broken; it was held by " + owner + ", whose job may still be running")});
     CHECK_FALSE(is_held(server));
   }
 }

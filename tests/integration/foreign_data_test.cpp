@@ -21,8 +21,7 @@ TEST_CASE("foreign data: no kind of lock is taken on a hash with a field `mode`,
   for (const Words& kind : std::vector<Words>{{"-s"}, {"-x"}, {}, {"--permits", "3"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "plain" : kind.back());
     Process refused = queue.start(kind, {"true"});
-    CHECK(refused.wait() == Exit{78});
-    CHECK_MESSAGE(has(refused.err(), "holds a hash that is no lock"), refused.err());
+    expect_end(refused, Exit{78}, {err_has("holds a hash that is no lock")});
   }
   CHECK_FALSE(has(rlock_on(queue.server, {"list"}).out, "k"));
   CHECK(content(queue.server) == before);
@@ -35,11 +34,9 @@ TEST_CASE("foreign data: a counter is no number of permits, 78, also after a pla
   CHECK(queue.start({}, {"true"}).wait() == Exit{0});
   queue.server.command({"SET", "k", "1000"});
   Process refused = queue.start({"--permits", "3"}, {"true"});
-  CHECK(refused.wait() == Exit{78});
-  CHECK_MESSAGE(has(refused.err(),
-                    "holds the number 1000, of which rlock has no record (give --permits 1000 if that many "
-                    "permits are meant, else another --key)"),
-                refused.err());
+  expect_end(refused, Exit{78},
+             {err_has("holds the number 1000, of which rlock has no record (give --permits 1000 if that many "
+                      "permits are meant, else another --key)")});
   CHECK(as_text(queue.server.command({"GET", "k"})) == "1000");
 }
 

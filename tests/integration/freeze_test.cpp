@@ -67,10 +67,7 @@ TEST_SUITE_BEGIN("topology-quick");
 TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and everybody is told why")
 {
   const FreezeFixture lock;
-  const Finished frozen = lock.freeze();
-  CHECK_MESSAGE(frozen.code == 0, frozen.err);
-  CHECK(has(frozen.out, "k is frozen by "));
-  CHECK(has(frozen.out, ": moving the database\n"));
+  expect_end(lock.freeze(), 0, {out_has("k is frozen by "), out_has(": moving the database\n")});
 
   for (const Words& options : std::vector<Words>{{"-n"}, {"-w", "600ms", "--latest"}, {"-w", "600ms", "-s"}}) {
     if (options.back() == "--latest" && is_quorum_topology()) {
@@ -78,14 +75,11 @@ TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and ev
     }
     CAPTURE(options.back());
     Process run = lock.start_run({"echo", "ran"}, options);
-    CHECK(run.wait(30s) == is_busy);
-    CHECK(run.out() == "");
+    expect_end(run, is_busy, {out_is("")}, 30s);
     CHECK((options.back() == "-s" || has(run.err(), "frozen by ")));
   }
-  const Finished force = rlock_on(lock.server, {"force-unlock", "k", "--yes", "--now"});
-  CHECK(force.code == 1);
-  CHECK_MESSAGE(has(force.err, "(rlock thaw k -S "), force.err);
-  CHECK_MESSAGE(has(force.err, " ends that)"), force.err);
+  expect_end(rlock_on(lock.server, {"force-unlock", "k", "--yes", "--now"}), 1,
+             {err_has("(rlock thaw k -S "), err_has(" ends that)")});
 
   const Json state = lock.state();
   CHECK(state.at("held") == true);
@@ -96,9 +90,7 @@ TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and ev
   CHECK(rlock_on(lock.server, {"status", "k"}).out.starts_with("k: frozen by "));
 
   CHECK(rlock_on(lock.server, {"thaw", "k"}).code == 0);
-  const Finished again = rlock_on(lock.server, {"thaw", "k"});
-  CHECK(again.code == 1);
-  CHECK(has(again.err, "k is not frozen"));
+  expect_end(rlock_on(lock.server, {"thaw", "k"}), 1, {err_has("k is not frozen")});
   CHECK(rlock_on(lock.server, {"thaw", "--all"}).err == "rlock: no lock is frozen\n");
   CHECK(rlock_on(lock.server, {"thaw", "--all", "--prefix", "d:"}).err ==
         "rlock: no lock that begins with d: is frozen\n");
@@ -123,9 +115,7 @@ TEST_CASE("thaw: a job keeps its lock, and a freeze that may not wait for it is 
 {
   const FreezeFixture lock;
   Process job = held_run(lock.server, {"-k", "k"});
-  const Finished thawed = rlock_on(lock.server, {"thaw", "k"});
-  CHECK(thawed.code == 1);
-  CHECK(has(thawed.err, "k is not frozen, it is held by "));
+  expect_end(rlock_on(lock.server, {"thaw", "k"}), 1, {err_has("k is not frozen, it is held by ")});
   CHECK(rlock_on(lock.server, {"thaw", "--all"}).code == 1);
   CHECK(job.running());
   CHECK(is_held(lock.server, "k"));
@@ -146,16 +136,14 @@ TEST_CASE("freeze: it waits first in line for the job that runs, and its time co
   std::this_thread::sleep_for(1500ms);
   CHECK(freeze.out() == "");
   job.signal(SIGTERM);
-  CHECK(freeze.wait(30s) == success);
-  CHECK(has(freeze.out(), "k is frozen by "));
+  expect_end(freeze, success, {out_has("k is frozen by ")}, 30s);
   const Json state = lock.state();
   CHECK(state.at("frozen").at("reason") == "why");
   CHECK(state.at("ttl_ms") > 59'000);
   CHECK(state.at("waiting").size() == 1);
   CHECK(waiter.out() == "");
   CHECK(rlock_on(lock.server, {"thaw", "k", "--json"}).code == 0);
-  CHECK(waiter.wait(30s) == success);
-  CHECK(waiter.out() == "ran\n");
+  expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
 TEST_CASE("freeze: one that is killed while it waits is passed over")
@@ -202,8 +190,7 @@ TEST_CASE("freeze: when its time is over, the waiters go on")
   const FreezeFixture lock;
   CHECK(rlock_on(lock.server, {"freeze", "k", "--for", "3s", "--reason", "why"}).code == 0);
   Process waiter = lock.start_run({"echo", "ran"});
-  CHECK(waiter.wait(30s) == success);
-  CHECK(waiter.out() == "ran\n");
+  expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
 TEST_CASE("freeze: --until ends it at that time, however long it has waited for a job")
@@ -256,9 +243,7 @@ TEST_CASE(
   job.signal(SIGTERM);
   CHECK(lock.freeze().code == 0);
   Process cancel = lock.start_run({"echo", "ran"}, {"--cancel-in-progress", "-w", "12s"});
-  CHECK(cancel.wait(60s) == is_busy);
-  CHECK(cancel.out() == "");
-  CHECK(has(cancel.err(), "; the run waits for its end\n"));
+  expect_end(cancel, is_busy, {out_is(""), err_has("; the run waits for its end\n")}, 60s);
   CHECK(lock.state().at("ttl_ms") > 3'000'000);
 }
 
@@ -287,8 +272,7 @@ TEST_CASE("freeze: a pattern takes the locks that the server knows, all first in
   second.signal(SIGTERM);
   wait_until([&] { return has(freeze.out(), "d:2 is frozen by "); }, "the second is frozen before the first job ends");
   first.signal(SIGTERM);
-  CHECK(freeze.wait(30s) == success);
-  CHECK(has(freeze.out(), "d:1 is frozen by "));
+  expect_end(freeze, success, {out_has("d:1 is frozen by ")}, 30s);
   const Finished json_lines = rlock_on(lock.server, {"thaw", "--all", "--json"});
   CHECK(json_lines.code == 0);
   CHECK(std::ranges::count(json_lines.out, '\n') == 3);
@@ -312,10 +296,8 @@ TEST_CASE("freeze: with a signal, or when time is over, those that wait for seve
   freeze.signal(SIGINT);
   CHECK(freeze.wait(30s) == died_of(SIGINT));
   CHECK(in_line("d:1") + in_line("d:2") == 0);
-  const Finished late = rlock_on(lock.server, joined(words, {"-w", "500ms"}));
-  CHECK(late.code == 75);
-  CHECK(has(late.err, "d:1 is busy after 500ms, held by "));
-  CHECK(has(late.err, "d:2 is busy after 500ms, held by "));
+  expect_end(rlock_on(lock.server, joined(words, {"-w", "500ms"})), 75,
+             {err_has("d:1 is busy after 500ms, held by "), err_has("d:2 is busy after 500ms, held by ")});
   CHECK(rlock_on(lock.server, joined(words, {"-n"})).code == 75);
   CHECK(in_line("d:1") + in_line("d:2") == 0);
 }
@@ -355,9 +337,7 @@ TEST_CASE("freeze: its events, its place in the history, and what it cannot free
       {{"thaw", "--all", "k"}, "--all thaws every lock"},
   };
   for (const auto& row : wrong) {
-    const Finished end = rlock_on(lock.server, row.first);
-    CHECK(end.code == 64);
-    CHECK_MESSAGE(has(end.err, row.second), end.err);
+    expect_end(rlock_on(lock.server, row.first), 64, {err_has(row.second)});
   }
 }
 

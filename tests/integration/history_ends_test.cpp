@@ -210,9 +210,8 @@ TEST_CASE("history: a script tells its exit code when it releases")
   CHECK(released_with({"--exit-code", "3"}) == "failed 3");
   CHECK(released_with({"--exit-code", "0"}) == "succeeded 0");
   CHECK(released_with({}) == "?");
-  const Finished wrong = rlock_on(server, {"release", "-k", "k", "--token", "x", "--exit-code", "256"});
-  CHECK(wrong.code == 64);
-  CHECK(has(wrong.err, "--exit-code"));
+  expect_end(rlock_on(server, {"release", "-k", "k", "--token", "x", "--exit-code", "256"}), 64,
+             {err_has("--exit-code")});
 }
 
 TEST_CASE("history: how the process of a keeper ended, as far as the kernel tells")

@@ -75,8 +75,7 @@ TEST_CASE("hostile: a flood of messages to a holder delays no renewal and costs 
   // At most one renewal each 50 ms.
   CHECK(calls_of(server, "evalsha") - before <= (real_clock.now() - begin) / 50ms + 10);
   std::ofstream(go).close();
-  CHECK_MESSAGE(job.wait() == Exit{0}, job.err());
-  CHECK(job.err() == "");
+  expect_end(job, Exit{0}, {err_is("")});
 }
 
 TEST_CASE("hostile: a flood of messages to a waiter does not keep it from its limit of time")

@@ -142,8 +142,7 @@ TEST_CASE("hostile: a scan that goes round in circles ends list, watch, events a
                              Words{"watch", "--json"}, Words{"events"}}) {
     CAPTURE(words.front());
     Process rlock(limited(words, server.url()));
-    CHECK(rlock.wait(plenty * 3) == exited(70));
-    CHECK(rlock.out() == "");
+    expect_end(rlock, exited(70), {out_is("")}, plenty * 3);
     const std::string err = rlock.err();
     CHECK_MESSAGE((has(err, "SCAN does not end") && count(err, "\n") == 1), err);
   }

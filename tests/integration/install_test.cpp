@@ -78,8 +78,7 @@ TEST_CASE("install.sh: --key names another key than that of the releases")
   const std::string install = "exec sh " + (packaging / "install.sh").string() + " --from files --to installed --key ";
   CHECK(release.sh(install + "key.pub").wait(30s) == success);
   rlock::test::Process installer = release.sh(install + "no-such-file");
-  CHECK(installer.wait(30s) == exited(1));
-  CHECK(installer.err() == "install.sh: cannot read the key no-such-file\n");
+  expect_end(installer, exited(1), {err_is("install.sh: cannot read the key no-such-file\n")}, 30s);
 }
 
 TEST_CASE("install.sh: refuses a program of another architecture, whatever its name and checksum say")
@@ -123,8 +122,7 @@ TEST_CASE("install.sh: gets the files over the network with curl or wget")
     release.provide("busybox", "wget");
   }
   rlock::test::Process installer = release.install(server.address() + "/v1");
-  CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
-  CHECK(installer.err().empty());
+  expect_end(installer, Exit{0}, {err_is("")}, 30s);
   CHECK(release.sh("cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) == success);
 }
 
@@ -177,8 +175,7 @@ TEST_CASE("install.sh: says which option has no value")
 {
   const ReleaseFixture release;
   rlock::test::Process installer = release.sh("exec sh " + release.installer().string() + " --to");
-  CHECK(installer.wait(30s) == exited(1));
-  CHECK(installer.err() == "install.sh: --to needs a value\n");
+  expect_end(installer, exited(1), {err_is("install.sh: --to needs a value\n")}, 30s);
 }
 
 TEST_CASE("install.sh: refuses a program that does not run, and says why")
@@ -209,8 +206,7 @@ TEST_CASE("install.sh: another user than root installs in ~/.local/bin, and is t
   }
   const std::string home = (release.dir / "home").string();
   rlock::test::Process installer = release.sh(as_user + "sh ./" + script, {{"HOME", home}});
-  CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
-  CHECK(has(installer.out(), " is now " + home + "/.local/bin/rlock\n"));
+  expect_end(installer, Exit{0}, {out_has(" is now " + home + "/.local/bin/rlock\n")}, 30s);
   CHECK(release.sh(as_user + home + "/.local/bin/rflock --version").wait(30s) == success);
 
   fs::create_directory(release.dir / "closed");

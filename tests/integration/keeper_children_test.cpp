@@ -108,11 +108,7 @@ Process next_job(const RedisServer& server, const std::vector<pid_t>& pids)
   return start_run(server.url(), {"-k", "x"}, {"sh", "-c", job + "echo alone"});
 }
 
-void expect_alone(Process& next)
-{
-  CHECK(next.wait(20s) == success);
-  CHECK(next.out() == "alone\n");
-}
+void expect_alone(Process& next) { expect_end(next, success, {out_is("alone\n")}, 20s); }
 
 }  // namespace
 
@@ -242,9 +238,7 @@ TEST_CASE("keeper: force-unlock stops the script and its children before another
     const RedisServer server;
     Script holder(server, stubborn + take("--kill-after 300ms") + works_on + " & " + ready + idle, shell);
     Process next = next_job(server, {holder.process.pid(), holder.child});
-    const Finished forced = rlock_on(server, {"force-unlock", "-k", "x", "--yes"});
-    CHECK(forced.code == 0);
-    CHECK(has(forced.out, "released by "));
+    expect_end(rlock_on(server, {"force-unlock", "-k", "x", "--yes"}), 0, {out_has("released by ")});
     expect_alone(next);
     CHECK(holder.process.wait() == died_of(SIGKILL));
     wait_for_end(server);

@@ -170,9 +170,7 @@ TEST_CASE("keeper: what the script releases is not lost: no signal, and the keep
   CHECK_FALSE(is_held(server, "x"));
   std::this_thread::sleep_for(1s);
   std::ofstream(dir / "go") << "";
-  CHECK(holder.wait() == success);
-  CHECK(holder.out() == "ready\nreleased\nfinished\n");
-  CHECK(holder.err() == "");
+  expect_end(holder, success, {out_is("ready\nreleased\nfinished\n"), err_is("")});
 }
 
 TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the server remembers nothing")
@@ -194,8 +192,7 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
   ::kill(keeper, SIGCONT);
   wait_for_end(server);
   std::ofstream(dir / "go") << "";
-  CHECK(holder.wait() == success);
-  CHECK(holder.out() == "ready\nreleased\nfinished\n");
+  expect_end(holder, success, {out_is("ready\nreleased\nfinished\n")});
   CHECK(belongs_to_another(server));
 }
 
@@ -226,8 +223,7 @@ TEST_CASE("keeper: a script that releases and takes it again is not disturbed by
   const std::string round = R"(lock=$(rlock acquire -S "$URL" -k x -w 5s --pid $$ --ttl 3s --export) || exit 1
                                eval "$lock"; rlock check || exit 2; rlock release || exit 3; )";
   Process holder = script(server, "for i in 1 2 3 4 5 6 7 8 9 10; do " + round + "done; sleep 0.5; echo done");
-  CHECK(holder.wait(20s) == success);
-  CHECK(holder.out() == "done\n");
+  expect_end(holder, success, {out_is("done\n")}, 20s);
   wait_for_end(server);
 }
 
@@ -264,8 +260,7 @@ TEST_CASE("keeper: told to end, it tells the script, and keeps the lock until th
   const pid_t keeper = keeper_of(server, holder);
   ::kill(keeper, SIGHUP);
   ::kill(keeper, SIGTERM);
-  CHECK(holder.wait() == success);
-  CHECK(holder.out() == "ready\nstill ours\n");
+  expect_end(holder, success, {out_is("ready\nstill ours\n")});
   wait_for_release(server);
   wait_for_end(server);
 }
@@ -288,12 +283,9 @@ TEST_CASE("keeper: force-unlock reaches the script, and no other job overlaps wi
                              trap 'sleep 0.5; rlock check -q && echo still ours; exit 0' TERM; echo ready; )" +
                               work);
   keeper_of(server, holder);
-  const Finished forced = rlock_on(server, {"force-unlock", "-k", "x", "--yes"});
-  CHECK(forced.code == 0);
-  CHECK(has(forced.out, "released by "));
-  CHECK(has(forced.err, "(pid " + std::to_string(holder.pid()) + ")"));
-  CHECK(holder.wait() == success);
-  CHECK(holder.out() == "ready\nstill ours\n");
+  expect_end(rlock_on(server, {"force-unlock", "-k", "x", "--yes"}), 0,
+             {out_has("released by "), err_has("(pid " + std::to_string(holder.pid()) + ")")});
+  expect_end(holder, success, {out_is("ready\nstill ours\n")});
   wait_for_end(server);
 }
 
@@ -306,11 +298,8 @@ TEST_CASE("keeper: a script without --export keeps its lock, too, for as long as
                              echo ready; )" +
                               work);
   keeper_of(server, holder);
-  const Finished forced = rlock_on(server, {"force-unlock", "-k", "x", "--yes"});
-  CHECK(forced.code == 0);
-  CHECK(has(forced.out, "released by "));
-  CHECK(holder.wait() == success);
-  CHECK(holder.out() == "ready\nstill ours\n");
+  expect_end(rlock_on(server, {"force-unlock", "-k", "x", "--yes"}), 0, {out_has("released by ")});
+  expect_end(holder, success, {out_is("ready\nstill ours\n")});
   wait_for_end(server);
 }
 

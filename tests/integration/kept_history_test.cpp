@@ -95,40 +95,29 @@ TEST_CASE("history: globs, several keys and no key name the locks, and filters t
   CHECK(keys_in(rlock_on(server, {"history", "--json", "job:*"}).out) == "job:b job:a");
   CHECK(keys_in(rlock_on(server, {"history", "--json", "other", "-k", "job:a"}).out) == "other job:a");
   CHECK(keys_in(rlock_on(server, {"history", "--json", "--prefix", "job:", "*"}).out) == "job:b job:a");
-  const Finished failed = rlock_on(server, {"history", "--failed", "--since", "1h"});
-  CHECK(failed.code == 0);
-  CHECK(failed.out.starts_with("KEY "));
-  CHECK(has(failed.out, "\njob:b "));
-  CHECK(!has(failed.out, "job:a"));
-  const Finished none = rlock_on(server, {"history", "--failed", "job:a"});
-  CHECK(none.code == 1);
-  CHECK(has(none.err, "no run of job:a that failed is known"));
+  expect_end(rlock_on(server, {"history", "--failed", "--since", "1h"}), 0,
+             {out_begins("KEY "), out_has("\njob:b "), out_lacks("job:a")});
+  expect_end(rlock_on(server, {"history", "--failed", "job:a"}), 1, {err_has("no run of job:a that failed is known")});
   CHECK(rlock_on(server, {"history", "--since", "2100-01-01", "job:b"}).code == 1);
   CHECK(rlock_on(server, {"history", "--since", "2020-01-01T00:00Z", "job:b"}).code == 0);
   constexpr std::size_t minute_at = 11;  // of "2026-11-28T04:22:30Z"
   const std::string to_come = iso_utc(wall_clock_ms() + 120'000).value().substr(minute_at, 5);
   CHECK(rlock_on(server, {"history", "--utc", "--since", to_come, "job:b"}).code == 0);  // that of yesterday
-  const Finished unclear = rlock_on(server, {"history", "--since", "yesterday"});
-  CHECK(unclear.code == 64);
-  CHECK(has(unclear.err, "--since: 'yesterday' is neither a duration nor a time (try --since 12h"));
+  expect_end(rlock_on(server, {"history", "--since", "yesterday"}), 64,
+             {err_has("--since: 'yesterday' is neither a duration nor a time (try --since 12h")});
 }
 
 TEST_CASE("list: --all has free locks with their last success and failure, and --overdue those that are late")
 {
   const RedisServer server;
-  const Finished nothing = rlock_on(server, {"list", "--all"});
-  CHECK(nothing.code == 0);
-  CHECK(nothing.out == "");
-  CHECK(nothing.err == "rlock: the server knows no lock\n");
+  expect_end(rlock_on(server, {"list", "--all"}), 0, {out_is(""), err_is("rlock: the server knows no lock\n")});
   CHECK(rlock_on(server, {"list", "--all", "job:*"}).err == "rlock: the server knows no lock that matches job:*\n");
   CHECK(rlock_on(server, {"list", "--all", "--json"}).err == "");
   REQUIRE(run_under(server, "never", {"--every", "1h"}, 1) == 1);
   REQUIRE(run_under(server, "usual", {}, 0) == 0);
   REQUIRE(run_under(server, "usual", {}, 1) == 1);
   REQUIRE(run_under(server, "late", {"--every", "1s"}, 0) == 0);
-  const Finished all = rlock_on(server, {"list", "--all"});
-  CHECK(all.code == 0);
-  CHECK(all.out.starts_with("KEY "));
+  expect_end(rlock_on(server, {"list", "--all"}), 0, {out_begins("KEY ")});
   CHECK(keys_in(rlock_on(server, {"list", "--all", "--json"}).out) == "late never usual");
   const auto usual = json_lines(rlock_on(server, {"list", "--all", "--json", "us*"}).out);
   REQUIRE(usual.size() == 1);
@@ -159,26 +148,19 @@ TEST_CASE("list: --all has free locks with their last success and failure, and -
 TEST_CASE("list: --overdue with a pattern ends with 1 where no lock with --every matches, because it checked nothing")
 {
   const RedisServer server;
-  const Finished nothing = rlock_on(server, {"list", "--overdue"});
-  CHECK(nothing.code == 0);
-  CHECK(nothing.err == "rlock: the server knows no lock with --every: nothing was checked\n");
+  expect_end(rlock_on(server, {"list", "--overdue"}), 0,
+             {err_is("rlock: the server knows no lock with --every: nothing was checked\n")});
   REQUIRE(run_under(server, "expected", {"--every", "1h"}, 0) == 0);
   REQUIRE(run_under(server, "usual", {}, 0) == 0);
   CHECK(rlock_on(server, {"list", "--overdue"}).err == "");
-  const Finished checked = rlock_on(server, {"list", "--overdue", "exp*"});
-  CHECK(checked.code == 0);
-  CHECK(checked.err == "");
+  expect_end(rlock_on(server, {"list", "--overdue", "exp*"}), 0, {err_is("")});
   for (const char* pattern : {"nightyl", "usual", "job:*"}) {
-    const Finished unchecked = rlock_on(server, {"list", "--overdue", pattern});
-    CHECK(unchecked.code == 1);
-    CHECK(unchecked.out == "");
-    CHECK(unchecked.err == "rlock: the server knows no lock that matches " + std::string(pattern) +
-                               " with --every: nothing was checked\n");
+    expect_end(rlock_on(server, {"list", "--overdue", pattern}), 1,
+               {out_is(""), err_is("rlock: the server knows no lock that matches " + std::string(pattern) +
+                                   " with --every: nothing was checked\n")});
   }
   CHECK(rlock_on(server, {"list", "--overdue", "--json", "nightyl"}).code == 1);
-  const Finished scraped = rlock_on(server, {"list", "--overdue", "-o", "prometheus", "nightyl"});
-  CHECK(scraped.code == 0);
-  CHECK(scraped.err == "");
+  expect_end(rlock_on(server, {"list", "--overdue", "-o", "prometheus", "nightyl"}), 0, {err_is("")});
   REQUIRE(rlock_on(server, {"forget", "expected"}).code == 0);
   CHECK(rlock_on(server, {"list", "--overdue", "expected"}).code == 1);
 }
@@ -188,9 +170,8 @@ TEST_CASE("forget: the events of a lock that is held stay")
   const RedisServer server;
   REQUIRE(run_under(server, "k", {}, 0) == 0);
   Process holder = held_run(server);
-  const Finished refused = rlock_on(server, {"forget", "k"});
-  CHECK(refused.code == 1);
-  CHECK(refused.err == "rlock: k is held, so its history stays until it is free\n");
+  expect_end(rlock_on(server, {"forget", "k"}), 1,
+             {err_is("rlock: k is held, so its history stays until it is free\n")});
   CHECK(outcomes(history_of(server)) == "succeeded 0");
   holder.signal(SIGTERM);
   holder.wait();
@@ -203,9 +184,8 @@ TEST_CASE("forget: says why there is nothing to forget")
 {
   const RedisServer server;
   REQUIRE(run_under(server, "job:a", {}, 0) == 0);
-  const Finished unknown = rlock_on(server, {"forget", "job:b"});
-  CHECK(unknown.code == 1);
-  CHECK(unknown.err == "rlock: there is nothing to forget: the server knows no lock job:b\n");
+  expect_end(rlock_on(server, {"forget", "job:b"}), 1,
+             {err_is("rlock: there is nothing to forget: the server knows no lock job:b\n")});
   const Finished glob = rlock_on(server, {"forget", "job:*"});
   CHECK(glob.code == 1);
   CHECK(glob.err ==
@@ -228,9 +208,7 @@ TEST_CASE("history: --history keeps more runs than the event log has, the failur
   CHECK(runs.size() == successes + 1);
   CHECK(runs.back().at("exit_code") == 3);
   CHECK(runs.back().at("command") == "sh -c 'exit 3'");
-  const Finished failed = rlock_on(server, {"history", "--failed", "k"});
-  CHECK(failed.code == 0);
-  CHECK(failed.err == "");
+  expect_end(rlock_on(server, {"history", "--failed", "k"}), 0, {err_is("")});
   CHECK(rlock_on(server, {"forget", "k"}).code == 0);
   CHECK(history_of(server).empty());
 }

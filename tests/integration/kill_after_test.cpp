@@ -127,8 +127,7 @@ TEST_CASE("kill-after: a job that ends in time has its own exit code")
                                                  dir}));
   pid_from(dir / "main");
   rlock.signal(SIGTERM);
-  CHECK(rlock.wait(30s) == success);
-  CHECK_FALSE(has(rlock.err(), "rlock: "));
+  expect_end(rlock, success, {err_lacks("rlock: ")}, 30s);
   const Finished again = run_rlock(with_job(options, {"echo", "ran"}));
   CHECK(again.out.empty());  // it succeeded
 }

@@ -136,8 +136,7 @@ TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
     CHECK(Json::parse(one.out).at("how") == "released");
     for (Process& holder : holders) {
       if (holder.pid() == pid) {
-        CHECK(holder.wait() == exited(121));
-        CHECK(has(holder.err(), "force-unlocked by "));
+        expect_end(holder, exited(121), {err_has("force-unlocked by ")});
       } else {
         CHECK(holder.running());
       }

@@ -65,8 +65,7 @@ TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and th
   CHECK(has(first.err(), "rlock: k: a newer run has taken the place of this one: "));
   CHECK(has(first.err(), "running echo second [second]\n"));
   Process third = lock.wait_in_line("third");
-  CHECK(second.wait(30s) == exited(9));
-  CHECK(has(second.err(), "replaced: k: a newer run has taken the place of this one: "));
+  expect_end(second, exited(9), {err_has("replaced: k: a newer run has taken the place of this one: ")}, 30s);
   LatestFixture::end(holder);
   CHECK(third.wait(30s) == success);
   CHECK(first.out() + second.out() + third.out() == "third\n");
@@ -83,15 +82,11 @@ TEST_CASE("latest: a run that was replaced ends with the code of its own, and a 
   const std::string tell = R"(echo "$RLOCK_OUTCOME $RLOCK_EXIT_CODE by $RLOCK_HOLDER" >&2)";
   Process first = lock.wait_in_line("first", {"--replaced-exit-code", "0", "--notify", tell});
   Process second = lock.wait_in_line("second", {"--replaced-exit-code", "0", "-E", "9", "-w", "1s"});
-  CHECK(first.wait(30s) == success);
-  CHECK(has(first.err(), "replaced 0 by "));
-  CHECK(has(first.err(), ", running echo second [second]\n"));
+  expect_end(first, success, {err_has("replaced 0 by "), err_has(", running echo second [second]\n")}, 30s);
   CHECK(second.wait(30s) == exited(9));
   LatestFixture::end(holder);
-  const Finished alone = rlock_on(lock.server, {"run", "-k", "k", "--replaced-exit-code", "0", "--", "true"});
-  CHECK(alone.code == 64);
-  CHECK(has(alone.err, "--replaced-exit-code"));
-  CHECK(has(alone.err, "--latest"));
+  expect_end(rlock_on(lock.server, {"run", "-k", "k", "--replaced-exit-code", "0", "--", "true"}), 64,
+             {err_has("--replaced-exit-code"), err_has("--latest")});
 }
 
 TEST_CASE("latest: waiters without it keep their places, and the newest has that of its own arrival")
@@ -155,8 +150,7 @@ TEST_CASE("latest: a replaced waiter that was stopped does not run when it goes 
         lock.server.command({"DEL", "rlock:queue:{k}", "rlock:waiters:{k}"});
       }
       stopped.signal(SIGCONT);
-      CHECK(stopped.wait(60s) == is_busy);
-      CHECK(stopped.out().empty());
+      expect_end(stopped, is_busy, {out_is("")}, 60s);
     }
   }
 }

@@ -36,9 +36,8 @@ TEST_CASE("max-waiting: of twenty callers at once three wait and run, and the ot
   };
   wait_until([&] { return ended() == 17; }, "all but three have ended");
   CHECK(as_int(lock.server.command({"ZCARD", "rlock:queue:{k}"})) == 3);
-  const Finished one_more = rlock_on(lock.server, {"run", "-k", "k", "--max-waiting", "1", "--", "true"});
-  CHECK(one_more.code == 75);
-  CHECK(has(one_more.err, "; 3 callers wait already, and --max-waiting allows no more\n"));
+  expect_end(rlock_on(lock.server, {"run", "-k", "k", "--max-waiting", "1", "--", "true"}), 75,
+             {err_has("; 3 callers wait already, and --max-waiting allows no more\n")});
   holder.signal(SIGTERM);
   CHECK(holder.wait(30s) == died_of(SIGTERM));
   std::string printed;
@@ -77,7 +76,7 @@ TEST_CASE("priority: the urgent one runs before those that came earlier, and sta
   const BoundedFixture lock;
   Process holder = lock.hold();
   wait_until([&] { return is_held(lock.server); }, "the lock is held");
-  const fs::path log = make_temp_dir("order") / "log";
+  const auto log = make_temp_dir("order") / "log";
   const auto join = [&](const std::string& name, std::int64_t place, const Words& options) {
     Process waiter = lock.start(options, {"sh", "-c", "echo " + name + " >>" + log.string()});
     wait_until([&] { return as_int(lock.server.command({"ZCARD", "rlock:queue:{k}"})) == place; }, name + " waits");

@@ -70,9 +70,7 @@ TEST_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_ID
   CHECK(on_local(options, once).out == "ran\n");
   await_end(dir);
   CHECK_FALSE(std::filesystem::exists(dir.socket()));
-  const Finished again = on_local(options, once);
-  CHECK(again.code == 0);
-  CHECK(again.out == "");
+  expect_end(on_local(options, once), 0, {out_is("")});
   CHECK(has(on_local(options, {"history", "o"}).out, "succeeded"));
   await_end(dir);
 }
@@ -137,9 +135,8 @@ TEST_CASE("local: the server does not end while a caller is about to connect, an
   REQUIRE(on_local(with_idle(dir, "0"), {"run", "-k", "k", "--", "true"}).code == 0);
   entry = Fd(::open(dir.home().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(::flock(entry.get(), LOCK_EX) == 0);  // as the process that ends the server
-  const Finished late = on_local(options, {"run", "-k", "k", "--server-timeout", "300ms", "--", "true"});
-  CHECK(late.code == 69);
-  CHECK_MESSAGE(has(late.err, "has been ending for"), late.err);
+  expect_end(on_local(options, {"run", "-k", "k", "--server-timeout", "300ms", "--", "true"}), 69,
+             {err_has("has been ending for")});
   Process waiting = start_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, options);
   dir.kill_servers();
   entry.reset();
@@ -179,9 +176,8 @@ TEST_CASE("local: RLOCK_LOCAL_IDLE=0 keeps the server, and what is no duration i
   REQUIRE(on_local(with_idle(dir, "0"), {"run", "-k", "k", "--", "true"}).code == 0);
   wait_until([&] { return dir.watchers().empty(); }, "no process watches it");
   CHECK(dir.servers().size() == 1);
-  const Finished wrong = on_local(with_idle(dir, "soon"), {"run", "-k", "k", "--", "true"});
-  CHECK(wrong.code == 78);
-  CHECK(wrong.err == "rlock: RLOCK_LOCAL_IDLE: 'soon' is no duration (try 10m; 0: never)\n");
+  expect_end(on_local(with_idle(dir, "soon"), {"run", "-k", "k", "--", "true"}), 78,
+             {err_is("rlock: RLOCK_LOCAL_IDLE: 'soon' is no duration (try 10m; 0: never)\n")});
 }
 
 TEST_CASE("local: of several directories the server is started in the one that was used last, which has the data")

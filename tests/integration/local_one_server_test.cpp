@@ -110,9 +110,7 @@ TEST_CASE("local: a server whose directory was removed under a job is named, and
       std::filesystem::create_directory(dir.home());
       std::filesystem::permissions(dir.home(), std::filesystem::perms::owner_all);
     }
-    const Finished end_of_other = try_once(dir);
-    CHECK(end_of_other.code == 69);
-    CHECK(has(end_of_other.err, "process " + std::to_string(*servers.begin()) + " "));
+    expect_end(try_once(dir), 69, {err_has("process " + std::to_string(*servers.begin()) + " ")});
     CHECK(dir.servers() == servers);
   }
   touch(end);
@@ -125,10 +123,8 @@ TEST_CASE("local: the name taken by a process that is no server is named with 69
 {
   const RuntimeDir dir;
   const int fd = squat();
-  const Finished end =
-      run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options());
-  CHECK(end.code == 69);
-  CHECK(has(end.err, "process " + std::to_string(::getpid()) + " "));
+  expect_end(run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options()), 69,
+             {err_has("process " + std::to_string(::getpid()) + " ")});
   ::close(fd);
 }
 
@@ -165,8 +161,7 @@ TEST_CASE("local: a container with the network of its host has a server of its o
   options.env["XDG_RUNTIME_DIR"] = "/tmp";
   options.env["PATH"] = program + ":/usr/sbin:/usr/bin:/sbin:/bin";
   Process other({"unshare", "-m", "-p", "-f", "sh", "-c", container}, options);
-  CHECK_MESSAGE(other.wait(60s) == Exit{0}, other.err());
-  CHECK(other.out() == "ran inside\n");
+  expect_end(other, Exit{0}, {out_is("ran inside\n")}, 60s);
   CHECK(dir.servers().size() == 1);
   CHECK(try_once(dir).code == 75);
   touch(end);
@@ -178,9 +173,7 @@ TEST_CASE("local: a name for a further server has to be one")
   const RuntimeDir dir;
   ProcessOptions options = dir.options();
   options.env["RLOCK_LOCAL_NAME"] = "../x";
-  const Finished end = run_rlock(on_local({"run", "-k", "k", "--", "true"}), options);
-  CHECK(end.code == 78);
-  CHECK(has(end.err, "RLOCK_LOCAL_NAME"));
+  expect_end(run_rlock(on_local({"run", "-k", "k", "--", "true"}), options), 78, {err_has("RLOCK_LOCAL_NAME")});
 }
 
 TEST_CASE("local: running jobs of every kind of lock start the killed server again and keep their locks")
@@ -227,8 +220,7 @@ TEST_CASE("local: a waiter starts the killed server again and waits on")
       },
       "the waiter is queued", 30s);
   dir.kill_servers();
-  CHECK(waiter.wait(30s) == success);
-  CHECK(waiter.out() == "ran\n");
+  expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
 TEST_CASE("local: a keeper starts the killed server again and keeps the lock")

@@ -77,9 +77,8 @@ TEST_CASE("local: a directory that other users can enter is refused, and a symbo
   const RuntimeDir dir;
   std::filesystem::create_directory(dir.home());
   std::filesystem::permissions(dir.home(), std::filesystem::perms::all);
-  const Finished open = run_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, dir.options());
-  CHECK(open.code == 78);
-  CHECK(has(open.err, dir.home().string()));
+  expect_end(run_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, dir.options()), 78,
+             {err_has(dir.home().string())});
 
   std::filesystem::remove(dir.home());
   std::filesystem::create_directory_symlink("/tmp", dir.home());
@@ -107,9 +106,7 @@ TEST_CASE("local: starts the server that is installed as redis-check-rdb")
   std::filesystem::create_symlink(std::filesystem::canonical(installed), programs / "redis-check-rdb");
   ProcessOptions options = dir.options();
   options.env["PATH"] = programs.string();
-  const Finished end = run_rlock({"run", "-S", "local:", "-k", "k", "--", "/bin/echo", "ran"}, options);
-  CHECK_MESSAGE(end.code == 0, end.err);
-  CHECK(end.out == "ran\n");
+  expect_end(run_rlock({"run", "-S", "local:", "-k", "k", "--", "/bin/echo", "ran"}, options), 0, {out_is("ran\n")});
   CHECK(dir.servers().size() == 1);
 }
 

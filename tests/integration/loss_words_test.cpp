@@ -75,8 +75,7 @@ TEST_CASE("loss words: a permit that was deleted, after so many events of others
   server.command(events);
   server.command({"LTRIM", "rlock:events:{k}", "-128", "-1"});
   server.command({"DEL", "{k}:timeout"});
-  CHECK(holder.wait(30s) == exited(121));
-  CHECK_MESSAGE(has(holder.err(), "the lock k was lost: expired or deleted; noticed at "), holder.err());
+  expect_end(holder, exited(121), {err_has("the lock k was lost: expired or deleted; noticed at ")}, 30s);
   CHECK_MESSAGE(holder.err().ends_with("; the job was stopped\n"), holder.err());
 }
 

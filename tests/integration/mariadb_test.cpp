@@ -121,20 +121,15 @@ TEST_CASE("mariadb: no right is 77 with what to do, create=no without a table is
 {
   const MariadbServer server;
   (void)server.sql("create user bob@localhost; grant select on app.* to bob@localhost");
-  const Finished refused = run_rlock(run_true(server.url("bob")));
-  CHECK(refused.code == 77);
-  CHECK(has(refused.err, "CREATE command denied"));
-  CHECK(has(refused.err, "rlock acl prints the GRANT"));
+  expect_end(run_rlock(run_true(server.url("bob"))), 77,
+             {err_has("CREATE command denied"), err_has("rlock acl prints the GRANT")});
   CHECK(run_rlock(run_true(server.url("alice:" + std::string(test_password)))).code == 77);
-  const Finished missing = run_rlock(run_true(server.url("", "create=no")));
-  CHECK(missing.code == 78);
-  CHECK(has(missing.err, "rlock_lock"));
+  expect_end(run_rlock(run_true(server.url("", "create=no"))), 78, {err_has("rlock_lock")});
   CHECK(server.sql("show tables").empty());
-  const Finished nowhere =
+  expect_end(
       run_rlock(joined({"run", "-S", "mysql:///nothing?socket=" + server.url().substr(server.url().find('=') + 1)},
-                       {"-k", "k", "--wait-server", "1m", "--", "true"}));
-  CHECK(nowhere.code == 78);
-  CHECK_MESSAGE(has(nowhere.err, "(create the database, or name another one)"), nowhere.err);
+                       {"-k", "k", "--wait-server", "1m", "--", "true"})),
+      78, {err_has("(create the database, or name another one)")});
 }
 
 TEST_CASE("mariadb: of several hosts the one that may be written to is used, and a read-only one is 69")
@@ -143,9 +138,7 @@ TEST_CASE("mariadb: of several hosts the one that may be written to is used, and
   const ServerWithPort primary({});
   standby.add_user();
   primary.add_user();
-  const Finished refused = run_rlock(run_true(standby.url("127.0.0.1")));
-  CHECK(refused.code == 69);
-  CHECK(has(refused.err, "read-only"));
+  expect_end(run_rlock(run_true(standby.url("127.0.0.1"))), 69, {err_has("read-only")});
   CHECK(code_of(standby.server.url()) == 69);  // also as a user who may write nevertheless
   const std::string port = ":" + std::to_string(primary.port);
   CHECK(code_of(standby.url("127.0.0.1:1,127.0.0.1")) == 69);
@@ -320,17 +313,13 @@ TEST_CASE("mariadb: tables that cannot be made are told with the reason, and ano
   SUBCASE("the server forces another engine")
   {
     const MariadbServer server({"enforce-storage-engine=Aria"});
-    const Finished run = run_rlock(run_true(server.url()));
-    CHECK(run.code == 69);
-    CHECK_MESSAGE(has(run.err, "NO_ENGINE_SUBSTITUTION"), run.err);
+    expect_end(run_rlock(run_true(server.url())), 69, {err_has("NO_ENGINE_SUBSTITUTION")});
     CHECK(server.sql("show tables").empty());
   }
   SUBCASE("the server has no InnoDB")
   {
     const MariadbServer server({"innodb=OFF", "default-storage-engine=Aria"});
-    const Finished run = run_rlock(run_true(server.url()));
-    CHECK(run.code == 78);
-    CHECK_MESSAGE(has(run.err, "InnoDB"), run.err);
+    expect_end(run_rlock(run_true(server.url())), 78, {err_has("InnoDB")});
   }
 }
 
@@ -354,8 +343,7 @@ TEST_CASE("mariadb: a server that is too old is 69, with its version")
   for (const char* version : {"5.5.5-10.4.34-MariaDB", "5.6.51"}) {
     Process client = start_rlock(run_true("mysql://bob@/app?socket=" + socket));
     (void)greet_one_client(listener, version);
-    CHECK(client.wait() == exited(69));
-    CHECK(has(client.err(), "which is too old (rlock needs MariaDB 10.5 or MySQL 5.7, or later)"));
+    expect_end(client, exited(69), {err_has("which is too old (rlock needs MariaDB 10.5 or MySQL 5.7, or later)")});
   }
 }
 
@@ -454,10 +442,7 @@ TEST_CASE("mariadb acl: a right that only the end of a run needs is missed befor
     const std::string table = lacking.second;
     CAPTURE(table);
     (void)server.sql(all + "revoke " + right + " on " + table + " from bob@'%'");
-    const Finished end = run_at(url, {"run", "-k", "k", "--", "echo", "the-job-ran"});
-    CHECK_MESSAGE(end.code == 77, end.err);
-    CHECK(end.out.empty());
-    CHECK_MESSAGE(has(end.err, grant(table)), end.err);
+    expect_end(run_at(url, {"run", "-k", "k", "--", "echo", "the-job-ran"}), 77, {out_is(""), err_has(grant(table))});
     CHECK(run_at(url, {"status", "k"}).code == 1);
     CHECK(run_at(url, {"doctor"}).code == 1);
   }
@@ -469,13 +454,9 @@ TEST_CASE("mariadb: no table is made beside one of another program, and the doct
 {
   const MariadbServer server;
   (void)server.sql("create table rlock_lock(id int)");
-  const Finished end = run_on(server, {"run", "-k", "k", "--", "true"});
-  CHECK(end.code == 78);
-  CHECK_MESSAGE(has(end.err, "is not rlock's (use another database)"), end.err);
+  expect_end(run_on(server, {"run", "-k", "k", "--", "true"}), 78, {err_has("is not rlock's (use another database)")});
   CHECK(server.sql("show tables") == "rlock_lock\n");
-  const Finished doctor = run_on(server, {"doctor"});
-  CHECK(doctor.code == 1);
-  CHECK_MESSAGE(!has(doctor.out, "the first lock makes them"), doctor.out);
+  expect_end(run_on(server, {"doctor"}), 1, {out_lacks("the first lock makes them")});
   CHECK(server.sql("show tables") == "rlock_lock\n");
 }
 
@@ -485,21 +466,17 @@ TEST_CASE("mariadb: files that the URL names and that cannot be read are 78 at o
   for (const std::string file : {"defaults-file=/nowhere/my.cnf", "defaults-file=/tmp", "ssl-ca=/nowhere/ca.pem",
                                  "ssl-cert=/nowhere/cert.pem", "ssl-key=/nowhere/key.pem"}) {
     CAPTURE(file);
-    const Finished end =
-        run_at(server.url("", file), {"run", "--wait-server", "1m", "-k", "k", "--", "echo", "the-job-ran"});
-    CHECK_MESSAGE(end.code == 78, end.err);
-    CHECK(end.out.empty());
-    CHECK_MESSAGE(has(end.err, file.substr(file.find('=') + 1)), end.err);
+    expect_end(run_at(server.url("", file), {"run", "--wait-server", "1m", "-k", "k", "--", "echo", "the-job-ran"}), 78,
+               {out_is(""), err_has(file.substr(file.find('=') + 1))});
   }
 }
 
 TEST_CASE("mariadb: a server that sends no greeting is told from one that cannot be reached")
 {
   const HostileServer silent([](std::uint16_t) { return says(""); });
-  const Finished end = run_at("mysql://u@127.0.0.1:" + std::to_string(silent.port()) + "/app",
-                              {"run", "--server-timeout", "500ms", "-k", "k", "--", "true"});
-  CHECK(end.code == 69);
-  CHECK_MESSAGE(has(end.err, "see that it is MySQL or MariaDB"), end.err);
+  expect_end(run_at("mysql://u@127.0.0.1:" + std::to_string(silent.port()) + "/app",
+                    {"run", "--server-timeout", "500ms", "-k", "k", "--", "true"}),
+             69, {err_has("see that it is MySQL or MariaDB")});
 }
 
 TEST_CASE("mariadb doctor: what keeps it from connecting comes with what to do")
@@ -507,12 +484,8 @@ TEST_CASE("mariadb doctor: what keeps it from connecting comes with what to do")
   const MariadbServer server;
   (void)server.sql("create user bob@'%'; create database other");
   const std::string url = server.url("bob");
-  const Finished refused = run_at(url, {"doctor"});
-  CHECK(refused.code == 77);
-  CHECK_MESSAGE(has(refused.out, "→ rlock acl prints the GRANT that rlock needs"), refused.out);
+  expect_end(run_at(url, {"doctor"}), 77, {out_has("→ rlock acl prints the GRANT that rlock needs")});
   std::string nowhere = server.url();
   nowhere.replace(nowhere.find("/app?"), 5, "/nowhere?");
-  const Finished missing = run_at(nowhere, {"doctor"});
-  CHECK(missing.code == 78);
-  CHECK_MESSAGE(has(missing.out, "→ create the database, or name another one"), missing.out);
+  expect_end(run_at(nowhere, {"doctor"}), 78, {out_has("→ create the database, or name another one")});
 }

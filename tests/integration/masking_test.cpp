@@ -128,8 +128,7 @@ TEST_CASE("masking: no secret of a command line is stored, shown or logged, whic
       CHECK_FALSE(has(waiter.err(), secret));
     }
     std::ofstream(go).close();
-    CHECK_MESSAGE(holder.wait() == Exit{0}, holder.err());
-    CHECK_FALSE(has(holder.err(), secret));
+    expect_end(holder, Exit{0}, {err_lacks(secret)});
     CHECK_FALSE(has(stored(server), secret));
   }
 }
@@ -213,9 +212,7 @@ TEST_CASE("labels: a label of more than 256 bytes is refused, a longer one of a 
        std::vector<Words>{{"run", "-k", "k"}, {"once", "--for", "1h", "-k", "k"}, {"flock", "k"}}) {
     Words words = joined(front, {"true"});
     words.insert(words.begin() + 1, {"--label", fits + "l"});
-    const Finished refused = rlock_on(server, words);
-    CHECK(refused.code == 64);
-    CHECK_MESSAGE(has(refused.err, "--label: the text has 257 bytes, at most 256"), refused.err);
+    expect_end(rlock_on(server, words), 64, {err_has("--label: the text has 257 bytes, at most 256")});
     words[2] = fits;
     CHECK(rlock_on(server, words).code == 0);
   }

@@ -94,9 +94,7 @@ TEST_CASE("mongo hostile: what is no fit server says so")
   for (const Row& row : rows) {
     CAPTURE(std::string(row.why));
     const HostileServer server(says_hello(row.document), Endpoint::Kind::tcp);
-    const Finished run = run_at(server.port());
-    CHECK_MESSAGE(run.code == row.code, run.err);
-    CHECK_MESSAGE(has(run.err, row.why), run.err);
+    expect_end(run_at(server.port()), row.code, {err_has(row.why)});
   }
 }
 
@@ -110,9 +108,7 @@ TEST_CASE("mongo hostile: an error that will pass, or that does not tell what wa
   for (const std::int32_t code : {9, 1, 6, 89, 91, 112, 134, 189, 262, 9001, 11600, 11601, 11602}) {
     CAPTURE(code);
     const HostileServer server(refuses(fit, code), Endpoint::Kind::tcp);
-    const Finished run = run_at(server.port());
-    CHECK_MESSAGE(run.code == 69, run.err);
-    CHECK_MESSAGE(has(run.err, "nothing goes"), run.err);
+    expect_end(run_at(server.port()), 69, {err_has("nothing goes")});
   }
 }
 
@@ -135,22 +131,17 @@ TEST_CASE("mongo hostile: a member of the replica set whose host is off does not
   for (const std::string& hosts : {there + "," + away, away + "," + there, there}) {
     CAPTURE(hosts);
     const std::string url = "mongodb://" + hosts + "/app?replicaSet=rs0";
-    const Finished run = run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "2s", "--", "true"});
-    CHECK(run.code == 69);
-    CHECK_MESSAGE(has(run.err, "nothing goes"), run.err);
+    expect_end(run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "2s", "--", "true"}), 69,
+               {err_has("nothing goes")});
   }
 }
 
 TEST_CASE("mongo hostile: no server is 69, and a parameter that libmongoc does not know is 64")
 {
   need_libmongoc();
-  const Finished away = run_at(1);
-  CHECK(away.code == 69);
-  CHECK(has(away.err, "connection refused"));
-  const Finished unknown = run_rlock({"run", "-S", "mongodb://bob:hunter2@db/x?colour=blue", "-k", "k", "--", "true"});
-  CHECK(unknown.code == 64);
-  CHECK(has(unknown.err, "colour"));
-  CHECK(!has(unknown.err, "hunter2"));
+  expect_end(run_at(1), 69, {err_has("connection refused")});
+  expect_end(run_rlock({"run", "-S", "mongodb://bob:hunter2@db/x?colour=blue", "-k", "k", "--", "true"}), 64,
+             {err_has("colour"), err_lacks("hunter2")});
   CHECK(run_rlock({"run", "--sync", "1", "-S", "mongodb://db/x", "-k", "k", "--", "true"}).code == 64);
 }
 
@@ -158,8 +149,7 @@ TEST_CASE("mongo hostile: a server that does not answer to TLS is told from one 
 {
   need_libmongoc();
   const HostileServer silent([](std::uint16_t) { return says(""); });
-  const Finished end = run_rlock({"run", "-S", "mongodb://127.0.0.1:" + std::to_string(silent.port()) + "/app?tls=true",
-                                  "-k", "k", "--server-timeout", "1s", "--", "true"});
-  CHECK(end.code == 69);
-  CHECK_MESSAGE(has(end.err, "see that the server has TLS"), end.err);
+  expect_end(run_rlock({"run", "-S", "mongodb://127.0.0.1:" + std::to_string(silent.port()) + "/app?tls=true", "-k",
+                        "k", "--server-timeout", "1s", "--", "true"}),
+             69, {err_has("see that the server has TLS")});
 }

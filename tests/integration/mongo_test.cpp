@@ -46,17 +46,13 @@ TEST_CASE("mongo: a document that is something else, and one that is no good rec
   SUBCASE("something else")
   {
     server.add_foreign_document("k");
-    const Finished run = run_on(server, {"run", "-k", "k", "--", "true"});
-    CHECK(run.code == 78);
-    CHECK(run.err.find("is no record of rlock") != std::string::npos);
+    expect_end(run_on(server, {"run", "-k", "k", "--", "true"}), 78, {err_has("is no record of rlock")});
   }
   SUBCASE("record of a newer rlock")
   {
     CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
     server.set_record("k", "rlock2");
-    const Finished run = run_on(server, {"run", "-k", "k", "--", "true"});
-    CHECK(run.code == 78);
-    CHECK(run.err.find("newer version of rlock") != std::string::npos);
+    expect_end(run_on(server, {"run", "-k", "k", "--", "true"}), 78, {err_has("newer version of rlock")});
   }
   SUBCASE("damaged record")
   {
@@ -69,9 +65,7 @@ TEST_CASE("mongo: a document that is something else, and one that is no good rec
 TEST_CASE("mongo: a name that is no UTF-8 is refused with 78")
 {
   const MongoServer server;
-  const Finished run = run_on(server, {"run", "-k", "a\xff", "--", "true"});
-  CHECK(run.code == 78);
-  CHECK(run.err.find("UTF-8") != std::string::npos);
+  expect_end(run_on(server, {"run", "-k", "a\xff", "--", "true"}), 78, {err_has("UTF-8")});
 }
 
 TEST_CASE("mongo: a wrong password is 77 and is not shown, the right one takes the lock")
@@ -80,10 +74,8 @@ TEST_CASE("mongo: a wrong password is 77 and is not shown, the right one takes t
   CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   std::string url = server.url();
   url.replace(url.find("right"), 5, "hunter2");
-  const Finished refused = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
-  CHECK(refused.code == 77);
-  CHECK_MESSAGE(has(refused.err, "(check the user 'bob' and the password in the URL of --server)"), refused.err);
-  CHECK(refused.err.find("hunter2") == std::string::npos);
+  expect_end(run_rlock({"run", "-S", url, "-k", "k", "--", "true"}), 77,
+             {err_has("(check the user 'bob' and the password in the URL of --server)"), err_lacks("hunter2")});
 }
 
 TEST_CASE("mongo: a user without a password is 77, and is told that the password is missing")
@@ -91,11 +83,8 @@ TEST_CASE("mongo: a user without a password is 77, and is told that the password
   const MongoServer server({.user = "bob", .password = "right"});
   std::string url = server.url();
   url.replace(url.find(":right"), 6, "");
-  const Finished refused = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
-  CHECK(refused.code == 77);
-  CHECK_MESSAGE(
-      has(refused.err, "no password supplied (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or --password-file)"),
-      refused.err);
+  expect_end(run_rlock({"run", "-S", url, "-k", "k", "--", "true"}), 77,
+             {err_has("no password supplied (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or --password-file)")});
 }
 
 TEST_CASE("mongo: TLS, whose certificate is verified unless the URL says otherwise")
@@ -108,9 +97,7 @@ TEST_CASE("mongo: TLS, whose certificate is verified unless the URL says otherwi
   CHECK(run_rlock({"run", "-S", url, "-k", "k", "--", "true"}).code == 0);
   const Authority other;
   url.replace(url.find(authority.file()), authority.file().size(), other.file());
-  const Finished refused = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
-  CHECK(refused.code == 69);
-  CHECK(refused.err.find("TLS") != std::string::npos);
+  expect_end(run_rlock({"run", "-S", url, "-k", "k", "--", "true"}), 69, {err_has("TLS")});
 }
 
 TEST_CASE("mongo: the servers of a replica set are found by its name, and another name finds none")

@@ -124,13 +124,10 @@ CLIENT_CASE("list, status and force-unlock know a native holder, also of a lock 
   line.await_contenders(1);
   const std::string owner = line.first_owner();
   CHECK(has(line.rlock({"status", "k"}).out, owner));
-  const Finished forgotten = line.rlock({"run", "-n", "-k", "k", "--", "true"});
-  CHECK(forgotten.code == 78);
-  CHECK_MESSAGE(has(forgotten.err, "(try --format " + line.format() + "; rflock takes no --format, rlock run does)"),
-                forgotten.err);
-  const Finished as_flock = line.rlock({"flock", "--verbose", "-n", "k", "true"});
-  CHECK(as_flock.code == 78);
-  CHECK_MESSAGE(has(as_flock.err, "rflock takes no --format, rlock run does"), as_flock.err);
+  expect_end(line.rlock({"run", "-n", "-k", "k", "--", "true"}), 78,
+             {err_has("(try --format " + line.format() + "; rflock takes no --format, rlock run does)")});
+  expect_end(line.rlock({"flock", "--verbose", "-n", "k", "true"}), 78,
+             {err_has("rflock takes no --format, rlock run does")});
   CHECK(line.rlock({"freeze", "k", "--for", "1m", "--reason", "why", "-n"}).code == 75);
   CHECK(line.rlock({"run", "-n", "-k", "another", "--", "true"}).code == 0);
   CHECK(line.rlock_run({"-n"}, {"true"}).code == 75);
@@ -186,10 +183,8 @@ CLIENT_CASE("a lease without a process, which force-unlock takes")
 CLIENT_CASE("a lock keeps its format, and has one holder at a time")
 {
   CHECK(line.rlock_run({}, {"true"}).code == 0);
-  const Finished shared = line.rlock({"run", "-s", "-k", "k", "--", "true"});
-  CHECK(shared.code == 78);
-  CHECK_MESSAGE(has(shared.err, "has the format " + line.format() + ", in which it has one holder at a time"),
-                shared.err);
+  expect_end(line.rlock({"run", "-s", "-k", "k", "--", "true"}), 78,
+             {err_has("has the format " + line.format() + ", in which it has one holder at a time")});
 }
 
 TEST_CASE("native format: what cannot be is refused, with the reason")
@@ -216,9 +211,8 @@ TEST_CASE("native format: what cannot be is refused, with the reason")
     rows.push_back({zookeeper, {"--format", format, "--min-hold", "1s"}, "--min-hold"});
   }
   for (const Row& row : rows) {
-    const Finished refused = run_rlock(with_job(joined({"run", "-S", row.url, "-k", "k"}, row.options), {"true"}));
-    CHECK(refused.code == 64);
-    CHECK_MESSAGE(has(refused.err, row.why), refused.err);
+    expect_end(run_rlock(with_job(joined({"run", "-S", row.url, "-k", "k"}, row.options), {"true"})), 64,
+               {err_has(row.why)});
   }
 }
 
@@ -250,9 +244,8 @@ TEST_CASE("curator and kazoo format: a lock of the one is none of the other, and
   for (const auto& [own, other] : {std::pair(NativeFormat::curator, "kazoo"), {NativeFormat::kazoo, "curator"}}) {
     const ZookeeperLine line(own);
     CHECK(line.rlock_run({}, {"true"}).code == 0);
-    const Finished mixed = line.rlock({"run", "--format", other, "-k", "k", "--", "true"});
-    CHECK(mixed.code == 78);
-    CHECK(has(mixed.err, "try --format " + line.format()));
+    expect_end(line.rlock({"run", "--format", other, "-k", "k", "--", "true"}), 78,
+               {err_has("try --format " + line.format())});
     CHECK_FALSE(has(line.rlock({"doctor"}).out, "Curator and kazoo"));
     line.put("_c_00000000-0000-4000-8000-000000000000-lock-0000000007");
     line.put("00000000000040008000000000000000__lock__0000000008");
@@ -290,9 +283,8 @@ TEST_CASE("etcd format: no lease is left behind, and a key that contains rlock's
   EtcdLine line;
   CHECK(line.rlock_run({}, {"true"}).code == 0);
   CHECK(has(line.server().etcdctl({"lease", "list"}), "found 0 leases"));
-  const Finished own = line.rlock({"run", "--format", "etcd", "-k", "app/lock", "--", "true"});
-  CHECK(own.code == 78);
-  CHECK(has(own.err, "rlock keeps its own keys below app/"));
+  expect_end(line.rlock({"run", "--format", "etcd", "-k", "app/lock", "--", "true"}), 78,
+             {err_has("rlock keeps its own keys below app/")});
 }
 
 TEST_CASE("etcd format: a lease that another process renews, and --min-hold, keep native clients waiting")

@@ -169,9 +169,8 @@ TEST_CASE("nested: force-unlock stops them all")
   const ActivityLog activity;
   ThreeDeep deep("20s", activity.stubborn_tree("third").back());
   wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
-  const Finished forced = rlock_on(deep.fixture.server, {"force-unlock", "-k", "k", "--yes", "--json"});
-  CHECK(forced.code == 0);
-  CHECK(has(forced.out, "\"released\""));
+  expect_end(rlock_on(deep.fixture.server, {"force-unlock", "-k", "k", "--yes", "--json"}), 0,
+             {out_has("\"released\"")});
   CHECK(deep.outer->wait(5s) == exited(121));
   const int beats = activity.jobs().at("third").beats;
   std::this_thread::sleep_for(100ms);

@@ -30,9 +30,7 @@ TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the ki
     const Words inner =
         rlock_argv(joined({"run", "-S", server.url(), "-k", "k"}, with_job(kind, {RLOCK_BINARY, "release"})));
     const Words job{"sh", "-c", "\"$@\" || exit 9; exec " + std::string(RLOCK_BINARY) + " check", "sh"};
-    const Finished outer = rlock_on(server, joined({"run", "-k", "k"}, with_job(kind, joined(job, inner))));
-    CHECK(outer.code == 0);
-    CHECK(outer.err == "");
+    expect_end(rlock_on(server, joined({"run", "-k", "k"}, with_job(kind, joined(job, inner)))), 0, {err_is("")});
     server.command({"FLUSHALL"});
   }
 }
@@ -45,9 +43,7 @@ TEST_CASE("nested: a read under a write of one's own is let go by its token, and
   const std::string fresh = " || exit 8; env -u RLOCK_HELD -u RLOCK_TOKEN -u RLOCK_KEY \"$@\"; [ $? = 42 ]";
   const Words another = rlock_argv({"run", "-q", "-S", server.url(), "-s", "-n", "-k", "k", "-E", "42", "--", "true"});
   const Words job{"sh", "-c", script + fresh, RLOCK_BINARY};
-  const Finished outer = rlock_on(server, joined({"run", "-x", "-k", "k", "--"}, joined(job, another)));
-  CHECK(outer.code == 0);
-  CHECK(outer.err == "");
+  expect_end(rlock_on(server, joined({"run", "-x", "-k", "k", "--"}, joined(job, another))), 0, {err_is("")});
 }
 
 TEST_CASE("nested: a released hold is gone, though its owner still has the lock")
@@ -65,9 +61,7 @@ TEST_CASE("nested: a released hold is gone, though its owner still has the lock"
                              "\"$0\" check\n";
   for (const Words& kind : kinds) {
     CAPTURE(shown(kind));
-    const Finished outer = run_script(server, kind, script);
-    CHECK(outer.code == 0);
-    CHECK(outer.err == "");
+    expect_end(run_script(server, kind, script), 0, {err_is("")});
     server.command({"FLUSHALL"});
   }
 }

@@ -130,12 +130,13 @@ TEST_CASE("nested: every kind of lock counts, and what cannot be nested is refus
 
 TEST_CASE("nested: an inner run of another kind is refused, and the outer one's success stays in the history")
 {
-  const std::pair<const char*, const char*> rows[] = {{"", "--permits 2"}, {"", "-x"}, {"--permits 2", ""}, {"-x", ""}};
-  for (const auto& [outer, inner] : rows) {
-    CAPTURE(outer);
-    CAPTURE(inner);
+  const std::pair<std::string, std::string> rows[] = {{"", "--permits 2"}, {"", "-x"}, {"--permits 2", ""}, {"-x", ""}};
+  for (const auto& row : rows) {
+    const auto& [outer, inner] = row;
+    CAPTURE(row.first);
+    CAPTURE(row.second);
     const NestedRunsFixture fixture;
-    const std::string again = "$RLOCK run -k k -n " + std::string(inner) + " -- true; echo $? >inner.code\n";
+    const std::string again = "$RLOCK run -k k -n " + inner + " -- true; echo $? >inner.code\n";
     Words options{"-k", "k"};
     std::istringstream words(outer);
     for (std::string word; words >> word;) {
@@ -155,8 +156,7 @@ TEST_CASE("nested: once, in a lock that is held already, runs once")
   const std::string once = "$RLOCK once -k k --for 1h -- sh -c 'echo ran >> ran'\n";
   CHECK(fixture.start({"-k", "k"}, fixture.script("twice.sh", once + once + "cat ran\n")).wait() == success);
   Process show = fixture.start({"-k", "k"}, fixture.script("show.sh", once + "cat ran\n"));
-  CHECK(show.wait() == success);
-  CHECK(show.out() == "ran\n");
+  expect_end(show, success, {out_is("ran\n")});
   fixture.comes_to(0);
 }
 
@@ -185,8 +185,7 @@ TEST_CASE("nested: acquire counts as well, and lets go of its own hold alone")
   CHECK(fixture.exists("third.here"));
   fixture.comes_to(2);
   fixture.tell("again");
-  CHECK(outer.wait() == success);
-  CHECK(outer.err() == "");
+  expect_end(outer, success, {err_is("")});
   fixture.comes_to(0);
 }
 

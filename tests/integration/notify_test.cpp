@@ -165,9 +165,8 @@ TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost, wi
 TEST_CASE("notify: a command that fails is one line, and changes no exit code")
 {
   const NotifyFixture fixture;
-  const Finished told = run_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "exit 4"));
-  CHECK(told.code == 3);
-  CHECK(told.err == "rlock: --notify: the command ended with exit code 4\n");
+  expect_end(run_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "exit 4")), 3,
+             {err_is("rlock: --notify: the command ended with exit code 4\n")});
   const Finished odd = run_rlock(fixture.run({}, {"true"}, "cat; echo out"));  // no input; its output is for people
   CHECK(odd.code == 0);
   CHECK(odd.out == "");
@@ -183,8 +182,7 @@ TEST_CASE("notify: a signal meanwhile goes to the command, and the exit code of 
   Process rlock = start_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "echo begun >" + begun + "; sleep 60"));
   wait_until([&] { return !text_of(begun).empty(); }, "the command runs", 30s);
   rlock.signal(SIGTERM);
-  CHECK(rlock.wait(20s) == Exit{3});
-  CHECK(rlock.err() == "rlock: --notify: the command was killed by signal TERM\n");
+  expect_end(rlock, Exit{3}, {err_is("rlock: --notify: the command was killed by signal TERM\n")}, 20s);
 }
 
 TEST_CASE("notify: a run that shares the success of another, or ends while it waits, is none to tell about")

@@ -147,8 +147,7 @@ void latest(const Program& one, const Program& other)
   Process holder = one.hold({}, until_exists(go));
   Process first = one.wait_in_line(1, "first", {"--latest"});
   Process second = other.wait_in_line(1, "second", {"--latest"});
-  CHECK(first.wait() == exited(is_busy));
-  CHECK(has(first.err(), "a newer run has taken the place of this one"));
+  expect_end(first, exited(is_busy), {err_has("a newer run has taken the place of this one")});
   Process third = one.wait_in_line(1, "third", {"--latest"});
   CHECK(second.wait() == exited(is_busy));
   create(go);
@@ -278,8 +277,7 @@ void forced(const Program& one, const Program& other)
   Process holder = one.hold({}, job.line());
   CHECK(other.code_of({"force-unlock", "-k", "k", "--yes", "--reason", "a test"}) == 0);
   CHECK(other.code_of(job.when_dead({"-n"})) == 0);
-  CHECK(holder.wait() == exited(121));
-  CHECK(has(holder.err(), "a test"));
+  expect_end(holder, exited(121), {err_has("a test")});
 }
 
 void revoked(const Program& one, const Program& other)
@@ -386,9 +384,7 @@ void history(const Program& one, const Program& other)
     CHECK(holder.wait() == exited(121));
   }
   for (const Words& words : {Words{"history", "--json", "k"}, Words{"list", "--all", "--json"}}) {
-    const Finished told = one.run(words);
-    CHECK(told.code == 0);
-    CHECK(told.out == other.run(words).out);
+    expect_end(one.run(words), 0, {out_is(other.run(words).out)});
   }
   CHECK(json_lines(one.run({"history", "--json", "k"}).out).size() == 8);
 }

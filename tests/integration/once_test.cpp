@@ -60,8 +60,7 @@ TEST_CASE("once: 100 at a time: one run, and all of them succeed")
   auto all = callers.crowd(crowd_of(100), "1h", callers.gate());
   callers.go();
   for (Process& one : all) {
-    CHECK(one.wait(60s) == Exit{0});
-    CHECK(one.err() == "");
+    expect_end(one, Exit{0}, {err_is("")}, 60s);
   }
   CHECK(callers.runs() == 1);
   CHECK(callers.in_line() == 0);
@@ -75,8 +74,7 @@ TEST_CASE("once: callers that waited share a failure, and the next caller runs" 
   auto all = callers.crowd(20, "1h", callers.gate() + "test $(wc -l < $0) -gt 1");
   callers.go();
   for (Process& one : all) {
-    CHECK(one.wait(60s) == Exit{1});
-    CHECK(one.err() == "");
+    expect_end(one, Exit{1}, {err_is("")}, 60s);
   }
   CHECK(callers.runs() == 1);
   CHECK(callers.call("1h", "test $(wc -l < $0) -gt 1").wait() == Exit{0});
@@ -363,10 +361,7 @@ TEST_CASE("once: status shows the success and its age, --again runs it anyway, f
   CHECK(callers.call("1h", "true").wait().code == 0);
   CHECK(callers.call("1h", "true").wait().code == 0);
   CHECK(callers.runs() == 1);
-  const Finished shown = verb({"status", "k"});
-  CHECK(shown.code == 1);
-  CHECK(has(shown.out, "succeeded 20"));
-  CHECK(has(shown.out, " ago)"));
+  expect_end(verb({"status", "k"}), 1, {out_has("succeeded 20"), out_has(" ago)")});
   // The server reads its clock once for the success and once for the ttl, and may stand still between the two.
   CHECK(std::regex_search(verb({"status", "--json", "k"}).out, std::regex(R"("for_ms":3600\d{3}\})")));
 
@@ -376,9 +371,8 @@ TEST_CASE("once: status shows the success and its age, --again runs it anyway, f
   CHECK(callers.call("1h", "true").wait().code == 0);  // the success before the failure is still remembered
   CHECK(callers.runs() == 3);
 
-  const Finished forgotten = verb({"forget", "--json", "k"});
-  CHECK(forgotten.code == 0);
-  CHECK(forgotten.out == "{\"key\":\"k\",\"forgotten\":true,\"history\":true,\"permits\":false}\n");
+  expect_end(verb({"forget", "--json", "k"}), 0,
+             {out_is("{\"key\":\"k\",\"forgotten\":true,\"history\":true,\"permits\":false}\n")});
   CHECK(verb({"forget", "k"}).code == 1);
   CHECK(callers.call("1h", "true").wait().code == 0);
   CHECK(callers.runs() == 4);

@@ -50,10 +50,7 @@ TEST_CASE("status, list, history: where nothing is to be shown standard error sa
     const auto& words = row.first;
     const auto& line = row.second;
     CAPTURE(line);
-    const Finished text = rlock_on(server, words);
-    CHECK(text.code == 1);
-    CHECK(text.out == "");
-    CHECK(text.err == line);
+    expect_end(rlock_on(server, words), 1, {out_is(""), err_is(line)});
     const Finished as_json = rlock_on(server, joined(words, {"--json"}));
     CHECK(as_json.code == 1);
     CHECK(as_json.out + as_json.err == "");
@@ -118,9 +115,7 @@ TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" 
 {
   const RedisServer server;
   CHECK(rlock_on(server, {"status", "-k", "free"}).code == 1);
-  const Finished ttl = rlock_on(server, {"ttl", "-k", "free"});
-  CHECK(ttl.code == 1);
-  CHECK(ttl.out == "0\n");
+  expect_end(rlock_on(server, {"ttl", "-k", "free"}), 1, {out_is("0\n")});
 
   server.command({"HSET", "java", "uuid:7", "2"});
   server.command({"PEXPIRE", "java", "20000"});
@@ -182,8 +177,7 @@ TEST_CASE("force-unlock: a holder that does not answer is revoked, and learns by
   CHECK(Json::parse(forced.out).at("how") == "expired");
   CHECK_FALSE(is_held(server, "stock"));
   holder.signal(SIGCONT);
-  CHECK(holder.wait(5s) == exited(121));
-  CHECK(has(holder.err(), "force-unlocked by "));
+  expect_end(holder, exited(121), {err_has("force-unlocked by ")}, 5s);
 }
 
 TEST_SUITE_END();

@@ -145,8 +145,7 @@ TEST_CASE("other user: a fixed lease ends with 124")
   const OtherUser scene;
   Process rlock = scene.start({"--lease", "3s"});
   const pid_t pid = scene.pid();
-  CHECK(rlock.wait(30s) == exited(124));
-  CHECK(rlock.err() == named(pid) + still_runs(pid) + left);
+  expect_end(rlock, exited(124), {err_is(named(pid) + still_runs(pid) + left)}, 30s);
   CHECK(is_alive(pid));
 }
 

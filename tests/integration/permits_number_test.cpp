@@ -33,9 +33,7 @@ TEST_CASE("permits: forget deletes their number when none is held, and the name 
     holder.signal(SIGTERM);
     holder.wait();
   }
-  const Finished forgotten = forget();
-  CHECK(forgotten.code == 0);
-  CHECK(forgotten.out == "k: forgot the history, the number of permits\n");
+  expect_end(forget(), 0, {out_is("k: forgot the history, the number of permits\n")});
   CHECK(forget().code == 1);
   CHECK(Process(queue.rlock("run", {"-n", "--", "true"})).wait() == success);
   CHECK(Process(queue.rlock("run", {"-n", "--permits", "2", "--", "true"})).wait() == success);
@@ -57,9 +55,7 @@ TEST_CASE("permits: deleting their number hides no holder")
   CHECK(seen.at("mode") == "permits");
   CHECK(seen.at("holders").size() == 2);
   CHECK(seen.at("ttl_ms") > 15'000);
-  const Finished told = rlock_on(queue.server, {"status", "k"});
-  CHECK(told.code == 0);
-  CHECK(told.out.starts_with("k: held, 2 permits (their number is gone)\n"));
+  expect_end(rlock_on(queue.server, {"status", "k"}), 0, {out_begins("k: held, 2 permits (their number is gone)\n")});
   CHECK(has(rlock_on(queue.server, {"list"}).out, "sleep 60"));
   CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
   CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 75);

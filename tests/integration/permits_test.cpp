@@ -144,8 +144,7 @@ TEST_CASE("permits: a request for another number is told both numbers, 78")
   Process holder = queue.start({"--permits", "5"}, until(dir / "go"));
   wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 1; }, "one is held");
   Process other = queue.start({"--permits", "3"}, {"true"});
-  CHECK(other.wait() == exited(78));
-  CHECK(has(other.err(), "are 5, not 3 (give --permits 5"));
+  expect_end(other, exited(78), {err_has("are 5, not 3 (give --permits 5")});
   std::ofstream(dir / "go") << "now";
   CHECK(holder.wait() == success);
   Process later = queue.start({"--permits", "3"}, {"true"});

@@ -10,21 +10,17 @@ TEST_CASE("postgres: no table and no right to make it is 77, create=no without a
 {
   const PostgresServer server;
   CHECK(server.sql("create role bob login; revoke create on schema public from public").empty());
-  const Finished refused = run_rlock({"run", "-S", server.url("bob"), "-k", "k", "--", "true"});
-  CHECK(refused.code == 77);
-  CHECK(refused.err.find("permission denied") != std::string::npos);
-  const Finished missing = run_rlock({"run", "-S", server.url("postgres", "create=no"), "-k", "k", "--", "true"});
-  CHECK(missing.code == 78);
-  CHECK(missing.err.find("rlock_lock") != std::string::npos);
+  expect_end(run_rlock({"run", "-S", server.url("bob"), "-k", "k", "--", "true"}), 77, {err_has("permission denied")});
+  expect_end(run_rlock({"run", "-S", server.url("postgres", "create=no"), "-k", "k", "--", "true"}), 78,
+             {err_has("rlock_lock")});
 }
 
 TEST_CASE("postgres: tables that cannot be made are told with the reason")
 {
   const PostgresServer server;
-  const Finished run =
-      run_rlock({"run", "-S", server.url("postgres", "options=-csearch_path%3Dnowhere"), "-k", "k", "--", "true"});
-  CHECK(run.code == 78);
-  CHECK_MESSAGE(has(run.err, "create the schema, or set search_path"), run.err);
+  expect_end(
+      run_rlock({"run", "-S", server.url("postgres", "options=-csearch_path%3Dnowhere"), "-k", "k", "--", "true"}), 78,
+      {err_has("create the schema, or set search_path")});
 }
 
 TEST_CASE("postgres: the end of the job interrupts a holder that begins to listen, of which no line tells")
@@ -40,9 +36,7 @@ TEST_CASE("postgres: the end of the job interrupts a holder that begins to liste
       start_on(server, {"run", "-v", "-k", "k", "--", "sh", "-c", "until test -e " + end + "; do sleep 0.02; done"});
   wait_until([&] { return blocked() != "0\n"; }, "the holder begins to listen");
   std::ofstream(end).flush();
-  CHECK(run.wait() == success);
-  CHECK_MESSAGE(!has(run.err(), "cannot listen"), run.err());
-  CHECK_MESSAGE(has(run.err(), "acquired k"), run.err());
+  expect_end(run, success, {err_lacks("cannot listen"), err_has("acquired k")});
 }
 
 TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transaction open")
@@ -70,25 +64,20 @@ TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transactio
 TEST_CASE("postgres doctor: what keeps it from connecting comes with what to do")
 {
   const PostgresServer server({"default_transaction_read_only=on"});
-  const Finished read_only = run_on(server, {"doctor"});
-  CHECK(read_only.code == 69);
-  CHECK_MESSAGE(has(read_only.out, "→ name the primary server"), read_only.out);
+  expect_end(run_on(server, {"doctor"}), 69, {out_has("→ name the primary server")});
 }
 
 TEST_CASE("postgres doctor: a synchronous standby that is not there, and a foreign table of locks, are named")
 {
   const PostgresServer server;
   (void)server.sql("create table rlock_lock(id int)");
-  const Finished foreign = run_on(server, {"doctor"});
-  CHECK(foreign.code == 1);
-  CHECK_MESSAGE(has(foreign.out, "fail     tables        a table rlock_lock is there, and is not rlock's"),
-                foreign.out);
+  expect_end(run_on(server, {"doctor"}), 1,
+             {out_has("fail     tables        a table rlock_lock is there, and is not rlock's")});
   (void)server.sql("drop table rlock_lock");
   CHECK(run_on(server, {"doctor"}).code == 0);
   (void)server.sql("alter system set synchronous_standby_names = 'nosuch'");
   (void)server.sql("select pg_reload_conf()");
   wait_until([&] { return server.sql("show synchronous_standby_names") == "nosuch\n"; }, "the setting counts");
-  const Finished alone = run_on(server, {"doctor", "--server-timeout", "1s"});
-  CHECK(alone.code == 1);
-  CHECK_MESSAGE(has(alone.out, "synchronous_standby_names names a standby that is not connected"), alone.out);
+  expect_end(run_on(server, {"doctor", "--server-timeout", "1s"}), 1,
+             {out_has("synchronous_standby_names names a standby that is not connected")});
 }

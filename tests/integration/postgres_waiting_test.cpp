@@ -257,8 +257,7 @@ TEST_CASE("postgres waiting: emptied tables end the job as a loss, and the waite
   Process waiter = start_at(server.url(), {"run", "-k", "k", "--", "true"});
   wait_until_waiting(server.url(), 1);
   CHECK(server.sql("truncate rlock_lock, rlock_event, rlock_listener").empty());
-  CHECK(holder.wait() == exited(121));
-  CHECK_MESSAGE(has(holder.err(), "was lost: the server no longer has its data"), holder.err());
+  expect_end(holder, exited(121), {err_has("was lost: the server no longer has its data")});
   CHECK(waiter.wait(20s) == success);
 }
 
@@ -279,6 +278,5 @@ TEST_CASE("postgres waiting: a run whose connection the server ends at its first
   (void)server.sql(
       "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> "
       "pg_backend_pid()");
-  CHECK(run.wait(30s) == success);
-  CHECK(run.out() == "ran\n");
+  expect_end(run, success, {out_is("ran\n")}, 30s);
 }

@@ -186,16 +186,12 @@ TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock 
   quorum.servers[2].kill_hard();
   Process job = quorum.start({"-k", "k", "--label", "mine", "--server-timeout", "5s", "--", "sleep", "20"});
   wait_until([&] { return quorum.held({0, 1, 3, 4}) >= 3; }, "the lock is taken");
-  const Finished status = quorum.rlock("status", {"k"});
-  CHECK(status.code == 0);
-  CHECK(has(status.out, "mine"));
+  expect_end(quorum.rlock("status", {"k"}), 0, {out_has("mine")});
   CHECK(has(quorum.rlock("list", {}).out, "sleep 20"));
   CHECK(quorum.rlock("wait", {"-w", "200ms", "k"}).code == 75);
 
   Process waiting = start_rlock(quorum.words("wait", {"k"}));
-  const Finished forced = quorum.rlock("force-unlock", {"k", "--yes"});
-  CHECK(forced.code == 0);
-  CHECK(has(forced.out, "released by"));
+  expect_end(quorum.rlock("force-unlock", {"k", "--yes"}), 0, {out_has("released by")});
   CHECK(job.wait() == exited(121));
   CHECK(waiting.wait() == success);
   quorum.wait_until_free({0, 1, 3, 4});
@@ -203,9 +199,7 @@ TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock 
 
   quorum.servers[0].command({"HSET", "k", "dead:1", "1"});
   quorum.servers[0].command({"PEXPIRE", "k", "60000"});
-  const Finished partly = quorum.rlock("status", {"k"});
-  CHECK(partly.code == 1);
-  CHECK(has(partly.out, "dead:1, on too few servers to hold it"));
+  expect_end(quorum.rlock("status", {"k"}), 1, {out_has("dead:1, on too few servers to hold it")});
   CHECK(quorum.rlock("run", {"-n", "-k", "k", "--", "true"}).code == 0);
 }
 
@@ -215,9 +209,7 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
   Words inner = rlock_argv(quorum.words("run", {"-n", "-k", "k", "--", "true"}));
   Words outer{"-k", "k", "--"};
   outer.insert(outer.end(), inner.begin(), inner.end());
-  const Finished nested = quorum.rlock("run", outer);
-  CHECK(nested.code == 0);
-  CHECK(nested.err == "");
+  expect_end(quorum.rlock("run", outer), 0, {err_is("")});
   quorum.wait_until_free({0, 1, 2});
 
   Process watched({"sleep", "60"});

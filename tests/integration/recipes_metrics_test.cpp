@@ -135,6 +135,5 @@ TEST_CASE("recipes: systemd understands the service and the timer of the metrics
     fs::copy(recipes / unit, dir);
   }
   Process verify({"systemd-analyze", "verify", dir / "rlock-metrics.service", dir / "rlock-metrics.timer"});
-  CHECK(verify.wait() == success);
-  CHECK(verify.err() == "");
+  expect_end(verify, success, {err_is("")});
 }

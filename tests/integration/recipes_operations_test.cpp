@@ -40,8 +40,7 @@ void check_preview(const std::string& line, const std::map<std::string, std::opt
   await_lines(fixture, 1);
   Process newest = start("new");
   CHECK(newest.wait(60s) == success);
-  CHECK(old.wait(60s) == exited(121));
-  CHECK(has(old.err(), "force-unlocked by "));
+  expect_end(old, exited(121), {err_has("force-unlocked by ")}, 60s);
   CHECK(fixture.notes() == "preview.sh\npreview.sh\n");
 }
 
@@ -80,8 +79,7 @@ TEST_CASE("recipes: systemd understands the leader service")
   service = std::regex_replace(service, std::regex("/usr/local/bin/lead\n"), "/bin/true\n");
   std::ofstream(dir / "leader.service") << service;
   Process verify({"systemd-analyze", "verify", dir / "leader.service"});
-  CHECK(verify.wait(30s) == success);
-  CHECK(verify.err() == "");
+  expect_end(verify, success, {err_is("")}, 30s);
 }
 
 TEST_CASE("recipes: no job starts during maintenance")
@@ -95,10 +93,8 @@ TEST_CASE("recipes: no job starts during maintenance")
   const std::string work =
       "rlock status " + key + "; rlock run -n -k " + key + " -- true; test $? = 75 || exit 9; exit 5";
   Process maintenance = fixture.start({"./freeze.sh", "deploy:*", "database upgrade", "sh", "-c", work});
-  CHECK(maintenance.wait(30s) == exited(5));
-  CHECK(has(maintenance.out(), key + ": frozen by "));
-  CHECK(has(maintenance.err(), ": database upgrade"));
-  CHECK(has(maintenance.out(), key + " is thawed"));
+  expect_end(maintenance, exited(5),
+             {out_has(key + ": frozen by "), err_has(": database upgrade"), out_has(key + " is thawed")}, 30s);
   CHECK(run({"-n"}).wait(30s) == success);
 
   const std::string wait = "until [ -e ended ]; do sleep 0.05; done; exit 1";

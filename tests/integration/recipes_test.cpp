@@ -80,8 +80,7 @@ TEST_CASE("recipes: a page that is evicted right after it was rendered is render
   fixture.stub("render.sh", "echo content >cache/new; mv cache/new \"cache/$1\"");
   for (int i = 0; i < 3; ++i) {
     Process reader = fixture.start({"./rebuild-cache.sh", "home"});
-    CHECK_MESSAGE(reader.wait(30s) == Exit{0}, reader.err());
-    CHECK(reader.out() == "content\n");
+    expect_end(reader, Exit{0}, {out_is("content\n")}, 30s);
     fs::remove(fixture.dir / "cache" / "home");
   }
   CHECK(fixture.notes() == "render.sh home\nrender.sh home\nrender.sh home\n");
@@ -140,8 +139,7 @@ TEST_CASE("recipes: a database refuses a late writer")
   CHECK(sql("SELECT balance FROM account") == "90\n");
 
   Process late = fixture.start({"./fenced.sh", "7", "10", "late"}, {{"RLOCK_FENCE", "1"}});
-  CHECK(late.wait() == exited(1));
-  CHECK(late.err() == "a later holder was here: nothing is changed\n");
+  expect_end(late, exited(1), {err_is("a later holder was here: nothing is changed\n")});
   CHECK(sql("SELECT balance FROM account") == "90\n");
 
   CHECK_FALSE(book("first") == success);  // by a later holder
@@ -305,6 +303,5 @@ TEST_CASE("recipes: systemd understands the service and the timer")
   fs::copy(recipes / "nightly.timer", dir);
   fs::copy(recipes / "nightly-failed.service", dir);
   Process verify({"systemd-analyze", "verify", dir / "nightly.service", dir / "nightly.timer"});
-  CHECK(verify.wait() == success);
-  CHECK(verify.err() == "");
+  expect_end(verify, success, {err_is("")});
 }

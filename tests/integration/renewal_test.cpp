@@ -69,8 +69,7 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
     std::this_thread::sleep_for(900ms);
     server.cont();
   }
-  CHECK(job.wait(15s) == success);
-  CHECK(job.err() == "");
+  expect_end(job, success, {err_is("")}, 15s);
 }
 
 TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its file costs no lock")
@@ -113,8 +112,7 @@ TEST_CASE("renewal: a job whose release finds no lock is told although the serve
   const std::string owner = as_texts(server.command({"HKEYS", "stock"})).at(0);
   server.command({"ZADD", "rlock:queue:{stock}", "1", owner});
   server.command({"DEL", "stock"});
-  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
-  CHECK(job.err().find("expired or deleted") != std::string::npos);
+  expect_end(job, Exit{.code = 121, .signal = 0}, {err_has("expired or deleted")});
 }
 
 TEST_CASE("renewal: --on-lost warn lets the job go on, and still says so with 121")
@@ -124,8 +122,7 @@ TEST_CASE("renewal: --on-lost warn lets the job go on, and still says so with 12
                                   "sleep 1.5; echo finished"});
   wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   server.command({"DEL", "stock"});
-  CHECK(job.wait() == exited(121));
-  CHECK(job.out() == "finished\n");
+  expect_end(job, exited(121), {out_is("finished\n")});
 }
 
 TEST_CASE("a fixed lease is never renewed, and its job is stopped before it is over")

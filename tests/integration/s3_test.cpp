@@ -53,13 +53,9 @@ TEST_CASE(
   const S3Server server;
   CHECK(has(run_on(server, {"doctor"}).out, "ok       conditions"));
   server.ignore_conditions();
-  const Finished doctor = run_on(server, {"doctor"});
-  CHECK(doctor.code == 1);
-  CHECK_MESSAGE(has(doctor.out, "fail     conditions    it ignores If-None-Match"), doctor.out);
+  expect_end(run_on(server, {"doctor"}), 1, {out_has("fail     conditions    it ignores If-None-Match")});
   const std::string elsewhere = server.url("locks/other", "");  // nobody has found it fit there
-  const Finished run = run_at(elsewhere, {"run", "-k", "k", "--", "true"});
-  CHECK(run.code == 78);
-  CHECK_MESSAGE(has(run.err, "it ignores If-None-Match"), run.err);
+  expect_end(run_at(elsewhere, {"run", "-k", "k", "--", "true"}), 78, {err_has("it ignores If-None-Match")});
 }
 
 TEST_CASE("s3: a job whose commit has lost its answer runs once, and the lock is free after it")
@@ -121,9 +117,8 @@ TEST_CASE("s3: the clocks of clients decide nothing, and one that the store refu
   create(go);
   CHECK(holder.wait() == success);
   CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 0);
-  const Finished refused = run_at(server.url(), {"run", "-k", "k", "--", "true"}, with_clock_ahead(1h));
-  CHECK(refused.code == 69);
-  CHECK_MESSAGE(has(refused.err, "this host's clock is wrong"), refused.err);
+  expect_end(run_at(server.url(), {"run", "-k", "k", "--", "true"}, with_clock_ahead(1h)), 69,
+             {err_has("this host's clock is wrong")});
 }
 
 TEST_CASE("s3: a waiter gets the lock within a few seconds of its release")
@@ -143,17 +138,11 @@ TEST_CASE("s3: what is not there and what is not rlock's is told with the exit c
 {
   const S3Server server;
   server.put("k", "somebody's");
-  const Finished foreign = run_on(server, {"run", "-k", "k", "--", "true"});
-  CHECK(foreign.code == 78);
-  CHECK_MESSAGE(has(foreign.err, "is no record of this version of rlock"), foreign.err);
-  const Finished no_bucket = run_at(server.url("no-such-bucket", ""), {"run", "-k", "k", "--", "true"});
-  CHECK(no_bucket.code == 69);
-  CHECK_MESSAGE(has(no_bucket.err, "NoSuchBucket"), no_bucket.err);
+  expect_end(run_on(server, {"run", "-k", "k", "--", "true"}), 78, {err_has("is no record of this version of rlock")});
+  expect_end(run_at(server.url("no-such-bucket", ""), {"run", "-k", "k", "--", "true"}), 69, {err_has("NoSuchBucket")});
   std::string anonymous = server.url();
   anonymous.erase(anonymous.find("test:secret@"), 12);
-  const Finished unsigned_run =
-      run_at(anonymous, {"run", "-k", "k", "--", "true"}, {.env = {{"HOME", "/nonexistent"}}});
-  CHECK(unsigned_run.code == 77);
-  CHECK_MESSAGE(has(unsigned_run.err, "AWS_ACCESS_KEY_ID"), unsigned_run.err);
+  expect_end(run_at(anonymous, {"run", "-k", "k", "--", "true"}, {.env = {{"HOME", "/nonexistent"}}}), 77,
+             {err_has("AWS_ACCESS_KEY_ID")});
   CHECK(run_on(server, {"run", "-k", std::string(500, '/'), "--", "true"}).code == 78);
 }

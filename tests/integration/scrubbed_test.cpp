@@ -30,9 +30,7 @@ TEST_CASE("scrubbed: a lock that an ancestor holds is busy at once, and it is sa
     const RedisServer server;
     const Words inner = rlock_argv(joined({"run", "-S", server.url()}, with_job(row.inner, {"echo", "ran"})));
     Process outer = start_run(server.url(), row.outer, joined({"env", "-i"}, inner));
-    CHECK(outer.wait(20s) == exited(75));
-    CHECK(outer.out() == "");
-    CHECK_MESSAGE(has(outer.err(), reason), outer.err());
+    expect_end(outer, exited(75), {out_is(""), err_has(reason)}, 20s);
   }
 }
 
@@ -42,9 +40,7 @@ TEST_CASE("scrubbed: a lock that acquire --pid keeps for an ancestor is busy at 
   Process holder = script(server, R"sh(lock=$(rlock acquire -S "$URL" -k k --pid $$ --export) || exit
                                      env -i "$(command -v rlock)" run -S "$URL" -k k -- echo ran; echo "run $?"
                                      env -i "$(command -v rlock)" acquire -S "$URL" -k k --lease 5s; echo "acquire $?")sh");
-  CHECK(holder.wait(20s) == success);
-  CHECK(holder.out() == "run 75\nacquire 75\n");
-  CHECK_MESSAGE(has(holder.err(), reason), holder.err());
+  expect_end(holder, success, {out_is("run 75\nacquire 75\n"), err_has(reason)}, 20s);
 }
 
 TEST_CASE("scrubbed: permits of which others are free, and a lease that ends by itself, are waited for")
@@ -52,12 +48,10 @@ TEST_CASE("scrubbed: permits of which others are free, and a lease that ends by 
   const RedisServer server;
   const std::vector<std::string> inner =
       rlock_argv({"run", "-S", server.url(), "-k", "p", "--permits", "1", "-w", "300ms", "--", "true"});
-  const Finished permits = rlock_on(server, joined({"run", "-k", "p", "--permits", "1", "--", "env", "-i"}, inner));
-  CHECK(permits.code == 75);
-  CHECK_FALSE(has(permits.err, reason));
+  expect_end(rlock_on(server, joined({"run", "-k", "p", "--permits", "1", "--", "env", "-i"}, inner)), 75,
+             {err_lacks(reason)});
 
   Process holder = script(server, R"sh(rlock acquire -S "$URL" -k k --lease 1s >/dev/null || exit
                                      env -i "$(command -v rlock)" run -S "$URL" -k k -- echo ran)sh");
-  CHECK(holder.wait(20s) == success);
-  CHECK(holder.out() == "ran\n");
+  expect_end(holder, success, {out_is("ran\n")}, 20s);
 }

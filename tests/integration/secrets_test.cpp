@@ -300,9 +300,7 @@ TEST_CASE("secrets: a password file that every user may read is told in one line
   CHECK(told.err ==
         "rlock: warning: --password-file: every user may read the password in " + file.string() + " (try chmod o-r)\n");
   std::filesystem::permissions(file, perms::owner_read | perms::group_read);
-  const Finished quiet = run_rlock(words);
-  CHECK(quiet.code == 0);
-  CHECK(quiet.err == "");
+  expect_end(run_rlock(words), 0, {err_is("")});
 }
 
 TEST_CASE("secrets: a job that is refused for want of the outer rlock's password is told how to get it")
@@ -315,9 +313,8 @@ TEST_CASE("secrets: a job that is refused for want of the outer rlock's password
                                              {"once", "-k", "other", "--for", "1h", "--", "true"},
                                              {"acquire", "-k", "other", "--lease", "5s"}}) {
     CAPTURE(job.front());
-    const Finished inner = run_rlock(joined({"run", "-S", with, "-k", "k", "--", RLOCK_BINARY}, job));
-    CHECK(inner.code == 77);
-    CHECK_MESSAGE(has(inner.err, "with --password-file FILE on the outer rlock the job gets that file"), inner.err);
+    expect_end(run_rlock(joined({"run", "-S", with, "-k", "k", "--", RLOCK_BINARY}, job)), 77,
+               {err_has("with --password-file FILE on the outer rlock the job gets that file")});
   }
   const Finished outside = run_rlock({"check", "-S", server.url(), "-k", "k", "--token", "x:1"});
   CHECK_MESSAGE(!has(outside.err, "outer rlock"), outside.err);

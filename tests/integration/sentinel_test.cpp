@@ -32,15 +32,12 @@ TEST_CASE("sentinel: run, nest, wait and look, by the sentinels' URL")
 
   Process holder = start_rlock({"run", "-S", url, "-k", "k", "--label", "first", "--", "sleep", "60"});
   wait_until([&] { return as_int(group.servers[0].command({"EXISTS", "k"})) == 1; }, "the lock is taken");
-  const Finished status = run_rlock({"status", "-S", url, "-k", "k"});
-  CHECK(status.code == 0);
-  CHECK(has(status.out, "first"));
+  expect_end(run_rlock({"status", "-S", url, "-k", "k"}), 0, {out_has("first")});
   Process waiter = start_rlock({"run", "-S", url, "-k", "k", "--", "echo", "mine"});
   wait_until([&] { return in_line(group.servers[0]) == 1; }, "one waits");
   CHECK(run({"-n", "--", "true"}).code == 75);
   holder.signal(SIGTERM);
-  CHECK(waiter.wait() == success);
-  CHECK(waiter.out() == "mine\n");
+  expect_end(waiter, success, {out_is("mine\n")});
 }
 
 TEST_CASE("sentinel: one of them is enough, and none of them is 69")
@@ -49,9 +46,7 @@ TEST_CASE("sentinel: one of them is enough, and none of them is 69")
   const std::vector<std::string> words{"run", "-S", group.url(), "-k", "k", "--", "true"};
   group.sentinels[0].kill_hard();
   group.sentinels[1].stop_signal();
-  const Finished one = run_rlock(words);
-  CHECK(one.code == 0);
-  CHECK(one.err == "");
+  expect_end(run_rlock(words), 0, {err_is("")});
   group.sentinels[2].kill_hard();
   group.sentinels[1].kill_hard();
   const Finished none = run_rlock(words);
@@ -83,10 +78,9 @@ TEST_CASE("sentinel: what is wrong is told in one line")
     CHECK(
         run_rlock({"run", "-S", group.url(), "-k", "k", "--", "true"}, {.env = {{"RLOCK_SENTINEL_PASSWORD", "geheim"}}})
             .code == 0);
-    const Finished job = run_rlock({"run", "-S", group.url() + with_password, "-k", "k", "--", "sh", "-c",
-                                    "env; tr '\\0' ' ' < /proc/$PPID/cmdline"});
-    CHECK(job.code == 0);
-    CHECK_FALSE(has(job.out, "geheim"));
+    expect_end(run_rlock({"run", "-S", group.url() + with_password, "-k", "k", "--", "sh", "-c",
+                          "env; tr '\\0' ' ' < /proc/$PPID/cmdline"}),
+               0, {out_lacks("geheim")});
   }
   SUBCASE("the rights of its user")
   {
@@ -103,32 +97,24 @@ TEST_CASE("sentinel: what is wrong is told in one line")
     REQUIRE(set({"-@all"}) == "\"OK\"");
     CHECK(run(as_watcher).code == 77);
   }
-  SUBCASE("the name")
-  {
-    const Finished unknown = run(where + "/other" + with_password);
-    CHECK(unknown.code == 78);
-    CHECK(has(unknown.err, "know no master other"));
-  }
+  SUBCASE("the name") { expect_end(run(where + "/other" + with_password), 78, {err_has("know no master other")}); }
   SUBCASE("no sentinel at all")
   {
-    const Finished none = run("redis+sentinel://127.0.0.1:" + std::to_string(group.servers[0].port()) + "/mymaster");
-    CHECK(none.code == 78);
-    CHECK(has(none.err, "is no sentinel"));
+    expect_end(run("redis+sentinel://127.0.0.1:" + std::to_string(group.servers[0].port()) + "/mymaster"), 78,
+               {err_has("is no sentinel")});
   }
   SUBCASE("a replica in the place of the master")
   {
     SentinelProcess misled({.master_port = group.servers[1].port(), .quorum = 1, .down_after = 60s, .password = ""});
-    const Finished replica = run("redis+sentinel://" + misled.where() + "/mymaster");
-    CHECK(replica.code == 69);
-    CHECK(has(replica.err, "says that it is a replica and no master"));
+    expect_end(run("redis+sentinel://" + misled.where() + "/mymaster"), 69,
+               {err_has("says that it is a replica and no master")});
   }
   SUBCASE("a master that is gone")
   {
     group.servers[0].kill_hard();
     SentinelProcess late({.master_port = group.servers[0].port(), .quorum = 1, .down_after = 60s, .password = ""});
-    const Finished gone = run("redis+sentinel://" + late.where() + "/mymaster");
-    CHECK(gone.code == 69);
-    CHECK(has(gone.err, "the master mymaster is not there: cannot reach redis://127.0.0.1:"));
+    expect_end(run("redis+sentinel://" + late.where() + "/mymaster"), 69,
+               {err_has("the master mymaster is not there: cannot reach redis://127.0.0.1:")});
   }
 }
 

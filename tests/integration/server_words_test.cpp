@@ -43,10 +43,8 @@ TEST_CASE("words: what a server says is told when it is met, and ridden out when
     const auto go = make_temp_dir("words") / "go";
 
     relay.answer(saying.reply + std::string("\r\n"));
-    const Finished met = run_rlock({"run", "-S", relay.url(), "-k", "k", "--", "echo", "ran"});
-    CHECK(met.code == saying.code);
-    CHECK(met.out == "");
-    CHECK_MESSAGE(has(met.err, saying.says), met.err);
+    expect_end(run_rlock({"run", "-S", relay.url(), "-k", "k", "--", "echo", "ran"}), saying.code,
+               {out_is(""), err_has(saying.says)});
     CHECK(as_int(server.command({"DBSIZE"})) == 0);
 
     relay.forward();

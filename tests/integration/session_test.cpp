@@ -178,8 +178,5 @@ TEST_CASE("session: without PATH a command is found where execvp finds it")
   const auto run = run_on(server, {"env"});
   words.insert(words.end(), run.begin(), run.end());
   Process process(words);
-  CHECK(process.wait() == success);
-  CHECK(has(process.out(), "RLOCK_KEY=k\n"));
-  CHECK_FALSE(has(process.out(), "PATH="));
-  CHECK(process.err() == "");
+  expect_end(process, success, {out_has("RLOCK_KEY=k\n"), out_lacks("PATH="), err_is("")});
 }

@@ -16,8 +16,7 @@ TEST_CASE("several keys: losing one is losing all, and the message names it")
     fixture.wait_for("c");
     fixture.wait_for_watchdogs(3);
     fixture.release_as_foreign(lost);
-    CHECK(job.wait(5s) == exited(121));
-    CHECK(has(job.err(), "the lock " + lost + " was lost: expired or deleted"));
+    expect_end(job, exited(121), {err_has("the lock " + lost + " was lost: expired or deleted")}, 5s);
     for (const char* key : {"a", "b", "c"}) {
       CHECK(fixture.is_free(key));
     }

@@ -85,8 +85,7 @@ TEST_CASE("several keys: the job is told of all, the first in order by name, and
   CHECK(has(env, "\nRLOCK_FENCE=" + as_text(fixture.server.command({"GET", "redisson_lock_token:{a}"})) + "\n"));
   CHECK(has(env, "\nRLOCK_HELD=" + token + " a\n" + token + " b\n" + token + " c\n"));
   std::ofstream(fixture.dir / "go");
-  CHECK(job.wait() == success);
-  CHECK(job.err() == "");
+  expect_end(job, success, {err_is("")});
   for (const char* key : {"a", "b", "c"}) {
     CHECK(fixture.is_free(key));
   }
@@ -99,8 +98,7 @@ TEST_CASE("several keys: a busy one leaves the others free" * doctest::test_suit
   for (const Words& options :
        {Words{"-n", "-k", "a", "-k", "b"}, Words{"-w", "300ms", "-k", "c", "-k", "b", "-k", "a"}}) {
     Process busy = fixture.run(options, {"touch", fixture.path("ran")});
-    CHECK(busy.wait() == exited(75));
-    CHECK(has(busy.err(), "b is busy"));
+    expect_end(busy, exited(75), {err_has("b is busy")});
     CHECK(fixture.is_free("a"));
     CHECK(fixture.is_free("c"));
     CHECK(fixture.in_line("b") == 0);
@@ -151,8 +149,7 @@ TEST_CASE("several keys: all are renewed while the job runs")
     }
     std::this_thread::sleep_for(20ms);
   }
-  CHECK(job.wait() == success);
-  CHECK(job.err() == "");
+  expect_end(job, success, {err_is("")});
 }
 
 TEST_CASE("several keys: a fixed lease counts from when all are taken")

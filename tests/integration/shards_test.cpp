@@ -100,8 +100,7 @@ TEST_CASE("shards: the job is told which one it has")
   }
   Process run(
       any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD $RLOCK_KEY; echo \"$RLOCK_HELD\" | cut -d ' ' -f 2"}));
-  CHECK(run.wait() == success);
-  CHECK(run.out() == "4 stock:4\nstock:4\n");
+  expect_end(run, success, {out_is("4 stock:4\nstock:4\n")});
 }
 
 TEST_CASE("shards: a waiter gets the first free shard, and leaves all queues")
@@ -115,8 +114,7 @@ TEST_CASE("shards: a waiter gets the first free shard, and leaves all queues")
     Process waiter(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD"}));
     wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
     release_all(server, freed);
-    CHECK(waiter.wait() == success);
-    CHECK(waiter.out() == std::to_string(freed) + "\n");
+    expect_end(waiter, success, {out_is(std::to_string(freed) + "\n")});
     check_lines_are_left(server);
   }
 }
@@ -163,8 +161,7 @@ TEST_CASE("shards: the shard of a killed holder is handed to the waiter before i
   Process waiter(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD"}));
   wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
   holders[3].signal(SIGKILL);
-  CHECK(waiter.wait(20s) == success);
-  CHECK(waiter.out() == holders[3].out());
+  expect_end(waiter, success, {out_is(holders[3].out())}, 20s);
 }
 
 TEST_CASE("shards: -n, -w and a signal leave nothing behind")
@@ -174,8 +171,7 @@ TEST_CASE("shards: -n, -w and a signal leave nothing behind")
     take(server, shard);
   }
   Process now(any_shard(server, {"-n"}, {"true"}));
-  CHECK(now.wait() == exited(75));
-  CHECK(now.err().starts_with("rlock: stock (5 shards) is busy, held by somebody:1"));
+  expect_end(now, exited(75), {err_begins("rlock: stock (5 shards) is busy, held by somebody:1")});
   CHECK(Process(any_shard(server, {"-w", "300ms"}, {"true"})).wait() == exited(75));
   Process waiter(any_shard(server, {}, {"true"}));
   wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");

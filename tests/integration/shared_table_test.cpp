@@ -222,9 +222,7 @@ void waits_for_unlock(const Shared& shared)
 void needs_columns(const SharedSql& shared)
 {
   for (const Words& words : {try_lock("k"), Words{"list"}}) {
-    const Finished refused = shared.run(words);
-    CHECK(refused.code == 78);
-    CHECK_MESSAGE(has(refused.err, "run what rlock acl prints"), refused.err);
+    expect_end(shared.run(words), 78, {err_has("run what rlock acl prints")});
   }
   CHECK(shared.run({"list", "-o", "prometheus"}).code == 78);
   CHECK_MESSAGE(has(shared.run({"doctor"}).out, "has no columns of rlock"), shared.run({"doctor"}).out);
@@ -255,9 +253,7 @@ void makes_table(const SharedSql& shared)
 SHARED_CASE("the face says who holds the lock, in both directions")
 {
   shared.lock("java", 60s);
-  const Finished busy = shared.run(try_lock("java"));
-  CHECK(busy.code == 75);
-  CHECK_MESSAGE(has(busy.err, "held by java"), busy.err);
+  expect_end(shared.run(try_lock("java")), 75, {err_has("held by java")});
   const Finished status = shared.run({"status", "java"});
   CHECK_MESSAGE(has(status.out, "java: held by java (ShedLock)\n"), status.out);
   const Finished listed = shared.run({"list"});
@@ -297,8 +293,7 @@ SHARED_CASE("an unlock by another program is a loss")
   Process holder = shared.start({"--ttl", "3s"}, {"sleep", "60"});
   shared.wait_for_holder("k");
   shared.unlock("k");
-  CHECK(holder.wait() == exited(121));
-  CHECK_MESSAGE(has(holder.err(), "was lost"), holder.err());
+  expect_end(holder, exited(121), {err_has("was lost")});
 }
 
 SHARED_CASE("a lock that only rlock has had and waited for is free for ShedLock")
@@ -362,9 +357,7 @@ TEST_CASE("postgres shared table: a column that keeps no milliseconds is 78, als
   for (const char* type : {"timestamp(0)", "timestamp(2)", "date"}) {
     CAPTURE(std::string(type));
     (void)shared.server().sql("delete from shedlock; alter table shedlock alter lock_until type " + std::string(type));
-    const Finished refused = shared.run(try_lock("k"));
-    CHECK(refused.code == 78);
-    CHECK_MESSAGE(has(refused.err, "lock_until"), refused.err);
+    expect_end(shared.run(try_lock("k")), 78, {err_has("lock_until")});
     CHECK(shared.server().sql("select count(*) from shedlock") == "0\n");
   }
   for (const char* type : {"timestamp(3)", "timestamp(6)", "timestamp"}) {
@@ -385,18 +378,14 @@ TEST_CASE("postgres shared table: doctor names the schema of the table")
   const Finished before = run_rlock({"doctor", "-S", url});
   CHECK_MESSAGE(has(before.out, "the first lock makes them, in the schema jobs"), before.out);
   CHECK(run_rlock({"run", "-S", url, "-k", "k", "--", "true"}).code == 0);
-  const Finished after = run_rlock({"doctor", "-S", url});
-  CHECK(after.code == 0);
-  CHECK_MESSAGE(has(after.out, "they are there, in the schema jobs"), after.out);
+  expect_end(run_rlock({"doctor", "-S", url}), 0, {out_has("they are there, in the schema jobs")});
 }
 
 TEST_CASE("postgres shared table: long keys and other columns are 78")
 {
   const SharedPostgres shared;
   CHECK(shared.run(try_lock(std::string(64, 'k'))).code == 0);
-  const Finished too_long = shared.run(try_lock(std::string(65, 'k')));
-  CHECK(too_long.code == 78);
-  CHECK_MESSAGE(has(too_long.err, "longer than its column"), too_long.err);
+  expect_end(shared.run(try_lock(std::string(65, 'k'))), 78, {err_has("longer than its column")});
   CHECK(shared.server().sql("alter table shedlock alter lock_until type timestamptz").empty());
   CHECK(shared.run(try_lock(std::string(64, 'k'))).code == 78);
 }
@@ -405,14 +394,10 @@ TEST_CASE("mariadb shared table: long keys and names that the collation takes fo
 {
   const SharedMariadb shared;
   CHECK(shared.run(try_lock(std::string(64, 'k'))).code == 0);
-  const Finished too_long = shared.run(try_lock(std::string(65, 'k')));
-  CHECK(too_long.code == 78);
-  CHECK_MESSAGE(has(too_long.err, "at most 64 characters"), too_long.err);
+  expect_end(shared.run(try_lock(std::string(65, 'k'))), 78, {err_has("at most 64 characters")});
   shared.lock("Job", 60s);
   CHECK(shared.run(try_lock("Job")).code == 75);
-  const Finished other_case = shared.run(try_lock("JOB"));
-  CHECK(other_case.code == 78);
-  CHECK_MESSAGE(has(other_case.err, "takes the lock JOB for the lock Job"), other_case.err);
+  expect_end(shared.run(try_lock("JOB")), 78, {err_has("takes the lock JOB for the lock Job")});
   CHECK(shared.row("job").is_held);
   CHECK(shared.row("job").holder == "java");
 }
@@ -422,26 +407,20 @@ TEST_CASE("mariadb shared table: a key that the character set of the table canno
   const SharedMariadb shared(true, {}, std::string(mariadb_table) + " charset latin1");
   CHECK(shared.run(try_lock("caf\u00e9")).code == 0);
   CHECK(shared.server().sql("select hex(name) from shedlock") == "636166E9\n");
-  const Finished refused = shared.run(try_lock("\u043a\u043b\u044e\u0447"));
-  CHECK(refused.code == 78);
-  CHECK_MESSAGE(has(refused.err, "convert it to utf8mb4"), refused.err);
+  expect_end(shared.run(try_lock("\u043a\u043b\u044e\u0447")), 78, {err_has("convert it to utf8mb4")});
 }
 
 TEST_CASE("mariadb shared table: columns without milliseconds, and TIMESTAMP elsewhere than in UTC, are 78")
 {
   const SharedMariadb shared(true, {"default-time-zone=+02:00"});
-  const Finished elsewhere = shared.run(try_lock("k"));
-  CHECK(elsewhere.code == 78);
-  CHECK_MESSAGE(has(elsewhere.err, "modify lock_until datetime(3) not null"), elsewhere.err);
+  expect_end(shared.run(try_lock("k")), 78, {err_has("modify lock_until datetime(3) not null")});
   CHECK(shared.run({"doctor"}).code == 1);
   (void)shared.server().sql(
       "alter table shedlock modify lock_until datetime(3) not null, modify locked_at datetime(3) not null");
   shared.lock("k", 60s);
   CHECK(shared.run(try_lock("k")).code == 75);
   (void)shared.server().sql("alter table shedlock modify lock_until datetime not null");
-  const Finished rough = shared.run(try_lock("k"));
-  CHECK(rough.code == 78);
-  CHECK_MESSAGE(has(rough.err, "which has no milliseconds"), rough.err);
+  expect_end(shared.run(try_lock("k")), 78, {err_has("which has no milliseconds")});
 }
 
 TEST_CASE("mongo shared collection: collections that are another's are 78")
@@ -452,13 +431,9 @@ TEST_CASE("mongo shared collection: collections that are another's are 78")
     Words words{"run", "-S", shared.server().url("table=rlock_lock")};
     words.insert(words.end(), wait.begin(), wait.end());
     words.insert(words.end(), {"-k", "k", "--", "true"});
-    const Finished foreign = run_rlock(words);
-    CHECK(foreign.code == 78);
-    CHECK_MESSAGE(has(foreign.err, "is no lock of ShedLock"), foreign.err);
+    expect_end(run_rlock(words), 78, {err_has("is no lock of ShedLock")});
   }
   shared.lock("java", 60s);
-  const Finished unasked =
-      run_rlock({"run", "-n", "-S", shared.server().url("collection=shedLock"), "-k", "java", "--", "true"});
-  CHECK(unasked.code == 78);
-  CHECK_MESSAGE(has(unasked.err, "table=shedLock if it is that of ShedLock"), unasked.err);
+  expect_end(run_rlock({"run", "-n", "-S", shared.server().url("collection=shedLock"), "-k", "java", "--", "true"}), 78,
+             {err_has("table=shedLock if it is that of ShedLock")});
 }

@@ -51,8 +51,7 @@ TEST_CASE("action: finds the release of the tag that the workflow names")
   auto other = env;
   other["RLOCK_ACTION_REF"] = "v0.2.0";
   rlock::test::Process missing = release.sh(step, other);
-  CHECK(missing.wait(30s) == exited(1));
-  CHECK(has(missing.err(), "cannot get SHA256SUMS from " + server.address()));
+  expect_end(missing, exited(1), {err_has("cannot get SHA256SUMS from " + server.address())}, 30s);
   CHECK(!fs::exists(release.dir / "path"));
 }
 
@@ -91,9 +90,8 @@ TEST_CASE("action: installs rlock, and runs commands under the lock with the inp
       "rlock status -S \"$RLOCK_TEST_URL\" deploy:shop | grep label";
   working_env["RLOCK_TEST_URL"] = server.url();
   rlock::test::Process working = release.sh(run, working_env);
-  CHECK_MESSAGE(working.wait(30s) == Exit{0}, working.err());
-  CHECK(has(working.out(), "deploy:shop unset\n"));
-  CHECK(has(working.out(), "https://git.test/shop/web/actions/runs/7\n"));
+  expect_end(working, Exit{0}, {out_has("deploy:shop unset\n"), out_has("https://git.test/shop/web/actions/runs/7\n")},
+             30s);
 }
 
 TEST_CASE("action: without a release it says what to give")
@@ -102,8 +100,7 @@ TEST_CASE("action: without a release it says what to give")
   rlock::test::Process step =
       release.sh(step_script("Install rlock"),
                  {{"RLOCK_FROM", ""}, {"RLOCK_ACTION_REPOSITORY", "shop/rlock"}, {"RLOCK_ACTION_REF", "main"}});
-  CHECK(step.wait(30s) == exited(64));
-  CHECK(has(step.out(), "name a release tag"));
+  expect_end(step, exited(64), {out_has("name a release tag")}, 30s);
 }
 
 TEST_CASE("action, templates and workflows: they are YAML, and name options and files that exist")
@@ -182,8 +179,7 @@ TEST_CASE("release: the address and the registry are those of the fork that make
         "unset GITHUB_REPOSITORY GITHUB_SERVER_URL CI_PROJECT_URL CI_REGISTRY_IMAGE RLOCK_HOME RLOCK_REGISTRY; " +
         std::string(row.setting) + "; git() { echo \"$origin\"; }; . " + (packaging / "release/project.sh").string() +
         "; echo \"$RLOCK_HOME $RLOCK_REGISTRY\"");
-    CHECK(shell.wait(30s) == success);
-    CHECK(shell.out() == std::string(row.expected) + "\n");
+    expect_end(shell, success, {out_is(std::string(row.expected) + "\n")}, 30s);
   }
 }
 

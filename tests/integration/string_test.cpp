@@ -109,8 +109,7 @@ TEST_CASE("string: a name that a JVM locks is refused before anything is written
   queue.server.command({"HSET", "k", "uuid:1", "1"});
   queue.server.command({"PEXPIRE", "k", "20000"});
   Process waiter = start(queue, {}, {"true"});
-  CHECK(waiter.wait() == exited(78));
-  CHECK(has(waiter.err(), "holds a lock, not a lock of this kind"));
+  expect_end(waiter, exited(78), {err_has("holds a lock, not a lock of this kind")});
   CHECK(as_int(queue.server.command({"DBSIZE"})) == 1);
 }
 

@@ -70,8 +70,7 @@ TEST_CASE("sync: the job starts when the replica has the lock, and not before")
   wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
   CHECK_FALSE(std::filesystem::exists(ran));
   pair.replica.cont();
-  CHECK(job.wait(30s) == success);
-  CHECK(job.err() == "");
+  expect_end(job, success, {err_is("")}, 30s);
   CHECK(std::filesystem::exists(ran));
   CHECK_FALSE(pair.held());
 }
@@ -85,17 +84,13 @@ TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is g
     return run_rlock(
         {"run", "-S", pair.master.url(), "-k", "k", "--sync", replicas, "--server-timeout", "1s", "--", "true"});
   };
-  const Finished hung = run("1");
-  CHECK(hung.code == 69);
-  CHECK(has(hung.err, "0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back"));
+  expect_end(run("1"), 69, {err_has("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back")});
   CHECK_FALSE(pair.held());
 
   pair.replica.cont();
   pair.master.command({"SET", "probe", "1"});  // WAIT alone succeeds on a connection that has written nothing
   wait_until([&] { return as_int(pair.replica.command({"EXISTS", "probe"})) == 1; }, "the replica follows again", 30s);
-  const Finished missing = run("2");
-  CHECK(missing.code == 69);
-  CHECK(has(missing.err, "1 of the 2 replicas of --sync 2"));
+  expect_end(run("2"), 69, {err_has("1 of the 2 replicas of --sync 2")});
   CHECK_FALSE(pair.held());
 }
 
@@ -162,8 +157,7 @@ TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
     wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
     CHECK(acquire.out() == "");
     pair.replica.cont();
-    CHECK(acquire.wait(30s) == success);
-    CHECK(acquire.err() == "");
+    expect_end(acquire, success, {err_is("")}, 30s);
     const std::string token = acquire.out().substr(0, acquire.out().find('\n'));
     CHECK(run_rlock({"release", "-S", pair.master.url(), "-k", "k", "--token", token}).code == 0);
     CHECK_FALSE(pair.held());
@@ -182,12 +176,10 @@ TEST_CASE("sync: a master that is demoted between the grant and WAIT is 69, and 
     pair.demote_before_wait();
     std::vector<std::string> all = words;
     all.insert(all.begin() + 1, {"-S", pair.relay.url()});
-    const Finished end = run_rlock(all);
+    expect_end(
+        run_rlock(all), 69,
+        {out_is(""), err_has("WAIT cannot be used with replica instances"), err_has("(it has become a replica)")});
     CHECK(pair.is_demoted);
-    CHECK(end.code == 69);
-    CHECK(end.out == "");
-    CHECK_MESSAGE(has(end.err, "WAIT cannot be used with replica instances"), end.err);
-    CHECK_MESSAGE(has(end.err, "(it has become a replica)"), end.err);
   }
 }
 
@@ -209,6 +201,5 @@ TEST_CASE("sync: a waiter rides out a master that is demoted between the grant a
              "the master is demoted, and WAIT fails");
   CHECK(waiter.out() == "");
   pair.master.command({"REPLICAOF", "NO", "ONE"});
-  CHECK(waiter.wait(40s) == success);
-  CHECK(waiter.out() == "ran\n");
+  expect_end(waiter, success, {out_is("ran\n")}, 40s);
 }

@@ -29,9 +29,8 @@ void run_a_job_on(const std::string& host)
   const Secured secured;
   const std::string url = "rediss://" + host + ":" + std::to_string(secured.server.port());
   const Words rest{"-k", "k", "--", "sh", "-c", "echo $RLOCK_SERVER"};
-  const Finished named = run_rlock(joined({"run", "-S", url, "--cacert", secured.authority.file()}, rest));
-  CHECK_MESSAGE(named.code == 0, named.err);
-  CHECK(named.out == url + "\n");
+  expect_end(run_rlock(joined({"run", "-S", url, "--cacert", secured.authority.file()}, rest)), 0,
+             {out_is(url + "\n")});
   const Finished inherited = run_rlock(
       joined({"run"}, rest), {.env = {{"RLOCK_SERVER", url + "/2"}, {"RLOCK_CACERT", secured.authority.file()}}});
   CHECK_MESSAGE(inherited.code == 0, inherited.err);
@@ -185,9 +184,7 @@ TEST_CASE("tls: OpenSSL is loaded for it alone, and missed only there")
 
   const std::filesystem::path dir = make_temp_dir("lib");
   std::ofstream(dir / "libssl.so.3").close();  // found first, and not usable
-  const Finished without =
-      run_rlock(secured.words("run", {"-k", "k", "--", "true"}), {.env = {{"LD_LIBRARY_PATH", dir}}});
-  CHECK(without.code == 78);
-  CHECK(has(without.err, "cannot load libssl.so."));
+  expect_end(run_rlock(secured.words("run", {"-k", "k", "--", "true"}), {.env = {{"LD_LIBRARY_PATH", dir}}}), 78,
+             {err_has("cannot load libssl.so.")});
   CHECK(rlock_on(secured.server, {"run", "-k", "k", "--", "true"}, {.env = {{"LD_LIBRARY_PATH", dir}}}).code == 0);
 }

@@ -106,8 +106,7 @@ TEST_CASE("wait-server: a host name that cannot be looked up is looked up again,
   const Words once{"-k", "k", "--", "true"};
   const std::string why = "its name cannot be looked up now (is the network up?)";
   Process at_once = start("run", url, once, without_names("good"));
-  CHECK(at_once.wait(30s) == is_away);
-  CHECK(at_once.err() == "rlock: cannot reach " + url + ": " + why + "\n");
+  expect_end(at_once, is_away, {err_is("rlock: cannot reach " + url + ": " + why + "\n")}, 30s);
   const auto begin = std::chrono::steady_clock::now();
   Process waited = start("run", url, joined({"--wait-server", "1s"}, once), without_names("good"));
   CHECK(waited.wait(30s) == is_away);
@@ -146,9 +145,7 @@ TEST_CASE("wait-server: a fail-over at the time of the job does not skip the job
   master.kill_hard();
   Process job = start("run", group.url(),
                       {"-k", "k", "-n", "--server-timeout", "400ms", "--wait-server", "5m", "--", "echo", "ran"});
-  CHECK(job.wait(60s) == success);
-  CHECK(job.out() == "ran\n");
-  CHECK(has(job.err(), "; trying again\n"));
+  expect_end(job, success, {out_is("ran\n"), err_has("; trying again\n")}, 60s);
 }
 
 TEST_CASE("wait-server: a quorum without a majority is waited for")
@@ -164,8 +161,7 @@ TEST_CASE("wait-server: a quorum without a majority is waited for")
                        "--wait-server", "5m", "--", "echo", "ran"});
   await_failure(job);
   servers[1].restart();
-  CHECK(job.wait(60s) == success);
-  CHECK(job.out() == "ran\n");
+  expect_end(job, success, {out_is("ran\n")}, 60s);
 }
 
 TEST_CASE("wait-server: nothing that was prepared for the first request is left meanwhile")
@@ -177,8 +173,7 @@ TEST_CASE("wait-server: nothing that was prepared for the first request is left 
   const std::string pid = std::to_string(waiter.pid());
   wait_until([&] { return text_of("/proc/" + pid + "/task/" + pid + "/children").empty(); }, "it has no child");
   server.restart();
-  CHECK(waiter.wait(30s) == success);
-  CHECK(waiter.out() == "ran\n");
+  expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
 TEST_CASE("wait-server: a nested run waits for the server of its outer run")
@@ -193,8 +188,7 @@ TEST_CASE("wait-server: a nested run waits for the server of its outer run")
   std::ofstream(dir / "go") << "";
   await_failure(outer);
   server.restart();
-  CHECK(outer.wait(30s) == success);
-  CHECK(outer.out() == "inner\n");
+  expect_end(outer, success, {out_is("inner\n")}, 30s);
 }
 
 TEST_CASE("wait-server: a signal ends the wait, and rlock dies of it")

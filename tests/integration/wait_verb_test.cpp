@@ -94,8 +94,7 @@ TEST_CASE("wait: -w gives up in time, -n at once, with a word unless -q")
   CHECK(patient.err() == "rlock: k is busy after 400ms\n");
 
   Process hasty(queue.rlock("wait", {"-n", "-q"}));
-  CHECK(hasty.wait(promptly) == busy);
-  CHECK(hasty.err() == "");
+  expect_end(hasty, busy, {err_is("")}, promptly);
 }
 
 TEST_CASE("wait: dies of the signal that ends it, and leaves nothing on the server")

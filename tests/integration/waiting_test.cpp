@@ -81,8 +81,7 @@ TEST_CASE("waiting: a server that goes away meanwhile is asked again" * doctest:
   server.kill_hard();
   std::this_thread::sleep_for(200ms);
   server.restart();
-  CHECK(waiter.wait() == success);
-  CHECK(waiter.out() == "ran\n");
+  expect_end(waiter, success, {out_is("ran\n")});
 }
 
 TEST_CASE("waiting: a server that goes away and stays away is 69 when time is over" *
@@ -102,8 +101,7 @@ TEST_CASE("waiting: after a second it says for whom")
   const RedisServer server;
   take_as_somebody(server, "60000");
   Process waiter(words_on(server, {"-w", "1.5", "--", "true"}));
-  CHECK(waiter.wait() == exited(75));
-  CHECK(waiter.err().starts_with("rlock: waiting for k, place 1, held by somebody:1, ttl "));
+  expect_end(waiter, exited(75), {err_begins("rlock: waiting for k, place 1, held by somebody:1, ttl ")});
 }
 
 TEST_SUITE_END();

@@ -74,9 +74,7 @@ TEST_CASE("wrong server: where none listens it is asked whether it runs, for eac
        {"redis://" + at, "postgresql://u@" + at + "/d", "mysql://u@" + at + "/d", "mongodb://" + at + "/d",
         "etcd://" + at, "zookeeper://" + at, "postgresql://u@/d?host=" + make_temp_dir("none").string()}) {
     CAPTURE(url);
-    const Finished end = run_job_at(url, {"--server-timeout", "2s"});
-    CHECK(end.code == 69);
-    CHECK_MESSAGE(has(end.err, " running? -S names another server)"), end.err);
+    expect_end(run_job_at(url, {"--server-timeout", "2s"}), 69, {err_has(" running? -S names another server)")});
   }
 }
 

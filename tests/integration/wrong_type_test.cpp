@@ -79,8 +79,7 @@ TEST_CASE("wrong type: the lock's own key is not offered for deletion")
   const QueueFixture queue;
   queue.server.command({"SADD", "k", "x"});
   Process refused(queue.rlock("run", {"-n", "--", "true"}));
-  CHECK(refused.wait() == exited(78));
-  CHECK_FALSE(has(refused.err(), "DEL"));
+  expect_end(refused, exited(78), {err_lacks("DEL")});
 }
 
 TEST_CASE("wrong type: a run notices it before other runs are stopped or replaced for it")
@@ -99,8 +98,7 @@ TEST_CASE("wrong type: a run notices it before other runs are stopped or replace
     CHECK(queue.queue_length() == 1);
     Process cancelling(queue.rlock("run", {"--cancel-in-progress", "-w", "1s", "--", "true"}));
     const bool hinders_waiting = std::string(row.wanted) == "hash";
-    CHECK(cancelling.wait() == Exit{hinders_waiting ? 78 : 75});
-    CHECK_MESSAGE(has(cancelling.err(), row.key), cancelling.err());
+    expect_end(cancelling, Exit{hinders_waiting ? 78 : 75}, {err_has(row.key)});
     CHECK(holder.running());
     CHECK(queue.waiters.front().running());
     CHECK(as_int(queue.server.command({"EXISTS", "rlock:force:{k}"})) == 0);
@@ -117,7 +115,6 @@ TEST_CASE("wrong type: a release passes the lock on whatever stands in the place
     std::vector<std::string> words = kind;
     words.insert(words.end(), {"--", "true"});
     Process run(queue.rlock("run", words));
-    CHECK(run.wait() == Exit{0});
-    CHECK_MESSAGE(run.err().empty(), run.err());
+    expect_end(run, Exit{0}, {err_is("")});
   }
 }

@@ -108,9 +108,7 @@ TEST_CASE("zookeeper keeper: renew makes a lease that is longer than a session")
   const std::string token = token_in(at.acquire("1s"));
   CHECK(at.keepers().empty());
   const auto before = SteadyClock::now();
-  const Finished renewed = at.run({"renew", "--lease", "7s", "--token", token});
-  CHECK_MESSAGE(renewed.code == 0, renewed.err);
-  CHECK_MESSAGE(has(renewed.err, "a keeper"), renewed.err);
+  expect_end(at.run({"renew", "--lease", "7s", "--token", token}), 0, {err_has("a keeper")});
   wait_until([&] { return at.is_free(); }, "the lease is over");
   CHECK(SteadyClock::now() > before + lease - 100ms);
 }
@@ -119,9 +117,7 @@ TEST_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session
 {
   const ShortSessions at;
   const auto before = SteadyClock::now();
-  const Finished ran = at.run({"run", "-n", "-v", "--min-hold", "7s", "--", "true"});
-  CHECK_MESSAGE(ran.code == 0, ran.err);
-  CHECK_MESSAGE(has(ran.err, "a keeper"), ran.err);
+  expect_end(at.run({"run", "-n", "-v", "--min-hold", "7s", "--", "true"}), 0, {err_has("a keeper")});
   CHECK(SteadyClock::now() < before + lease);  // it does not wait for it
   wait_until([&] { return at.is_free(); }, "the time is over");
   CHECK(SteadyClock::now() > before + lease - 100ms);
@@ -131,19 +127,15 @@ TEST_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session
 TEST_CASE("zookeeper keeper: --min-hold within a session needs no keeper")
 {
   const ShortSessions at;
-  const Finished ran = at.run({"run", "-n", "-v", "--min-hold", "1s", "--", "true"});
-  CHECK_MESSAGE(ran.code == 0, ran.err);
-  CHECK_FALSE(has(ran.err, "a keeper"));
+  expect_end(at.run({"run", "-n", "-v", "--min-hold", "1s", "--", "true"}), 0, {err_lacks("a keeper")});
   CHECK(at.keepers().empty());
 }
 
 TEST_CASE("zookeeper keeper: a job is not run under a fixed lease that is longer than the longest session")
 {
   const ShortSessions at;
-  const Finished refused = at.run({"run", "-n", "--lease", "1h", "--", "true"});
-  CHECK_MESSAGE(refused.code == 78, refused.err);
-  CHECK_MESSAGE(has(refused.err, "--max-runtime 1h"), refused.err);
-  CHECK_MESSAGE(has(refused.err, "gives a job is 2s"), refused.err);
+  expect_end(at.run({"run", "-n", "--lease", "1h", "--", "true"}), 78,
+             {err_has("--max-runtime 1h"), err_has("gives a job is 2s")});
   CHECK(at.is_free());
   CHECK(at.keepers().empty());
 }

@@ -60,9 +60,8 @@ TEST_CASE("zookeeper: a password that is rotated while a job runs is read again 
 TEST_CASE("zookeeper: --ttl below the shortest session is told by -v and by doctor")
 {
   const ZookeeperServer server;
-  const Finished run = run_at(server.url(), {"run", "-v", "--ttl", "200ms", "-k", "k", "--", "true"});
-  CHECK_MESSAGE(run.code == 0, run.err);
-  CHECK_MESSAGE(has(run.err, "the server gives a lease of 400ms where --ttl is 200ms"), run.err);
+  expect_end(run_at(server.url(), {"run", "-v", "--ttl", "200ms", "-k", "k", "--", "true"}), 0,
+             {err_has("the server gives a lease of 400ms where --ttl is 200ms")});
   CHECK_FALSE(has(run_at(server.url(), {"run", "-v", "-k", "k", "--", "true"}).err, "gives a lease"));
   const Finished doctor = run_at(server.url(), {"doctor", "--ttl", "200ms"});
   CHECK_MESSAGE(has(doctor.out, "warn     lease         a lease of 400ms where --ttl is 200ms: the shortest"),
@@ -82,37 +81,30 @@ TEST_CASE("zookeeper refused: what the URL or the options cannot mean is 64, bef
                          Row{{"-S", url, "--cacert", "/dev/null"}, "zookeeper+tls://"},
                          Row{{"-S", "zookeeper://127.0.0.1:1?a=b"}, "no parameter a"},
                          Row{{"-S", "zookeeper://127.0.0.1:1/zookeeper"}, "names no node"}}) {
-    const Finished run = run_rlock(with_job(joined({"run", "-k", "k"}, row.args), {"true"}));
-    CHECK_MESSAGE(run.code == 64, run.err);
-    CHECK_MESSAGE(has(run.err, row.why), run.err);
+    expect_end(run_rlock(with_job(joined({"run", "-k", "k"}, row.args), {"true"})), 64, {err_has(row.why)});
   }
 }
 
 TEST_CASE("zookeeper refused: no server is 69, a wrong password 77")
 {
-  const Finished nobody = run_at("zookeeper://127.0.0.1:1", {"run", "-k", "k", "--", "true"});
-  CHECK_MESSAGE(nobody.code == 69, nobody.err);
-  CHECK_MESSAGE(has(nobody.err, "zookeeper://127.0.0.1:1"), nobody.err);
-  CHECK_FALSE(has(nobody.err, "redis"));
+  expect_end(run_at("zookeeper://127.0.0.1:1", {"run", "-k", "k", "--", "true"}), 69,
+             {err_has("zookeeper://127.0.0.1:1"), err_lacks("redis")});
 
   const ZookeeperServer server;
   const std::string login = std::string("bob:") + test_password + "@";
   CHECK(run_at(server.url("/app", login), {"run", "-k", "k", "--", "true"}).code == 0);
   for (const char* other : {"bob:wrong@", "eve:wrong@", ""}) {
     CAPTURE(std::string(other));
-    const Finished refused = run_at(server.url("/app", other), {"run", "-k", "k", "--", "true"});
-    CHECK_MESSAGE(refused.code == 77, refused.err);
-    CHECK_MESSAGE(has(refused.err, "password"), refused.err);
+    expect_end(run_at(server.url("/app", other), {"run", "-k", "k", "--", "true"}), 77, {err_has("password")});
   }
   CHECK(run_at(server.url("/other"), {"run", "-k", "k", "--", "true"}).code == 0);
 }
 
 TEST_CASE("zookeeper acl: prints what zkCli.sh takes, without a request")
 {
-  const Finished printed = run_at("zookeeper://127.0.0.1:1/app", {"acl", "--user", "deploy"});
-  CHECK(printed.code == 0);
-  CHECK(has(printed.out, "addauth digest deploy:PASSWORD\n"));
-  CHECK(has(printed.out, "create /app\ncreate /app/rlock\nsetAcl /app/rlock auth:deploy:cdrwa\n"));
+  expect_end(run_at("zookeeper://127.0.0.1:1/app", {"acl", "--user", "deploy"}), 0,
+             {out_has("addauth digest deploy:PASSWORD\n"),
+              out_has("create /app\ncreate /app/rlock\nsetAcl /app/rlock auth:deploy:cdrwa\n")});
 }
 
 TEST_CASE("zookeeper: chroots have locks of their own, and a holder keeps others out")
@@ -134,10 +126,7 @@ TEST_CASE("zookeeper tls: a certificate that is trusted is needed, and each side
   const Words job{"run", "-k", "k", "--wait-server", "10s", "--cacert", authority.file(), "--", "true"};
   const Finished trusted = run_at(server.url(), job);
   CHECK_MESSAGE(trusted.code == 0, trusted.err);
-  const Finished distrusted = run_at(server.url(), {"run", "-k", "k", "--", "true"});
-  CHECK(distrusted.code == 69);
-  CHECK_MESSAGE(has(distrusted.err, "--cacert"), distrusted.err);
-  const Finished plain = run_at("zookeeper://" + server.hosts(), {"run", "-k", "k", "--", "true"});
-  CHECK(plain.code == 69);
-  CHECK_MESSAGE(has(plain.err, "zookeeper+tls://"), plain.err);
+  expect_end(run_at(server.url(), {"run", "-k", "k", "--", "true"}), 69, {err_has("--cacert")});
+  expect_end(run_at("zookeeper://" + server.hosts(), {"run", "-k", "k", "--", "true"}), 69,
+             {err_has("zookeeper+tls://")});
 }

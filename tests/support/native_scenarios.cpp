@@ -22,8 +22,7 @@ void holder_stands(const NativeLine& line, const std::string& mark)
   CHECK(holder.out() == "fence " + fence + "\n");
   CHECK_MESSAGE(has(line.status(), "\"fence\":" + fence), line.status());
   create(go);
-  CHECK_MESSAGE(holder.wait() == exited(7), holder.err());
-  CHECK(holder.err().empty());
+  expect_end(holder, exited(7), {err_is("")});
   CHECK(line.contenders().empty());
   CHECK(has(line.rlock({"history", "--json", "k"}).out, "\"fence\":" + fence));
   const Finished next = line.rlock_run({}, shell("echo $RLOCK_FENCE"));
@@ -55,9 +54,7 @@ void rlock_waits(const NativeLine& line)
   const std::string owner = line.first_owner();
   const std::size_t before = line.contenders().size();
   for (const Words& wait : {Words{"-n"}, Words{"-w", "0"}, Words{"-w", "700ms"}}) {
-    const Finished busy = line.rlock_run(wait, {"true"});
-    CHECK_MESSAGE(busy.code == 75, busy.err);
-    CHECK_MESSAGE(has(busy.err, owner), busy.err);
+    expect_end(line.rlock_run(wait, {"true"}), 75, {err_has(owner)});
     CHECK(line.contenders().size() == before);
   }
   CHECK(has(line.rlock({"history", "k"}).out, "skipped"));
@@ -69,10 +66,10 @@ void rlock_waits(const NativeLine& line)
        {"\"format\":\"" + line.format() + "\"", "\"owner\":\"" + owner + "\"", std::string("\"place\":1")}) {
     CHECK_MESSAGE(has(status, field), status);
   }
-  const Finished shown = line.rlock({"status", "k"});
-  CHECK(shown.code == 0);
-  CHECK_MESSAGE(has(shown.out, "(format " + line.format() + ")"), shown.out);
-  CHECK(has(shown.out, "ends with the session of its client") == (line.format() != "etcd"));
+  const std::string session = "ends with the session of its client";
+  expect_end(
+      line.rlock({"status", "k"}), 0,
+      {out_has("(format " + line.format() + ")"), line.format() != "etcd" ? out_has(session) : out_lacks(session)});
   CHECK(order() == "native\n");
   create(go);
   CHECK_MESSAGE(native.wait(native_start) == success, native.err());
@@ -129,8 +126,7 @@ void lost_contender(const NativeLine& line, const std::function<void(const std::
                                         shell(noting("runs") + "; exec sleep 60"));
   await_order("runs\n");
   loses(line.contenders().front());
-  CHECK_MESSAGE(holder.wait() == exited(121), holder.err());
-  CHECK(has(holder.err(), "was lost"));
+  expect_end(holder, exited(121), {err_has("was lost")});
   CHECK(line.rlock_run({"-w", "10s"}, {"true"}).code == 0);
 }
 void deleted_contender(const NativeLine& line)

@@ -241,6 +241,50 @@ void expect_ends(std::vector<Process>& all, Millis timeout, const Exit& exit)
   }
 }
 
+namespace {
+
+bool is_so(const Said& said, const std::string& text)
+{
+  switch (said.how) {
+    case Said::How::is: return text == said.text;
+    case Said::How::has: return text.find(said.text) != std::string::npos;
+    case Said::How::lacks: return text.find(said.text) == std::string::npos;
+    case Said::How::begins: return text.starts_with(said.text);
+  }
+  return false;
+}
+
+void check_said(const std::vector<Said>& said, const std::string& out, const std::string& err)
+{
+  constexpr std::array words{"is", "has", "lacks", "begins with"};
+  for (const Said& each : said) {
+    CAPTURE(out);
+    CAPTURE(err);
+    CHECK_MESSAGE(is_so(each, each.on_stdout ? out : err), (each.on_stdout ? "out " : "err ")
+                                                               << words.at(static_cast<std::size_t>(each.how)) << ' '
+                                                               << each.text);
+  }
+}
+
+}  // namespace
+
+void expect_end(const Finished& end, int code, const std::vector<Said>& said, const char* file, int line)
+{
+  INFO("called in " << file << ":" << line);
+  CHECK_MESSAGE(end.code == code, end.err);
+  check_said(said, end.out, end.err);
+}
+
+void expect_end(Process& process, const Exit& exit, const std::vector<Said>& said, Millis timeout, const char* file,
+                int line)
+{
+  INFO("called in " << file << ":" << line);
+  const Exit ended = process.wait(timeout);
+  const std::string err = process.err();
+  CHECK_MESSAGE(ended == exit, err);
+  check_said(said, process.out(), err);
+}
+
 std::string Process::out() const { return text_of(m_dir / "out"); }
 std::string Process::err() const { return text_of(m_dir / "err"); }
 

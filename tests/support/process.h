@@ -89,6 +89,30 @@ struct Finished {
   std::string err;
 };
 
+// What a program must have written to one of its streams.
+struct Said {
+  enum class How { is, has, lacks, begins };
+  bool on_stdout;
+  How how;
+  std::string text;
+};
+inline Said out_is(std::string text) { return {true, Said::How::is, std::move(text)}; }
+inline Said out_has(std::string text) { return {true, Said::How::has, std::move(text)}; }
+inline Said out_lacks(std::string text) { return {true, Said::How::lacks, std::move(text)}; }
+inline Said out_begins(std::string text) { return {true, Said::How::begins, std::move(text)}; }
+inline Said err_is(std::string text) { return {false, Said::How::is, std::move(text)}; }
+inline Said err_has(std::string text) { return {false, Said::How::has, std::move(text)}; }
+inline Said err_lacks(std::string text) { return {false, Said::How::lacks, std::move(text)}; }
+inline Said err_begins(std::string text) { return {false, Said::How::begins, std::move(text)}; }
+
+// Checks how a program has ended, and what it said. A failure shows the line of the caller and both streams. The second one waits
+// for the end, as Process::wait() does.
+void expect_end(const Finished& end, int code, const std::vector<Said>& said = {}, const char* file = __builtin_FILE(),
+                int line = __builtin_LINE());
+void expect_end(Process& process, const Exit& exit, const std::vector<Said>& said = {},
+                Millis timeout = std::chrono::seconds(10), const char* file = __builtin_FILE(),
+                int line = __builtin_LINE());
+
 // The built rlock: returns at once, or at its end. support/redis_fixture.h has both for a server.
 Process start_rlock(Words args, const ProcessOptions& options = {});
 Finished run_rlock(Words args, const ProcessOptions& options = {});

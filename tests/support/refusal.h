@@ -32,11 +32,6 @@ inline void check_refused(const std::string& url, int code, const std::string& s
   check_refused(run_job_at(url, options, key), code, says);
 }
 
-inline void check_granted(const std::string& url)
-{
-  const Finished end = run_job_at(url);
-  CHECK_MESSAGE(end.code == 0, end.err);
-  CHECK(end.out == "ran\n");
-}
+inline void check_granted(const std::string& url) { expect_end(run_job_at(url), 0, {out_is("ran\n")}); }
 
 }  // namespace rlock::test

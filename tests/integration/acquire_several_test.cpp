@@ -92,8 +92,7 @@ TEST_CASE("acquire: of several locks it takes all or none, and prints one token 
   CHECK(rlock_on(server, {"release", "-k", "b", "--token", leases[0].at("token")}).code == 0);
   CHECK(is_held(server, "a"));
   const Finished half = rlock_on(server, joined({"check", "--json"}, token));
-  CHECK(half.code == 1);
-  CHECK(has(half.err, "the lock b is not held"));
+  expect_end(half, 1, {err_has("the lock b is not held")});
   CHECK(parsed_lines(half.out).size() == 1);
   CHECK(rlock_on(server, joined({"release"}, token)).code == 0);
   CHECK(are_both(server, false));

@@ -74,8 +74,7 @@ TEST_CASE("cluster: a slot that is just being moved is waited for")
 
   cluster.begin_to_move_slot("k", cluster.other_than(target));
   const auto late = run_rlock({"run", "-S", cluster.url(), "--server-timeout", "300ms", "-k", "k", "--", "true"});
-  CHECK(late.code == 69);
-  CHECK(has(late.err, "TRYAGAIN"));
+  expect_end(late, 69, {err_has("TRYAGAIN")});
 }
 
 TEST_CASE("cluster: a slot moved back and forth during a drain")

@@ -50,10 +50,7 @@ TEST_CASE("cluster: run, wherever the lock belongs, and the job is told the serv
     const std::string key = cluster.key_at(node, "k");
     const std::string job = "echo $RLOCK_KEY $RLOCK_SERVER; " + std::string(RLOCK_BINARY) + " check && echo ours";
     const auto ran = run_at(cluster.url(), {"run", "-k", key, "--", "sh", "-c", job}, with_password);
-    CHECK(ran.code == 0);
-    CHECK(ran.err == "");
-    CHECK(ran.out.starts_with(key + " " + cluster.url() + "\n"));
-    CHECK(has(ran.out, "ours"));
+    expect_end(ran, 0, {err_is(""), out_begins(key + " " + cluster.url() + "\n"), out_has("ours")});
     CHECK(as_int(node.command({"EXISTS", "redisson_lock_token:{" + key + "}"})) == 1);
   }
   CHECK(is_tidy(cluster));
@@ -279,9 +276,8 @@ TEST_CASE("cluster: what it is not, and what it is not called, is said in one li
   const RedisCluster cluster;
   const RedisServer& wrong = cluster.other_than(cluster.owner("k"));
   const auto one_node = run_rlock({"run", "-S", wrong.tcp_url(), "-k", "k", "--", "true"});
-  CHECK(one_node.code == 78);
-  CHECK(has(one_node.err,
-            "(it is a node of a cluster: use -S redis+cluster://127.0.0.1:" + std::to_string(wrong.port())));
+  expect_end(one_node, 78,
+             {err_has("(it is a node of a cluster: use -S redis+cluster://127.0.0.1:" + std::to_string(wrong.port()))});
   CHECK(count(one_node.err, "\n") == 1);
 
   CHECK(run_on(cluster, {"run", "-k", "a{", "--", "true"}).code == 78);
@@ -295,6 +291,5 @@ TEST_CASE("cluster: what it is not, and what it is not called, is said in one li
   cluster.owner("k").command({"CLUSTER", "DELSLOTS", std::to_string(slot_of("k"))});
   const auto down = run_rlock(
       {"run", "-S", "redis+cluster://127.0.0.1:" + std::to_string(cluster.owner("a").port()), "-k", "k", "--", "true"});
-  CHECK(down.code == 69);
-  CHECK(has(down.err, "CLUSTERDOWN"));
+  expect_end(down, 69, {err_has("CLUSTERDOWN")});
 }

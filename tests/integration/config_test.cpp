@@ -71,8 +71,7 @@ TEST_CASE("config: -v names the server and where it was named, without the passw
   Config config("# where we lock\n\nserver = \"" + url + "\"\n");
   const auto line_of = [&](const Words& words) {
     const Finished end = config.rlock(words);
-    CHECK_MESSAGE(end.code == 0, end.err);
-    CHECK_FALSE(has(end.err, "hunter2"));
+    expect_end(end, 0, {err_lacks("hunter2")});
     const auto at = end.err.find("server redis://");
     return at == std::string::npos ? "" : end.err.substr(at, end.err.find('\n', at) - at);
   };
@@ -125,8 +124,7 @@ TEST_CASE("config: rlock config says where each setting comes from, and no secre
   const auto row = [&](std::vector<std::string> args, const std::string& name) {
     args.insert(args.begin(), "config");
     const Finished shown = config.rlock(args);
-    CHECK(shown.code == 0);
-    CHECK(shown.err.empty());
+    expect_end(shown, 0, {err_is("")});
     for (const char* secret : {"hush", "abc"}) {
       CHECK_FALSE(has(shown.out, secret));
     }

@@ -148,8 +148,7 @@ TEST_CASE("events: names the missing right to inspect a lock, and how to ask for
   fixture.server.command({"RPUSH", "rlock:events:{other}", "1"});
   const auto refusal = [&](const Words& words) {
     const Finished told = fixture.run(words);
-    CHECK(told.code == 77);
-    CHECK(told.out == "");
+    expect_end(told, 77, {out_is("")});
     CHECK(count(told.err, "\n") == 1);
     CHECK_MESSAGE(has(told.err, ": rlock:events:{other} (rlock acl prints the rules that a user needs"), told.err);
     return told.err;

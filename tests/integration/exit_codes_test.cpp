@@ -88,8 +88,7 @@ TEST_CASE("exit codes: 75 or the one asked for when it is busy")
   Process holder = held_run(server);
 
   const Finished without_waiting = run_on(server, {"-k", "k", "-n", "--", "true"});
-  CHECK(without_waiting.code == 75);
-  CHECK(has(without_waiting.err, "k is busy, held by "));
+  expect_end(without_waiting, 75, {err_has("k is busy, held by ")});
   CHECK(one_line(without_waiting.err));
   CHECK(run_on(server, {"-k", "k", "-w", "0", "--", "true"}).code == 75);
   CHECK(run_on(server, {"-k", "k", "-w", "0.2", "-E", "0", "--", "true"}).code == 0);
@@ -103,8 +102,7 @@ TEST_CASE("exit codes: 69 when there is no server, with a line that tells how to
   for (const std::string& url : {std::string("redis://127.0.0.1:1"), "unix://" + nowhere.string()}) {
     CAPTURE(url);
     const Finished end = run_rlock({"run", "-S", url, "-k", "k", "--", "echo", "ran"});
-    CHECK(end.code == 69);
-    CHECK(end.out == "");
+    expect_end(end, 69, {out_is("")});
     CHECK(one_line(end.err));
     CHECK(has(end.err, "-S names another server"));
     CHECK_FALSE(has(end.err, "local:"));  // not for a caller that has named a server
@@ -204,15 +202,13 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
     CAPTURE(row.why);
     const Finished end = run_on(server, row.words);
     CAPTURE(end.err);
-    CHECK(end.code == row.code);
-    CHECK(end.out == "");
+    expect_end(end, row.code, {out_is("")});
     CHECK(one_line(end.err));
     CHECK(has(end.err, row.names));
   }
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
   const Finished empty_command = run_on(server, {"-k", "k", "--", ""});
-  CHECK(empty_command.code == 127);
-  CHECK(empty_command.out == "");
+  expect_end(empty_command, 127, {out_is("")});
   CHECK(one_line(empty_command.err));
   expect_end(run_on(server, {"-k", "k", "-w", "10", "min", "--", "true"}), 127,
              {err_has("a duration is one word, such as 10min)\n")});

@@ -54,8 +54,7 @@ TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can 
                                Words{"--start=3"}, Words{"--length", "7"}, Words{"--fd", "3"}}) {
     CAPTURE(options.front());
     const Finished end = flock.run(options, say_no);
-    CHECK(end.code == 64);
-    CHECK(end.out == "");
+    expect_end(end, 64, {out_is("")});
     const std::string option =
         options.front() == "-F" ? "--no-fork" : options.front().substr(0, options.front().find('='));
     CHECK(end.err.starts_with("rflock: " + option + ": "));

@@ -89,8 +89,7 @@ TEST_CASE("force-unlock: data of another program is called that, in one line who
     server.command(row.written);
     for (const Words& how : {Words{}, Words{"--yes"}, Words{"--yes", "--now"}}) {
       const Finished refused = rlock_on(server, joined({"force-unlock", "-k", "cart"}, how));
-      CHECK(refused.code == 78);
-      CHECK(refused.out.empty());
+      expect_end(refused, 78, {out_is("")});
       CHECK(refused.err ==
             "rlock: cart holds data of another program, or a lock that nothing proves: it is deleted only with "
             "--token " +

@@ -190,8 +190,7 @@ TEST_CASE("force-unlock: a lock that --min-hold keeps after its job is broken at
     const auto from = std::chrono::steady_clock::now();
     const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes"});
     CHECK(std::chrono::steady_clock::now() - from < 5s);  // the grace is 10 s
-    CHECK(forced.code == 0);
-    CHECK(has(forced.out, "whose job was over"));
+    expect_end(forced, 0, {out_has("whose job was over")});
     CHECK(rlock_on(server, {"status", "-k", "k"}).code == 1);
   }
 }

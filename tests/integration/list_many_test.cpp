@@ -90,8 +90,7 @@ TEST_CASE("list: 150000 ordinary hashes cost at most 200 scripts, and no lock am
   const Words keys = take_locks(server.direct_url(), [&](const Words& words) { server.command(words); });
   const auto before = scripts_run(server);
   const Finished list = run_rlock({"list", "-S", server.direct_url(), "--json"});
-  CHECK(list.code == 0);
-  CHECK(list.err == "");
+  expect_end(list, 0, {err_is("")});
   CHECK(listed(list.out) == keys);
   CHECK(scripts_run(server) - before <= 200);
 }
@@ -175,8 +174,7 @@ TEST_CASE("list: all nodes of a cluster are looked through by a script for each 
   };
   const auto before = all_scripts();
   const Finished list = run_rlock({"list", "-S", cluster.url(), "--json"});
-  CHECK(list.code == 0);
-  CHECK(list.err == "");
+  expect_end(list, 0, {err_is("")});
   CHECK(listed(list.out) == keys);
   CHECK(all_scripts() - before <= 60);  // one more for each lock than without --json: its history
 }
@@ -189,8 +187,7 @@ TEST_CASE("list: a quorum of servers that are all down ends with 69 at once")
     words.insert(words.end(), {"-S", "unix://" + (dir / name).string()});
   }
   const Finished end = run_rlock(words);  // it waits for 10 s at most
-  CHECK(end.code == 69);
-  CHECK(has(end.err, "3 of 3 servers failed"));
+  expect_end(end, 69, {err_has("3 of 3 servers failed")});
 }
 
 TEST_SUITE_END();

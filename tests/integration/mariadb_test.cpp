@@ -227,8 +227,7 @@ TEST_CASE("mariadb: a user who may not log in is 77, and it is told why and what
       "'hunter2' password expire; grant all on app.* to locked@localhost; grant all on app.* to expired@localhost");
   const auto refusal = [&](const std::string& login) {
     const Finished end = run_rlock({"run", "-S", server.url(login), "-k", "k", "--", "true"});
-    CHECK_MESSAGE(end.code == 77, end.err);
-    CHECK_FALSE(has(end.err, "hunter2"));
+    expect_end(end, 77, {err_lacks("hunter2")});
     return end.err;
   };
   CHECK_MESSAGE(has(refusal("locked:hunter2"), "account is locked (alter user ... account unlock"),
@@ -243,8 +242,7 @@ TEST_CASE("mariadb: the job gets no socket of libmariadb, and SIGPIPE as it was"
   const MariadbServer server;
   const Finished job = run_rlock(
       {"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "ls -l /proc/self/fd; grep SigIgn /proc/self/status"});
-  CHECK(job.code == 0);
-  CHECK_FALSE(has(job.out, "socket:"));
+  expect_end(job, 0, {out_lacks("socket:")});
   const std::string digits = job.out.substr(job.out.find("SigIgn:") + 8, 16);
   CHECK((std::stoull(digits, nullptr, 16) >> (SIGPIPE - 1) & 1U) == 0);
 }

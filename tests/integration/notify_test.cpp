@@ -168,9 +168,7 @@ TEST_CASE("notify: a command that fails is one line, and changes no exit code")
   expect_end(run_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "exit 4")), 3,
              {err_is("rlock: --notify: the command ended with exit code 4\n")});
   const Finished odd = run_rlock(fixture.run({}, {"true"}, "cat; echo out"));  // no input; its output is for people
-  CHECK(odd.code == 0);
-  CHECK(odd.out == "");
-  CHECK(odd.err == "out\n");
+  expect_end(odd, 0, {out_is(""), err_is("out\n")});
   CHECK(run_rlock(fixture.run({}, {"true"}, "")).code == 0);
   CHECK(rlock_on(fixture.server, {"run", "-k", "k", "--notify", "", "--", "true"}).code == 64);
 }

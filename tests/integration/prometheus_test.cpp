@@ -14,9 +14,7 @@ TEST_CASE("prometheus: status and list tell a collector")
   CHECK(told.code == 0);  // cron jobs publish with: rlock status ... >new && mv new old
   CHECK(has(told.out, "\nrlock_held{key=\"stock\"} 1\nrlock_held{key=\"free\"} 0\n"));
   const Finished listed = rlock_on(server, {"list", "--format", "prometheus"});
-  CHECK(listed.code == 0);
-  CHECK(has(listed.out, "\nrlock_holders{key=\"stock\"} 1\n"));
-  CHECK(has(listed.out, "# TYPE rlock_held gauge\n"));
+  expect_end(listed, 0, {out_has("\nrlock_holders{key=\"stock\"} 1\n"), out_has("# TYPE rlock_held gauge\n")});
   CHECK_FALSE(has(listed.out, "rlock_last_run"));  // no family without a sample
   CHECK(rlock_on(server, {"list", "--format", "json"}).out.starts_with("{\"key\":\"stock\""));
   CHECK(rlock_on(server, {"status", "stock", "free"}).code == 1);

@@ -83,8 +83,7 @@ TEST_CASE("quorum: a job runs under a lock that is on all five, and is told so")
 {
   const Quorum quorum;
   const Finished run = quorum.rlock("run", {"-k", "k", "--", "sh", "-c", "echo $RLOCK_SERVER; echo $RLOCK_FENCE"});
-  CHECK(run.code == 0);
-  CHECK(run.err == "");
+  expect_end(run, 0, {err_is("")});
   std::string urls;
   for (const RedisServer& server : quorum.servers) {
     urls += (urls.empty() ? "" : " ") + server.url();
@@ -119,8 +118,7 @@ TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, a
     }
     Finished run;
     const auto took = time_of([&] { run = quorum.rlock("run", {"-n", "-k", "k", "--", "true"}); });
-    CHECK(run.code == 69);
-    CHECK(has(run.err, "3 of 5 servers failed, and it takes 3"));
+    expect_end(run, 69, {err_has("3 of 5 servers failed, and it takes 3")});
     CHECK(took < 3s);  // 500 ms, and the delay of a busy machine
     quorum.wait_until_free({2, 4});
     for (const std::size_t i : {0U, 1U, 3U}) {

@@ -138,8 +138,7 @@ TEST_CASE("secrets: a pipe with the password, which can be read once only, is no
   const Finished end = rlock_on(
       server, {"run", "--password-file", pipe.string(), "-k", "k", "--", "sh", "-c", "echo \"[$RLOCK_PASSWORD_FILE]\""},
       {.env = {{"RLOCK_PASSWORD_FILE", "/of/another/server"}}});
-  CHECK_MESSAGE(end.code == 0, end.err);
-  CHECK(end.out == "[]\n");
+  expect_end(end, 0, {out_is("[]\n")});
 }
 
 TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script gets of it")
@@ -235,8 +234,7 @@ TEST_CASE("secrets: no error shows one that is written wrongly, wherever it is w
     CAPTURE(text);
     std::filesystem::permissions(config, std::filesystem::perms(0644));
     const Finished end = from_file("server = \"" + text + "\"");
-    CHECK(end.code == 78);
-    CHECK_MESSAGE(has(end.err, "every user may read this password"), end.err);
+    expect_end(end, 78, {err_has("every user may read this password")});
     CHECK_MESSAGE(!tells(end.err), end.err);
   }
   for (const char* variable : {"RLOCK_SERVER", "REDIS_URL"}) {

@@ -33,8 +33,7 @@ void run_a_job_on(const std::string& host)
              {out_is(url + "\n")});
   const Finished inherited = run_rlock(
       joined({"run"}, rest), {.env = {{"RLOCK_SERVER", url + "/2"}, {"RLOCK_CACERT", secured.authority.file()}}});
-  CHECK_MESSAGE(inherited.code == 0, inherited.err);
-  CHECK(inherited.out == url + "/2\n");
+  expect_end(inherited, 0, {out_is(url + "/2\n")});
 }
 
 bool resolves(const char* host)

@@ -57,9 +57,8 @@ std::vector<Json> parsed_lines(const std::string& text)
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("acquire: of several locks it takes all or none, and prints one token for all")
+SERVER_CASE("acquire: of several locks it takes all or none, and prints one token for all")
 {
-  const RedisServer server;
   const Words take = joined({"acquire"}, joined(both, {"-n", "--lease", "60s", "--json"}));
   if (is_quorum_topology() || ends_holds_with_clients()) {
     CHECK(rlock_on(server, take).code == (is_quorum_topology() ? 64 : 78));
@@ -98,9 +97,8 @@ TEST_CASE("acquire: of several locks it takes all or none, and prints one token 
   CHECK(are_both(server, false));
 }
 
-TEST_CASE("keeper: it has all locks of a script, and a release without a key ends all")
+SERVER_CASE("keeper: it has all locks of a script, and a release without a key ends all")
 {
-  const RedisServer server;
   skip_on_quorum(no_several_on_quorum);
   WaitingScript holder(server, R"(lock=$(rlock acquire -S "$URL" -k b -k a --pid $$ --export) || exit; eval "$lock"
     echo "$RLOCK_KEY"; rlock check --json | wc -l; rlock run -k b -- echo nested
@@ -121,9 +119,8 @@ TEST_CASE("keeper: it has all locks of a script, and a release without a key end
   wait_until([&] { return are_both(server, false); }, "both are free");
 }
 
-TEST_CASE("keeper: one lost lock counts as the loss of all, and the others stay held until the script has ended")
+SERVER_CASE("keeper: one lost lock counts as the loss of all, and the others stay held until the script has ended")
 {
-  const RedisServer server;
   skip_on_quorum(no_several_on_quorum);
   // Without --export no KILL follows, and the script goes on for longer than a lease.
   WaitingScript holder(server, R"(trap 'echo told' TERM
@@ -139,9 +136,8 @@ TEST_CASE("keeper: one lost lock counts as the loss of all, and the others stay 
   wait_until([&] { return are_both(server, false); }, "both are free");
 }
 
-TEST_CASE("keeper: the loss of one lock kills a script that cleans up because another one is force-unlocked")
+SERVER_CASE("keeper: the loss of one lock kills a script that cleans up because another one is force-unlocked")
 {
-  const RedisServer server;
   skip_on_quorum(no_several_on_quorum);
   WaitingScript holder(server, R"(trap 'echo told' TERM
     lock=$(rlock acquire -S "$URL" -k a -k b --pid $$ --export --kill-after 100s --ttl 100s) || exit; eval "$lock"

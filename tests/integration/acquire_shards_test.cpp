@@ -11,9 +11,8 @@
 using namespace rlock::test;
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("acquire: --shards takes each lock once, and says which")
+SERVER_CASE("acquire: --shards takes each lock once, and says which")
 {
-  const RedisServer server;
   std::set<std::int64_t> taken;
   for (int i = 0; i < 3; ++i) {
     const Finished got =
@@ -29,9 +28,8 @@ TEST_CASE("acquire: --shards takes each lock once, and says which")
              {err_has("stock (3 shards) is busy")});
 }
 
-TEST_CASE("shards by name: each is taken once, and status, list and watch show the pool as one")
+SERVER_CASE("shards by name: each is taken once, and status, list and watch show the pool as one")
 {
-  const RedisServer server;
   const Words phones{"-k", "phones", "--shards", "pixel-7,pixel 8,3"};
   const Words take = joined({"acquire"}, joined(phones, {"-n", "--lease", "60s", "--json"}));
   std::set<std::string> taken;
@@ -53,9 +51,8 @@ TEST_CASE("shards by name: each is taken once, and status, list and watch show t
   CHECK(rlock_on(server, take).code == 75);
 }
 
-TEST_CASE("shards by name: the job is told which it has, and callers that wait for any of them are counted once")
+SERVER_CASE("shards by name: the job is told which it has, and callers that wait for any of them are counted once")
 {
-  const RedisServer server;
   const Words job{"sh", "-c", "echo $RLOCK_KEY $RLOCK_SHARD $RLOCK_SHARD_NAME; exec sleep 100"};
   const auto start = [&](const Words& command) {
     return start_on(server, joined({"run", "-k", "phones", "--shards", "a,b", "--"}, command));
@@ -136,9 +133,8 @@ TEST_CASE("check: --json tells the number of the shard in a job, and after acqui
   CHECK(told[3].at("shard") == nullptr);
 }
 
-TEST_CASE("acquire: --shards needs a way to say which lock was taken")
+SERVER_CASE("acquire: --shards needs a way to say which lock was taken")
 {
-  const RedisServer server;
   CHECK(rlock_on(server, {"acquire", "-k", "stock", "--shards", "2", "--lease", "1m"}).code == 64);
   CHECK(rlock_on(server, {"acquire", "-k", "stock", "--shards", "0", "--lease", "1m", "--json"}).code == 64);
 }

@@ -31,9 +31,8 @@ std::int64_t pttl(const RedisServer& server) { return as_int(server.command({"PT
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("acquire: one lease without renewals, and no process is left")
+SERVER_CASE("acquire: one lease without renewals, and no process is left")
 {
-  const RedisServer server;
   const std::string token = leased(server, "700ms");
   CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{token});
   CHECK(keepers(server).empty());
@@ -44,9 +43,8 @@ TEST_CASE("acquire: one lease without renewals, and no process is left")
              {err_is(not_held + (is_quorum_topology() ? unknown_to_quorum : "expired or deleted\n"))});
 }
 
-TEST_CASE("acquire: check and renew after a release say that the lock was released")
+SERVER_CASE("acquire: check and renew after a release say that the lock was released")
 {
-  const RedisServer server;
   const std::string token = leased(server, "60s");
   CHECK(rlock_on(server, {"release", "x", "--token", token}).code == 0);
   for (const Words& verb : {Words{"check"}, Words{"renew", "--lease", "10s"}}) {
@@ -55,9 +53,8 @@ TEST_CASE("acquire: check and renew after a release say that the lock was releas
   }
 }
 
-TEST_CASE("acquire, check, renew: JSON with the names that scripts rely on")
+SERVER_CASE("acquire, check, renew: JSON with the names that scripts rely on")
 {
-  const RedisServer server;
   const Json taken = Json::parse(rlock_on(server, {"acquire", "-k", "x", "--lease", "10s", "--json"}).out);
   CHECK(taken.at("key") == "x");
   CHECK(taken.at("fence") > 1'700'000'000'000'000);
@@ -78,9 +75,8 @@ TEST_CASE("acquire, check, renew: JSON with the names that scripts rely on")
   CHECK(pttl(server) > 50'000);
 }
 
-TEST_CASE("acquire: the holder is shown as the script, not as the rlock that has ended")
+SERVER_CASE("acquire: the holder is shown as the script, not as the rlock that has ended")
 {
-  const RedisServer server;
   Process holder = script(server, R"(rlock acquire -S "$URL" x --pid $$ --label nightly && echo ready && sleep 60)");
   keeper_of(server, holder);
   const Json who = Json::parse(rlock_on(server, {"status", "x", "--json"}).out).at("holders").at(0);
@@ -90,9 +86,8 @@ TEST_CASE("acquire: the holder is shown as the script, not as the rlock that has
   CHECK(who.at("auto") == true);
 }
 
-TEST_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
+SERVER_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
 {
-  const RedisServer server;
   leased(server);
   expect_end(rlock_on(server, {"acquire", "x", "--lease", "1s", "-n"}), 75,
              {out_is(""), err_has("x is busy, held by ")});
@@ -125,9 +120,8 @@ TEST_CASE("acquire: a key of odd bytes reaches the script as it is, in every she
   }
 }
 
-TEST_CASE("acquire: every kind of lock, and the verbs that follow find out which it is")
+SERVER_CASE("acquire: every kind of lock, and the verbs that follow find out which it is")
 {
-  const RedisServer server;
   for (const std::string kind : {"-s", "-x", "--permits=2", "--format=string"}) {
     CAPTURE(kind);
     server.command({"FLUSHALL"});  // the number of permits stays
@@ -148,9 +142,8 @@ TEST_CASE("acquire: every kind of lock, and the verbs that follow find out which
   }
 }
 
-TEST_CASE("release: sent twice it answers the same, and a lost lock is reported as lost")
+SERVER_CASE("release: sent twice it answers the same, and a lost lock is reported as lost")
 {
-  const RedisServer server;
   const std::string token = leased(server);
   CHECK(rlock_on(server, {"release", "x", "--token", "somebody:1"}).code == 1);
   CHECK(is_held(server, "x"));
@@ -170,9 +163,8 @@ TEST_CASE("release: sent twice it answers the same, and a lost lock is reported 
   CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{next});
 }
 
-TEST_CASE("check: inside a job it asks for the job's own lock, or for one of its ancestors'")
+SERVER_CASE("check: inside a job it asks for the job's own lock, or for one of its ancestors'")
 {
-  const RedisServer server;
   Process job = start_on(server, {"run", "-k", "outer", "--", rlock_program(), "run", "-k", "x", "--", "sh", "-c",
                                   "$0 check && $0 check outer && $0 check --json && sleep 0.1; "
                                   "$0 check -q nothing; echo $?",
@@ -183,9 +175,8 @@ TEST_CASE("check: inside a job it asks for the job's own lock, or for one of its
   CHECK(has(job.err(), "--token: there is none for nothing"));
 }
 
-TEST_CASE("check: names the requester of a lock without a keeper, and after force-unlock who forced it")
+SERVER_CASE("check: names the requester of a lock without a keeper, and after force-unlock who forced it")
 {
-  const RedisServer server;
   const std::string token = leased(server);
   Process force = start_on(server, {"force-unlock", "x", "--yes", "--grace", "60s", "--reason", "it is needed"});
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:force:{x}"})) == 1; }, "it is asked for");
@@ -197,9 +188,8 @@ TEST_CASE("check: names the requester of a lock without a keeper, and after forc
              {err_has("not held under this token: force-unlocked by ")});
 }
 
-TEST_CASE("acquire, check: no server is 69, and a key that holds something else is 78")
+SERVER_CASE("acquire, check: no server is 69, and a key that holds something else is 78")
 {
-  RedisServer server;
   const std::string token = leased(server);
   server.command({"RPUSH", "list", "x"});
   CHECK(rlock_on(server, {"acquire", "list", "--lease", "1s"}).code == 78);
@@ -211,9 +201,8 @@ TEST_CASE("acquire, check: no server is 69, and a key that holds something else 
   CHECK(rlock_on(server, {"acquire", "x", "--pid", std::to_string(::getpid())}).code == 69);
 }
 
-TEST_CASE("acquire: a --pid that is no process is 64, before the server is asked")
+SERVER_CASE("acquire: a --pid that is no process is 64, before the server is asked")
 {
-  const RedisServer server;
   Process ended({"true"});
   wait_until([&] { return !ended.running(); }, "it has ended");
   expect_end(rlock_on(server, {"acquire", "x", "--pid", std::to_string(ended.pid())}), 64,
@@ -238,9 +227,8 @@ TEST_CASE("acquire: a script that ends while it waits is in the queue no more")
   CHECK(waiter.out() == "");
 }
 
-TEST_CASE("acquire: a caller that cannot be told the token has no lock")
+SERVER_CASE("acquire: a caller that cannot be told the token has no lock")
 {
-  const RedisServer server;
   for (const std::string kind : {"--lease 20s", "--pid $$"}) {
     CAPTURE(kind);
     Process deaf = script(server, R"(rlock acquire -S "$URL" x )" + kind + " >/dev/full; echo $? >&2; sleep 60");

@@ -22,9 +22,8 @@ std::map<std::string, Json> measured(const std::string& text)
 
 }  // namespace
 
-TEST_CASE("bench: how long, how many, and nothing is left")
+SERVER_CASE("bench: how long, how many, and nothing is left")
 {
-  const RedisServer server;
   server.command({"SET", "bench", "the user's own"});
   const Finished told = rlock_on(server, {"bench", "--for", "50ms", "--connections", "3", "--json"});
   CHECK_MESSAGE(told.code == 0, told.err);
@@ -51,9 +50,8 @@ TEST_CASE("bench: how long, how many, and nothing is left")
   CHECK(has(text.out, " a second over 4 connections\n"));
 }
 
-TEST_CASE("bench: an interrupt leaves nothing behind either")
+SERVER_CASE("bench: an interrupt leaves nothing behind either")
 {
-  const RedisServer server;
   Process bench = start_on(server, {"bench", "--for", "1h"});
   wait_until([&] { return as_int(server.command({"DBSIZE"})) > 0; }, "it measures");
   bench.signal(SIGINT);

@@ -84,9 +84,8 @@ TEST_CASE("blocked stderr: with -v the job runs, its lock is renewed and release
   }
 }
 
-TEST_CASE("blocked stderr: a waiter takes the lock and runs its job")
+SERVER_CASE("blocked stderr: a waiter takes the lock and runs its job")
 {
-  const RedisServer server;
   const Full full(Kind::pipe);
   Process holder = held_run(server, {}, {"sleep", "2.5"});
   Process waiter =
@@ -95,18 +94,16 @@ TEST_CASE("blocked stderr: a waiter takes the lock and runs its job")
   CHECK_FALSE(is_held(server));
 }
 
-TEST_CASE("blocked stderr: processes that the job left are stopped and the lock is released")
+SERVER_CASE("blocked stderr: processes that the job left are stopped and the lock is released")
 {
-  const RedisServer server;
   const Full full(Kind::pipe);
   Process run = full.start({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "sleep 100 & true"});
   CHECK(run.wait(20s) == success);
   CHECK_FALSE(is_held(server));
 }
 
-TEST_CASE("blocked stderr: the reason of a lost lock is written when the reader reads again in time")
+SERVER_CASE("blocked stderr: the reason of a lost lock is written when the reader reads again in time")
 {
-  const RedisServer server;
   const Full full(Kind::pipe);
   Process run = full.start({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "100"});
   wait_until([&] { return is_held(server); }, "the lock is taken");
@@ -126,9 +123,8 @@ TEST_CASE("blocked stderr: the reason of a lost lock is written when the reader 
   CHECK(said.find("rlock: the lock k was lost") == 0);
 }
 
-TEST_CASE("blocked stderr: a terminal stopped by Ctrl-S does not stop a run")
+SERVER_CASE("blocked stderr: a terminal stopped by Ctrl-S does not stop a run")
 {
-  const RedisServer server;
   TestTerminal terminal;
   const auto dir = make_temp_dir("job");
   terminal.type("\x13");
@@ -139,9 +135,8 @@ TEST_CASE("blocked stderr: a terminal stopped by Ctrl-S does not stop a run")
   CHECK_FALSE(is_held(server));
 }
 
-TEST_CASE("blocked stderr: the guardian of a killed runner ends as well")
+SERVER_CASE("blocked stderr: the guardian of a killed runner ends as well")
 {
-  const RedisServer server;
   const Full full(Kind::pipe);
   const auto dir = make_temp_dir("job");
   Process run = full.start({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c",

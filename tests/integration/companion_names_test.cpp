@@ -57,9 +57,8 @@ bool is_refused(const Finished& end)
 
 }  // namespace
 
-TEST_CASE("companion names: no verb takes a lock whose name begins like a key that lies beside a lock")
+SERVER_CASE("companion names: no verb takes a lock whose name begins like a key that lies beside a lock")
 {
-  const RedisServer server;
   const std::filesystem::path ran = make_temp_dir("companion") / "ran";
   const Words job{"touch", ran.string()};
   for (const std::string key :
@@ -81,9 +80,8 @@ TEST_CASE("companion names: no verb takes a lock whose name begins like a key th
   CHECK(as_texts(server.command({"KEYS", "rlock:*"})).empty());
 }
 
-TEST_CASE("companion names: what counts is the whole name, with the prefix and the number of the shard")
+SERVER_CASE("companion names: what counts is the whole name, with the prefix and the number of the shard")
 {
-  const RedisServer server;
   const Words job{"true"};
   for (const Words& words :
        std::vector<Words>{{"run", "--prefix", "rlock:", "-k", "holder:{a}"},
@@ -105,9 +103,8 @@ TEST_CASE("companion names: what counts is the whole name, with the prefix and t
   }
 }
 
-TEST_CASE("companion names: a lock that has such a name already can be looked at, released and broken")
+SERVER_CASE("companion names: a lock that has such a name already can be looked at, released and broken")
 {
-  const RedisServer server;
   const std::string key = "rlock:old";
   const std::string token = "6f2b1a7e-0000-4000-8000-000000000001:1";
   const auto take = [&] {

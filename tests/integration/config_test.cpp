@@ -37,9 +37,8 @@ std::string server_line(const RedisServer& server) { return "server = \"" + serv
 
 }  // namespace
 
-TEST_CASE("config: a server, and options for all verbs and for one")
+SERVER_CASE("config: a server, and options for all verbs and for one")
 {
-  const RedisServer server;
   const Config config("# where we lock\n" + server_line(server) + "prefix = \"p:\"\nconflict-exit-code = 9\n\n" +
                       "[run]\nlabel = 'from the file'\nno-wait = true\nconflict-exit-code = 33\n");
   Process holder = start_rlock({"run", "-k", "k", "--", "sleep", "100"}, config.options);
@@ -182,9 +181,8 @@ TEST_CASE("config: rlock config names the places of servers that are not used")
   CHECK(has(from({"-S", "redis://typed"}), "--server; not used: " + config.place(1) + ", REDIS_URL\n"));
 }
 
-TEST_CASE("config: completion knows the names of servers, and the server of the file")
+SERVER_CASE("config: completion knows the names of servers, and the server of the file")
 {
-  const RedisServer server;
   const Config config(server_line(server) + "[servers]\nprod = \"redis://:hush@db1\"\nproof = \"redis://db2\"\n");
   const auto next = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"completion", "--next", "--"});
@@ -234,9 +232,8 @@ TEST_CASE("config: a server that was named gets no advice to start a private one
   CHECK(has(err({"run", "-k", "k", "--", "true"}), "-S names another server)"));
 }
 
-TEST_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOME, ~/.config")
+SERVER_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOME, ~/.config")
 {
-  const RedisServer server;
   const fs::path home = make_temp_dir("home");
   const fs::path other = make_temp_dir("home");
   fs::create_directories(home / ".config");
@@ -260,9 +257,8 @@ TEST_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOM
   CHECK(run_rlock({"run", "-n", "-k", "k", "true"}, options).code == 75);
 }
 
-TEST_CASE("config: what was typed silences what would contradict it")
+SERVER_CASE("config: what was typed silences what would contradict it")
 {
-  const RedisServer server;
   const Config config(server_line(server) + "wait = \"1h\"\nttl = \"60s\"\npermits = 3\nquiet = true\n");
   Process holder = held_run(server);
   CHECK(config.rlock({"run", "-n", "-k", "k", "true"}).code == 78);  // the file's permits on a plain lock
@@ -272,9 +268,8 @@ TEST_CASE("config: what was typed silences what would contradict it")
   CHECK(config.rlock({"acquire", "--lease", "5s", "-k", "fourth"}).code == 0);
 }
 
-TEST_CASE("config: the options of concurrency groups give way to what excludes them")
+SERVER_CASE("config: the options of concurrency groups give way to what excludes them")
 {
-  const RedisServer server;
   const Config config(server_line(server) + "latest = true\ncancel-in-progress = true\n");
   Process holder = held_run(server);
   CHECK(config.rlock({"run", "-n", "-k", "k", "true"}).code == 75);
@@ -330,9 +325,8 @@ TEST_CASE("config: rlock config refuses entries that contradict each other for a
              {err_is("rlock: " + config.line(2) + "no-wait and wait exclude each other (leave one of them out)\n")});
 }
 
-TEST_CASE("config: an entry of a table silences those above all tables that contradict it")
+SERVER_CASE("config: an entry of a table silences those above all tables that contradict it")
 {
-  const RedisServer server;
   const Config config(server_line(server) + "wait = \"1h\"\nlatest = true\n[run]\nno-wait = true\n");
   const Process holder = held_run(server);
   CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 75);
@@ -352,9 +346,8 @@ TEST_CASE("config: what is typed wrong is still a matter of the arguments, and h
              {err_is("rlock: RLOCK_CONFIG: there is no file /nowhere/rlock.toml\n")});
 }
 
-TEST_CASE("config: options of other verbs are no mistake above all tables")
+SERVER_CASE("config: options of other verbs are no mistake above all tables")
 {
-  const RedisServer server;
   const Config config(server_line(server) + "lease = \"5s\"\nshards = 3\nleftovers = \"wait\"\nclose = true\n");
   CHECK(config.rlock({"status", "k"}).code == 1);
   CHECK(config.rlock({"flock", "k", "true"}).code == 0);

@@ -126,9 +126,8 @@ TEST_CASE("dead before expiry: force-unlock, by a holder that listens")
       nothing);
 }
 
-TEST_CASE("lost for certain: the runner sees to it when the guardian is stopped")
+SERVER_CASE("lost for certain: the runner sees to it when the guardian is stopped")
 {
-  const RedisServer server;
   const ActivityLog activity;
   std::vector<std::string> words{"run",   "-S",  server.url(),   "-k",    "stock",
                                  "--ttl", "20s", "--kill-after", "400ms", "--"};

@@ -29,9 +29,8 @@ std::string names(const std::vector<Json>& all)
 
 }  // namespace
 
-TEST_CASE("events: taken and let go, by whom, with its number")
+SERVER_CASE("events: taken and let go, by whom, with its number")
 {
-  const RedisServer server;
   CHECK(events(server).empty());
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--label", "nightly", "--", "true"}).code == 0);
   const auto told = events(server);
@@ -75,9 +74,8 @@ TEST_CASE("events: each hand-over of a line is one event")
       text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), running [^,]+, from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
 }
 
-TEST_CASE("events: a lease that expires, found by a query or by the next holder")
+SERVER_CASE("events: a lease that expires, found by a query or by the next holder")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "it has expired");
   CHECK(names(events(server)) == "acquired expired");
@@ -85,18 +83,16 @@ TEST_CASE("events: a lease that expires, found by a query or by the next holder"
   CHECK(names(events(server)) == "acquired expired acquired released");
 }
 
-TEST_CASE("events: a name without events is told, and that a pattern is no name")
+SERVER_CASE("events: a name without events is told, and that a pattern is no name")
 {
-  const RedisServer server;
   expect_end(rlock_on(server, {"events", "stock"}), 0, {out_is(""), err_is("rlock: no event of stock is known\n")});
   CHECK(has(rlock_on(server, {"events", "st*"}).err, "no event of st* is known (this verb takes names"));
   CHECK(rlock_on(server, {"events", "--json", "stock"}).err.empty());
   CHECK(rlock_on(server, {"events"}).err.empty());
 }
 
-TEST_CASE("events: of all locks, in the order of time, and as they happen")
+SERVER_CASE("events: of all locks, in the order of time, and as they happen")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"run", "-k", "b", "--", "true"}).code == 0);
   REQUIRE(rlock_on(server, {"run", "-k", "{x}:a", "--", "true"}).code == 0);
   const auto all = events(server, {});
@@ -113,9 +109,8 @@ TEST_CASE("events: of all locks, in the order of time, and as they happen")
   CHECK(names(json_lines(follower.out())) == "acquired released acquired released");
 }
 
-TEST_CASE("events: the log of a busy lock is bounded")
+SERVER_CASE("events: the log of a busy lock is bounded")
 {
-  const RedisServer server;
   for (int i = 0; i < 3; ++i) {
     REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   }

@@ -68,9 +68,8 @@ TEST_CASE("exclusive: rlock run and rlock flock under one name wait for each oth
   }
 }
 
-TEST_CASE("exclusive: a caller that cannot wait for another kind long enough ends with 75 and names the holder")
+SERVER_CASE("exclusive: a caller that cannot wait for another kind long enough ends with 75 and names the holder")
 {
-  const RedisServer server;
   const Process holder = start(server, {"run", {}}, {}, {"sleep", "100"});
   wait_until([&] { return is_held(server, "nightly"); }, "it is held", 30s);
   Process late = start(server, {"run", {"-x"}}, {"-w", "300ms"}, {"true"});

@@ -29,9 +29,8 @@ bool one_line(const std::string& text) { return text.starts_with("rlock: ") && c
 
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("exit codes: the job's own, exactly, and not a word")
+SERVER_CASE("exit codes: the job's own, exactly, and not a word")
 {
-  const RedisServer server;
   for (const int code : {0, 1, 7, 64, 121, 255}) {
     CAPTURE(code);
     expect_end(run_on(server, {"-k", "k", "--", "sh", "-c", "exit " + std::to_string(code)}), code, {err_is("")});
@@ -39,9 +38,8 @@ TEST_CASE("exit codes: the job's own, exactly, and not a word")
   }
 }
 
-TEST_CASE("exit codes: a job that died of a signal takes rlock along by the same one")
+SERVER_CASE("exit codes: a job that died of a signal takes rlock along by the same one")
 {
-  const RedisServer server;
   for (const int signal : {SIGTERM, SIGKILL, SIGSEGV, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGPIPE}) {
     CAPTURE(signal);
     const Finished end = run_on(server, {"-k", "k", "--", "sh", "-c", "kill -" + std::to_string(signal) + " $$"});
@@ -51,9 +49,8 @@ TEST_CASE("exit codes: a job that died of a signal takes rlock along by the same
   }
 }
 
-TEST_CASE("exit codes: 126 and 127 are told before the lock is taken")
+SERVER_CASE("exit codes: 126 and 127 are told before the lock is taken")
 {
-  const RedisServer server;
   const std::filesystem::path dir = make_temp_dir("commands");
   std::ofstream(dir / "plain") << "echo no\n";
   struct Row {
@@ -70,9 +67,8 @@ TEST_CASE("exit codes: 126 and 127 are told before the lock is taken")
   }
 }
 
-TEST_CASE("exit codes: 126 and 127 that only exec can tell, and the lock is released")
+SERVER_CASE("exit codes: 126 and 127 that only exec can tell, and the lock is released")
 {
-  const RedisServer server;
   const std::filesystem::path script = make_temp_dir("commands") / "script";
   std::ofstream(script) << "#!/no/such/interpreter\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
@@ -82,9 +78,8 @@ TEST_CASE("exit codes: 126 and 127 that only exec can tell, and the lock is rele
   CHECK(nothing_left(server));
 }
 
-TEST_CASE("exit codes: 75 or the one asked for when it is busy")
+SERVER_CASE("exit codes: 75 or the one asked for when it is busy")
 {
-  const RedisServer server;
   Process holder = held_run(server);
 
   const Finished without_waiting = run_on(server, {"-k", "k", "-n", "--", "true"});
@@ -139,9 +134,8 @@ TEST_CASE("exit codes: 77 for a password that is wrong or missing, which is neve
   CHECK(run_on(server, {"-k", "k", "--", "true"}, {.env = {{"REDISCLI_AUTH", test_password}}}).code == 0);
 }
 
-TEST_CASE("exit codes: 78 when the key holds something else, and it is left alone")
+SERVER_CASE("exit codes: 78 when the key holds something else, and it is left alone")
 {
-  const RedisServer server;
   struct Row {
     std::vector<std::string> set_up;
     const char* says;
@@ -159,18 +153,16 @@ TEST_CASE("exit codes: 78 when the key holds something else, and it is left alon
   }
 }
 
-TEST_CASE("exit codes: 124 when --max-runtime is over")
+SERVER_CASE("exit codes: 124 when --max-runtime is over")
 {
-  const RedisServer server;
   const Finished end = run_on(server, {"-k", "k", "--max-runtime", "300ms", "--", "sleep", "30"});
   CHECK(end.code == 124);
   CHECK(one_line(end.err));
   CHECK(nothing_left(server));
 }
 
-TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothing")
+SERVER_CASE("exit codes: bad input gets one line, the right code, and leaves nothing")
 {
-  const RedisServer server;
   struct Row {
     const char* why;
     std::vector<std::string> words;

@@ -181,9 +181,8 @@ TEST_CASE("flock leftovers: a daemon keeps the lock too, as with flock")
   wait_until_dead(fixture.keeper);
 }
 
-TEST_CASE("flock leftovers: a reader of the caller's output does not wait for the keeper")
+SERVER_CASE("flock leftovers: a reader of the caller's output does not wait for the keeper")
 {
-  const RedisServer server;
   const FlockFixture flock = rflock_fixture(server);
   Process script =
       flock.script(R"(said=$("$PROGRAM" "$LOCK" sh -c 'echo a; sleep 100 >/dev/null 2>&1 & echo $! >leftover' 2>&1)
@@ -206,9 +205,8 @@ TEST_CASE("flock leftovers: they let go of it themselves with -u, and live on")
   CHECK(is_alive(fixture.leftover));
 }
 
-TEST_CASE("flock: TERM reaches the command, and its lock is released after it")
+SERVER_CASE("flock: TERM reaches the command, and its lock is released after it")
 {
-  const RedisServer server;
   const FlockFixture flock = rflock_fixture(server);
   Process holder =
       flock.start({}, {"sh", "-c", "trap 'echo told; exit 4' TERM; : >ready; while :; do sleep 0.02; done"});
@@ -218,9 +216,8 @@ TEST_CASE("flock: TERM reaches the command, and its lock is released after it")
   CHECK(flock.is_free());
 }
 
-TEST_CASE("flock: a lock that is lost while the command runs is 121, and said")
+SERVER_CASE("flock: a lock that is lost while the command runs is 121, and said")
 {
-  const RedisServer server;
   const FlockFixture flock = rflock_fixture(server);
   Process holder = flock.start({"--ttl", "1s"}, {"sh", "-c", ": >ready; exec sleep 100"});
   wait_until([&] { return fs::exists(flock.dir() / "ready"); }, "the command runs");

@@ -97,9 +97,8 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
 }
 
 // A fail-over may lose the grant, and not the place that the holder had in line before.
-TEST_CASE("flock: a lost lock whose holder the server still has in its queue was not unlocked by the command")
+SERVER_CASE("flock: a lost lock whose holder the server still has in its queue was not unlocked by the command")
 {
-  const RedisServer server;
   const FlockFixture flock = rflock_fixture(server);
   Process holder = flock.start({"--ttl", "9s"}, {"sleep", "6"});
   const auto listens = [&] { return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:taken:*"})).empty(); };
@@ -155,9 +154,8 @@ TEST_CASE("flock: 21: TERM ends a waiter at once, and the queue is empty")
   });
 }
 
-TEST_CASE("flock: 21: TERM removes the waiter from the queue")
+SERVER_CASE("flock: 21: TERM removes the waiter from the queue")
 {
-  const RedisServer server;
   const FlockFixture flock = rflock_fixture(server);
   Process holder = flock.hold({});
   Process waiter = flock.start({}, say_no);
@@ -249,9 +247,8 @@ TEST_CASE("flock: a command that locks its own lock again waits for itself")
   });
 }
 
-TEST_CASE("flock: --min-hold keeps the lock when the command is over")
+SERVER_CASE("flock: --min-hold keeps the lock when the command is over")
 {
-  const RedisServer server;
   CHECK(rlock_on(server, {"flock", "--min-hold", "20s", "k", "true"}).code == 0);
   CHECK(as_int(server.command({"PTTL", "k"})) > 10'000);
   CHECK(rlock_on(server, {"flock", "-n", "k", "true"}).code == 1);

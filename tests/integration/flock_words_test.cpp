@@ -23,9 +23,8 @@ TEST_CASE("flock: 5: a number with nothing behind it is no key")
   });
 }
 
-TEST_CASE("flock: 5: no key comes of a number")
+SERVER_CASE("flock: 5: no key comes of a number")
 {
-  const RedisServer server;
   expect_end(rflock_fixture(server).run_words({"-n", "9"}), 64, {err_has("rlock acquire")});
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
@@ -46,9 +45,8 @@ TEST_CASE("flock: 10: --verbose tells how long it took and what is run, rflock o
   });
 }
 
-TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can be had")
+SERVER_CASE("flock: 12: what a key cannot have is refused with a word on what can be had")
 {
-  const RedisServer server;
   const FlockFixture flock = rflock_fixture(server);
   for (const Words& options : {Words{"-F"}, Words{"--no-fork"}, Words{"--fcntl"}, Words{"--start", "3"},
                                Words{"--start=3"}, Words{"--length", "7"}, Words{"--fd", "3"}}) {

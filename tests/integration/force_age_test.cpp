@@ -68,9 +68,8 @@ TEST_CASE("force-unlock --older-than: a second request spares the next holder, w
   }
 }
 
-TEST_CASE("force-unlock --older-than: the age is that of the hold, not that of the wait")
+SERVER_CASE("force-unlock --older-than: the age is that of the hold, not that of the wait")
 {
-  const RedisServer server;
   Process first = start_run(server.url(), {"-k", "k"}, {"sleep", "300"});
   wait_until([&] { return !token_on(server).empty(); }, "it is held");
   const auto waits_since = std::chrono::steady_clock::now();
@@ -84,9 +83,8 @@ TEST_CASE("force-unlock --older-than: the age is that of the hold, not that of t
   CHECK(next.running());
 }
 
-TEST_CASE("force-unlock --older-than: the age of a foreign holder is not known, so it is spared")
+SERVER_CASE("force-unlock --older-than: the age of a foreign holder is not known, so it is spared")
 {
-  const RedisServer server;
   const std::string java = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
   server.command({"HSET", "k", java, "1"});
   server.command({"PEXPIRE", "k", "600000"});
@@ -106,9 +104,8 @@ TEST_CASE("force-unlock --older-than: the age of a foreign holder is not known, 
   CHECK(as_text(server.command({"GET", "k"})) == "theirs");
 }
 
-TEST_CASE("force-unlock --older-than: with --token both must be right, and a lost record makes the age unknown")
+SERVER_CASE("force-unlock --older-than: with --token both must be right, and a lost record makes the age unknown")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "10m"}).code == 0);
   const std::string token = token_on(server);
   CHECK(force(server, "1h", {"--token", token}).code == 75);
@@ -118,9 +115,8 @@ TEST_CASE("force-unlock --older-than: with --token both must be right, and a los
   CHECK(rlock_on(server, {"check", "-k", "k", "--token", token}).code == 0);
 }
 
-TEST_CASE("force-unlock --older-than: of several holders those of that age lose the lock")
+SERVER_CASE("force-unlock --older-than: of several holders those of that age lose the lock")
 {
-  const RedisServer server;
   const auto readers = [&] {
     return Json::parse(rlock_on(server, {"status", "--json", "k"}).out).at("holders").size();
   };
@@ -139,9 +135,8 @@ TEST_CASE("force-unlock --older-than: of several holders those of that age lose 
   CHECK(readers() == 1);
 }
 
-TEST_CASE("force-unlock: the advice of status ends one hold, and never that of a later holder")
+SERVER_CASE("force-unlock: the advice of status ends one hold, and never that of a later holder")
 {
-  const RedisServer server;
   const auto advice = [&] {
     const std::string status = rlock_on(server, {"status", "k"}).out;
     const std::string begins = "\n  if stuck rlock force-unlock -k k -S " + server.url() + " --token ";

@@ -39,9 +39,8 @@ void refuses_to_delete(const RedisServer& server, const std::string& key)
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("force-unlock: data of another program is not deleted by --yes, and not listed as a lock")
+SERVER_CASE("force-unlock: data of another program is not deleted by --yes, and not listed as a lock")
 {
-  const RedisServer server;
   server.command({"SET", "session:42", R"({"user":"ann"})"});
   server.command({"SET", "counter", "17"});
   server.command({"SET", "otp", "4711", "PX", "60000"});
@@ -114,9 +113,8 @@ TEST_CASE("force-unlock: data of another program is called that, in one line who
   }
 }
 
-TEST_CASE("force-unlock: a lock that another client keeps as a string goes with exactly the token shown")
+SERVER_CASE("force-unlock: a lock that another client keeps as a string goes with exactly the token shown")
 {
-  const RedisServer server;
   server.command({"SET", "theirs", "token-1", "NX", "PX", "60000"});
   refuses_to_delete(server, "theirs");
   CHECK(has(rlock_on(server, {"status", "-k", "theirs"}).out, "token-1"));
@@ -156,9 +154,8 @@ TEST_CASE("force-unlock: locks as Redisson writes them go with --yes, and are li
   CHECK(as_text(server.command({"GET", "permits"})) == "3");  // the number of permits stays
 }
 
-TEST_CASE("force-unlock: a permit that Redisson before 3.17 wrote, with 32 digits, can be broken")
+SERVER_CASE("force-unlock: a permit that Redisson before 3.17 wrote, with 32 digits, can be broken")
 {
-  const RedisServer server;
   const std::string id = "0123456789abcdef0123456789abcdef";
   server.command({"SET", "pool", "1"});
   server.command({"ZADD", "{pool}:timeout", "4000000000000", id});

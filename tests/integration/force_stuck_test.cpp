@@ -93,9 +93,8 @@ TEST_CASE("force-unlock: a job that KILL does not end is named, and the request 
   }
 }
 
-TEST_CASE("force-unlock: a long --kill-after is on the server, so that the request waits for it")
+SERVER_CASE("force-unlock: a long --kill-after is on the server, so that the request waits for it")
 {
-  const RedisServer server;
   const Words tidies_up{"sh", "-c", "trap 'sleep 12; exit 0' TERM; echo up; while :; do sleep 0.05; done"};
   Process holder = start_run(server.url(), {"-k", "k", "--kill-after", "5m"}, tidies_up);
   wait_until([&] { return holder.out() == "up\n"; }, "the job runs");

@@ -111,9 +111,8 @@ TEST_CASE("force-unlock: the next job does not overlap with a fixed lease whose 
   no_overlap_after({"--lease", "3s"}, stop_runner, {"expired"});
 }
 
-TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one without a process")
+SERVER_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one without a process")
 {
-  const RedisServer server;
   Process holder = start_run(server.url(), {"-k", "k", "--lease", "5s"}, {"sleep", "60"});
   wait_until([&] { return as_int(server.command({"HLEN", "rlock:holder:{k}"})) > 0; }, "it is held");
   wait_until([&] { return listening(server) > 0; }, "the holder listens");
@@ -141,9 +140,8 @@ TEST_CASE("force-unlock: a lock that another one takes with --now is not called 
   holder.wait();
 }
 
-TEST_CASE("force-unlock: the next job does not overlap when the holder is cut off from the server")
+SERVER_CASE("force-unlock: the next job does not overlap when the holder is cut off from the server")
 {
-  const RedisServer server;
   Relay relay(server);
   const ActivityLog activity;
   Process holder = start(relay.url(), {"--ttl", "3s"}, activity.stubborn_tree("victim"));
@@ -156,9 +154,8 @@ TEST_CASE("force-unlock: the next job does not overlap when the holder is cut of
   CHECK(holder.wait(20s) == exited(121));
 }
 
-TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and renews the lock meanwhile")
+SERVER_CASE("force-unlock: a holder that is told gives its job --kill-after, and renews the lock meanwhile")
 {
-  const RedisServer server;
   const Words tidies_up{"sh", "-c", "trap 'sleep 3; echo tidy; exit 0' TERM; while :; do sleep 0.05; done"};
   Process holder = start(server.url(), {"--ttl", "2s", "--kill-after", "30s"}, tidies_up);
   wait_until([&] { return listening(server) > 0; }, "the holder listens");
@@ -168,9 +165,8 @@ TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and r
   expect_end(holder, exited(121), {out_is("tidy\n"), err_has("force-unlocked by ")}, 5s);
 }
 
-TEST_CASE("force-unlock: a lock that is lost while its job is being stopped does not wait for --kill-after")
+SERVER_CASE("force-unlock: a lock that is lost while its job is being stopped does not wait for --kill-after")
 {
-  const RedisServer server;
   const Words stubborn{"sh", "-c", "trap 'echo told' TERM; while :; do sleep 0.05; done"};
   Process holder = start(server.url(), {"--ttl", "90s", "--kill-after", "90s"}, stubborn);
   wait_until([&] { return listening(server) > 0; }, "the holder listens", 30s);
@@ -195,9 +191,8 @@ TEST_CASE("force-unlock: a lock that --min-hold keeps after its job is broken at
   }
 }
 
-TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends with its ttl")
+SERVER_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends with its ttl")
 {
-  const RedisServer server;
   const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--lease", "6s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process forcing = start_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "60s", "--json"});
@@ -222,9 +217,8 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
   CHECK_FALSE(is_held(server));
 }
 
-TEST_CASE("force-unlock: the script that holds a lease may still release it, and the next waiter has it")
+SERVER_CASE("force-unlock: the script that holds a lease may still release it, and the next waiter has it")
 {
-  const RedisServer server;
   const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--lease", "60s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process next = start(server.url(), {}, {"true"});
@@ -240,9 +234,8 @@ TEST_CASE("force-unlock: the script that holds a lease may still release it, and
   CHECK(Json::parse(forcing.out()).at("how") == "released");
 }
 
-TEST_CASE("force-unlock: a foreign holder loses the lock after the grace, and --now says that its job may still run")
+SERVER_CASE("force-unlock: a foreign holder loses the lock after the grace, and --now says that its job may still run")
 {
-  const RedisServer server;
   const std::string owner = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
   for (const Words& pace : {Words{"--grace", "300ms"}, Words{"--now"}}) {
     server.command({"HSET", "k", owner, "1"});
@@ -253,9 +246,8 @@ TEST_CASE("force-unlock: a foreign holder loses the lock after the grace, and --
   }
 }
 
-TEST_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace")
+SERVER_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace")
 {
-  const RedisServer server;
   Process holder = start(server.url(), {"--ttl", "30s"}, {"sleep", "60"});
   wait_until([&] { return listening(server) > 0; }, "the holder listens");
   server.command({"PERSIST", "k"});

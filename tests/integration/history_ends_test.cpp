@@ -6,9 +6,8 @@
 #include "support/script.h"
 
 using namespace rlock::test;
-TEST_CASE("history: stopped runs")
+SERVER_CASE("history: stopped runs")
 {
-  const RedisServer server;
   CHECK(rlock_on(server, {"run", "-k", "k", "--max-runtime", "50ms", "--", "sleep", "60"}).code == 124);
   CHECK(outcomes(history_of(server)) == "timed_out 124");
   CHECK(rlock_on(server, {"run", "-k", "k", "--lease", "1s", "--", "sleep", "60"}).code == 124);
@@ -27,9 +26,8 @@ TEST_CASE("history: stopped runs")
   CHECK(history_of(server).size() == 4);
 }
 
-TEST_CASE("history: a job that was over before its lease, on a server that stood still until the lease was over")
+SERVER_CASE("history: a job that was over before its lease, on a server that stood still until the lease was over")
 {
-  RedisServer server;
   const auto may_end = make_temp_dir("job") / "may_end";
   const Words job{"sh", "-c", "until [ -e \"$1\" ]; do sleep 0.02; done", "sh", may_end.string()};
   constexpr Millis ttl{2000};
@@ -64,9 +62,8 @@ TEST_CASE("history: a job that was over before its lease, on a server that stood
   CHECK(rlock_on(server, {"once", "-k", "o", "--for", "1h", "--", "false"}).code == 0);
 }
 
-TEST_CASE("history: a lost lock")
+SERVER_CASE("history: a lost lock")
 {
-  const RedisServer server;
   Process holder = held_run(server, {"--ttl", "3s"});
   server.command({"DEL", "k"});
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
@@ -74,9 +71,8 @@ TEST_CASE("history: a lost lock")
   CHECK(outcomes(history_of(server)) == "succeeded 0, lost");
 }
 
-TEST_CASE("history: a fixed lease that its rlock called lost, because it was stopped beyond its end")
+SERVER_CASE("history: a fixed lease that its rlock called lost, because it was stopped beyond its end")
 {
-  const RedisServer server;
   Process holder = held_run(server, {"--lease", "1s"});
   Process next = start_run(server.url(), {"-k", "k"}, {"sleep", "60"});
   const std::string first = status_of(server).at("holders").at(0).at("token");
@@ -95,9 +91,8 @@ TEST_CASE("history: a fixed lease that its rlock called lost, because it was sto
   CHECK(history_of(server)[1].at("duration_ms") == 1000);
 }
 
-TEST_CASE("history: a run that was lost with all data of the server")
+SERVER_CASE("history: a run that was lost with all data of the server")
 {
-  const RedisServer server;
   Process holder = held_run(server, {"--ttl", "300ms", "--label", "x"});
   const Json begun = status_of(server);
   server.command({"FLUSHALL"});
@@ -116,9 +111,8 @@ TEST_CASE("history: a run that was lost with all data of the server")
   CHECK(outcomes(history_of(server)) == "lost");
 }
 
-TEST_CASE("history: a lock for a process that was lost with all data of the server")
+SERVER_CASE("history: a lock for a process that was lost with all data of the server")
 {
-  const RedisServer server;
   Process watched({"sleep", "1000"});
   const std::string pid = std::to_string(watched.pid());
   const Finished taken = rlock_on(server, {"acquire", "-k", "k", "--pid", pid, "--ttl", "300ms", "--json"});
@@ -149,9 +143,8 @@ TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
   CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, succeeded 0, cancelled 143");
 }
 
-TEST_CASE("history: the first of many readers that get the lock at once confirms it")
+SERVER_CASE("history: the first of many readers that get the lock at once confirms it")
 {
-  const RedisServer server;
   Process writer = held_run(server, {"-x"});
   std::vector<Process> readers;
   for (int i = 0; i < 12; ++i) {
@@ -167,9 +160,8 @@ TEST_CASE("history: the first of many readers that get the lock at once confirms
   wait_until(confirmed, "the log says so");
 }
 
-TEST_CASE("history: a command that cannot be executed")
+SERVER_CASE("history: a command that cannot be executed")
 {
-  const RedisServer server;
   const Words missing{"run", "-k", "k", "--", "/nonexistent/job"};
   CHECK(rlock_on(server, missing).code == 127);
   CHECK(rlock_on(server, missing).code == 127);
@@ -181,9 +173,8 @@ TEST_CASE("history: a command that cannot be executed")
   CHECK_FALSE(is_held(server));
 }
 
-TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is unknown")
+SERVER_CASE("history: a run whose rlock was killed is lost, and its exit code is unknown")
 {
-  const RedisServer server;
   const std::string begin = "redis-cli -s " + server.socket_path().string() + " SET began 1; exec sleep 60";
   Process holder = held_run(server, {"--ttl", "30s"}, {"sh", "-c", begin});
   wait_until([&] { return is_held(server, "began"); }, "its job has begun");
@@ -197,9 +188,8 @@ TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is u
   CHECK(outcomes(history_of(server)) == "timed_out, lost");
 }
 
-TEST_CASE("history: a script tells its exit code when it releases")
+SERVER_CASE("history: a script tells its exit code when it releases")
 {
-  const RedisServer server;
   const auto released_with = [&](const Words& options) {
     const Finished taken = rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"});
     REQUIRE(taken.code == 0);
@@ -214,9 +204,8 @@ TEST_CASE("history: a script tells its exit code when it releases")
              {err_has("--exit-code")});
 }
 
-TEST_CASE("history: how the process of a keeper ended, as far as the kernel tells")
+SERVER_CASE("history: how the process of a keeper ended, as far as the kernel tells")
 {
-  const RedisServer server;
   const std::filesystem::path dir = make_temp_dir("keeper-code");
   const auto ended = [&](const std::string& end) {
     std::filesystem::remove(dir / "told");
@@ -235,9 +224,8 @@ TEST_CASE("history: how the process of a keeper ended, as far as the kernel tell
   CHECK(ended(rlock_program().string() + " release --exit-code 4; exit 0") == "failed 4\nfailed 4");
 }
 
-TEST_CASE("history: who forced a run, and why")
+SERVER_CASE("history: who forced a run, and why")
 {
-  const RedisServer server;
   Process holder = held_run(server);
   ProcessOptions as_ann;
   as_ann.env["SUDO_USER"] = "ann";
@@ -259,9 +247,8 @@ TEST_CASE("history: who forced a run, and why")
   CHECK(rlock_on(server, {"force-unlock", "k", "--yes", "--reason", std::string(257, 'x')}).code == 64);
 }
 
-TEST_CASE("history: the person behind sudo is named with the user")
+SERVER_CASE("history: the person behind sudo is named with the user")
 {
-  const RedisServer server;
   ProcessOptions as_ann;
   as_ann.env["SUDO_USER"] = "ann";
   const Words words{"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"};

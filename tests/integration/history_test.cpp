@@ -8,9 +8,8 @@
 #include <regex>
 
 using namespace rlock::test;
-TEST_CASE("history: times are local with their distance from UTC, with --utc in UTC, and in JSON always")
+SERVER_CASE("history: times are local with their distance from UTC, with --utc in UTC, and in JSON always")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   ProcessOptions ahead;
   ahead.env["TZ"] = "XYZ-1:30";
@@ -31,9 +30,8 @@ TEST_CASE("history: times are local with their distance from UTC, with --utc in 
 
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("history: a free lock shows its last run")
+SERVER_CASE("history: a free lock shows its last run")
 {
-  const RedisServer server;
   CHECK(history_of(server).empty());
   CHECK(status_of(server).at("last_run").is_null());
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
@@ -59,9 +57,8 @@ TEST_CASE("history: a free lock shows its last run")
   CHECK(has(table, "  failed     3     "));
 }
 
-TEST_CASE("history: a run that was busy is told with the one that held the lock")
+SERVER_CASE("history: a run that was busy is told with the one that held the lock")
 {
-  const RedisServer server;
   Process holder = held_run(server);
   CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   CHECK(rlock_on(server, {"run", "-k", "k", "-w", "100ms", "--label", "later", "--", "true"}).code == 75);
@@ -82,9 +79,8 @@ TEST_CASE("history: a run that was busy is told with the one that held the lock"
 
 TEST_SUITE_END();
 
-TEST_CASE("history: a crontab that finds the lock busy each minute pushes no run out")
+SERVER_CASE("history: a crontab that finds the lock busy each minute pushes no run out")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   Process holder = held_run(server);
   for (int i = 0; i < 10; ++i) {
@@ -98,9 +94,8 @@ TEST_CASE("history: a crontab that finds the lock busy each minute pushes no run
   CHECK(has(rlock_on(server, {"history", "k"}).out, "skipped 10 times"));
 }
 
-TEST_CASE("history: followers of events see each skip once")
+SERVER_CASE("history: followers of events see each skip once")
 {
-  const RedisServer server;
   Process holder = held_run(server);
   REQUIRE(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   Process follower = start_on(server, {"events", "--json", "--follow", "-k", "k"});
@@ -165,9 +160,8 @@ TEST_CASE("history: a skip names the holder of another kind, and the foreign one
   CHECK(has(events.back().at("by").text(), "(pid " + std::to_string(writer.pid()) + ")"));
 }
 
-TEST_CASE("history: a run of several locks that does not get all of them is no run of the others")
+SERVER_CASE("history: a run of several locks that does not get all of them is no run of the others")
 {
-  const RedisServer server;
   Process holder = held_run(server);
   CHECK(rlock_on(server, {"run", "-k", "a", "-k", "k", "-n", "--", "true"}).code == 75);
   CHECK(history_of(server, "a").empty());
@@ -188,9 +182,8 @@ TEST_CASE("history: a lock that was lost while the run waited for another one ha
   }
 }
 
-TEST_CASE("history: of a nested run the outer one is told")
+SERVER_CASE("history: of a nested run the outer one is told")
 {
-  const RedisServer server;
   Words words{"run", "-k", "k", "--", "sh", "-c", "\"$@\"; exit 5", "sh"};
   const Words nested = rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "false"});
   words.insert(words.end(), nested.begin(), nested.end());
@@ -198,9 +191,8 @@ TEST_CASE("history: of a nested run the outer one is told")
   CHECK(outcomes(history_of(server)) == "failed 5");
 }
 
-TEST_CASE("history: of once, those that ran")
+SERVER_CASE("history: of once, those that ran")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"once", "-k", "k", "--for", "1h", "--", "false"}).code == 1);
   for (int i = 0; i < 3; ++i) {
     REQUIRE(rlock_on(server, {"once", "-k", "k", "--for", "1h", "--", "true"}).code == 0);
@@ -208,9 +200,8 @@ TEST_CASE("history: of once, those that ran")
   CHECK(outcomes(history_of(server)) == "succeeded 0, failed 1");
 }
 
-TEST_CASE("history: waiters of once that share a success are no runs")
+SERVER_CASE("history: waiters of once that share a success are no runs")
 {
-  const RedisServer server;
   const Words words = rlock_argv({"once", "-S", server.url(), "-k", "k", "--for", "1h", "--", "sleep", "1"});
   std::vector<Process> all;
   for (int i = 0; i < 3; ++i) {
@@ -245,9 +236,8 @@ TEST_CASE("history: readers, permits and strings")
   }
 }
 
-TEST_CASE("history: --history keeps the log, and one without it does not shorten that")
+SERVER_CASE("history: --history keeps the log, and one without it does not shorten that")
 {
-  const RedisServer server;
   const auto left = [&] { return as_int(server.command({"PTTL", "rlock:events:{k}"})); };
   constexpr std::int64_t day = 86'400'000;
   REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);

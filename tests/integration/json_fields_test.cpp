@@ -101,9 +101,8 @@ class Comparison {
 
 }  // namespace
 
-TEST_CASE("json fields: every verb with --json prints the documented objects")
+SERVER_CASE("json fields: every verb with --json prints the documented objects")
 {
-  const RedisServer server;
   Comparison comparison;
 
   const Finished taken = rlock_on(server, {"acquire", "-k", "stock", "--lease", "1m", "--label", "nightly", "--json"});

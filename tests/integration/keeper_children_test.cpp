@@ -136,18 +136,16 @@ TEST_CASE("keeper: a child of a script that was killed is stopped before another
   }
 }
 
-TEST_CASE("keeper: a child in the foreground of a script that was killed is stopped before another has the lock")
+SERVER_CASE("keeper: a child in the foreground of a script that was killed is stopped before another has the lock")
 {
-  const RedisServer server;
   Script holder(server, take() + "(" + ready + ") & " + works + "; echo never");
   Process next = next_job(server, {holder.child});
   holder.process.signal(SIGKILL);
   expect_alone(next);
 }
 
-TEST_CASE("keeper: children of a script that ends by itself are stopped, and its end is what counts")
+SERVER_CASE("keeper: children of a script that ends by itself are stopped, and its end is what counts")
 {
-  const RedisServer server;
   Script holder(server, take() + works + " & " + ready + until_go + "exit 3");
   Process next = next_job(server, {holder.child});
   holder.go();
@@ -155,9 +153,8 @@ TEST_CASE("keeper: children of a script that ends by itself are stopped, and its
   expect_alone(next);
 }
 
-TEST_CASE("keeper: --leftovers wait renews the lock until the children have ended")
+SERVER_CASE("keeper: --leftovers wait renews the lock until the children have ended")
 {
-  const RedisServer server;
   Script holder(server, take("--leftovers wait --ttl 1s") + works + " & " + ready);
   CHECK(holder.process.wait() == success);
   std::this_thread::sleep_for(1500ms);  // more than the ttl
@@ -169,9 +166,8 @@ TEST_CASE("keeper: --leftovers wait renews the lock until the children have ende
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: --leftovers leave releases when the script has ended, and leaves its children alone")
+SERVER_CASE("keeper: --leftovers leave releases when the script has ended, and leaves its children alone")
 {
-  const RedisServer server;
   Script holder(server, take("--leftovers leave") + works + " & " + ready);
   CHECK(holder.process.wait() == success);
   wait_for_end(server);
@@ -179,9 +175,8 @@ TEST_CASE("keeper: --leftovers leave releases when the script has ended, and lea
   CHECK(is_alive(holder.child));
 }
 
-TEST_CASE("keeper: without --export only the script is watched")
+SERVER_CASE("keeper: without --export only the script is watched")
 {
-  const RedisServer server;
   Script holder(server, R"(rlock acquire -S "$URL" -k x --pid $$ >/dev/null; )" + works + " & " + ready);
   CHECK(holder.process.wait() == success);
   wait_for_end(server);
@@ -189,9 +184,8 @@ TEST_CASE("keeper: without --export only the script is watched")
   CHECK(is_alive(holder.child));
 }
 
-TEST_CASE("keeper: release by the script is at once, whatever still runs")
+SERVER_CASE("keeper: release by the script is at once, whatever still runs")
 {
-  const RedisServer server;
   Script holder(server, take() + works + " & " + ready + "rlock release; echo released; " + idle);
   wait_until([&] { return has(holder.process.out(), "released"); }, "the script releases");
   CHECK_FALSE(is_held(server, "x"));
@@ -200,9 +194,8 @@ TEST_CASE("keeper: release by the script is at once, whatever still runs")
   CHECK(holder.process.running());
 }
 
-TEST_CASE("keeper: release by a child that outlives the script is at once")
+SERVER_CASE("keeper: release by a child that outlives the script is at once")
 {
-  const RedisServer server;
   Script holder(server, take("--leftovers wait") + "(" + until_go + "rlock release) & " + works + " & " + ready);
   CHECK(holder.process.wait() == success);
   holder.go();
@@ -211,9 +204,8 @@ TEST_CASE("keeper: release by a child that outlives the script is at once")
   CHECK(is_alive(holder.child));
 }
 
-TEST_CASE("keeper: a daemon that the script has started is spared, and the lock is free")
+SERVER_CASE("keeper: a daemon that the script has started is spared, and the lock is free")
 {
-  const RedisServer server;
   Script holder(server, take() + "(setsid " + works_on + " >/dev/null 2>&1 &); " + ready + idle);
   wait_until([&] { return ::getsid(holder.child) == holder.child; }, "the daemon has a session of its own");
   holder.process.signal(SIGTERM);
@@ -222,9 +214,8 @@ TEST_CASE("keeper: a daemon that the script has started is spared, and the lock 
   CHECK(is_alive(holder.child));
 }
 
-TEST_CASE("keeper: a process in a session of its own whose parent is in the script belongs to the script")
+SERVER_CASE("keeper: a process in a session of its own whose parent is in the script belongs to the script")
 {
-  const RedisServer server;
   Script holder(server, take() + "sh -c 'setsid -w ./works; :' & " + ready + idle);
   Process next = next_job(server, {holder.child});
   holder.process.signal(SIGKILL);
@@ -245,9 +236,8 @@ TEST_CASE("keeper: force-unlock stops the script and its children before another
   }
 }
 
-TEST_CASE("keeper: force-unlock reaches a child that has closed the pipe, while its parents live")
+SERVER_CASE("keeper: force-unlock reaches a child that has closed the pipe, while its parents live")
 {
-  const RedisServer server;
   Script holder(server, stubborn + take("--kill-after 300ms") + "sh -c 'exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; " +
                             "setsid -w ./works; :' & " + ready + idle);
   Process next = next_job(server, {holder.process.pid(), holder.child});
@@ -255,9 +245,8 @@ TEST_CASE("keeper: force-unlock reaches a child that has closed the pipe, while 
   expect_alone(next);
 }
 
-TEST_CASE("keeper: a lock that another has by now ends the script and its children within a second")
+SERVER_CASE("keeper: a lock that another has by now ends the script and its children within a second")
 {
-  const RedisServer server;
   Script holder(server, stubborn + take() + works_on + " & " + ready + idle);
   wait_until([&] { return listening(server) > 0; }, "the keeper listens");
   give_to_another(server);
@@ -269,9 +258,8 @@ TEST_CASE("keeper: a lock that another has by now ends the script and its childr
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: a lock that is lost after the script has ended ends its children")
+SERVER_CASE("keeper: a lock that is lost after the script has ended ends its children")
 {
-  const RedisServer server;
   Script holder(server, take("--leftovers wait --ttl 3s") + works_on + " & " + ready);
   CHECK(holder.process.wait() == success);
   give_to_another(server);
@@ -295,9 +283,8 @@ TEST_CASE("keeper: a silent server ends the script and its children before the l
   }
 }
 
-TEST_CASE("keeper: --on-lost warn signals neither the script nor its children")
+SERVER_CASE("keeper: --on-lost warn signals neither the script nor its children")
 {
-  const RedisServer server;
   Script holder(server, take("--ttl 1s --on-lost warn") + works + " & " + ready + idle);
   give_to_another(server);
   wait_for_end(server);
@@ -305,18 +292,16 @@ TEST_CASE("keeper: --on-lost warn signals neither the script nor its children")
   CHECK(is_alive(holder.child));
 }
 
-TEST_CASE("keeper: told to end, it keeps the lock until the children have ended, too")
+SERVER_CASE("keeper: told to end, it keeps the lock until the children have ended, too")
 {
-  const RedisServer server;
   Script holder(server, take() + works + " & " + ready + idle);
   Process next = next_job(server, {holder.process.pid(), holder.child});
   ::kill(holder.keeper(), SIGTERM);
   expect_alone(next);
 }
 
-TEST_CASE("keeper: a keeper that was killed protects nothing")
+SERVER_CASE("keeper: a keeper that was killed protects nothing")
 {
-  const RedisServer server;
   Script holder(server, take("--ttl 1s") + works + " & " + ready + idle);
   ::kill(holder.keeper(), SIGKILL);
   wait_until([&] { return !is_held(server, "x"); }, "the lease is over");
@@ -324,9 +309,8 @@ TEST_CASE("keeper: a keeper that was killed protects nothing")
   CHECK(is_alive(holder.child));
 }
 
-TEST_CASE("keeper: a script with two locks loses one of them, and both are free when its children are dead")
+SERVER_CASE("keeper: a script with two locks loses one of them, and both are free when its children are dead")
 {
-  const RedisServer server;
   Script holder(server, take("--kill-after 300ms") +
                             R"(other=$(rlock acquire -S "$URL" -k y --pid $$ --export) || exit; eval "$other"; )" +
                             works_on +
@@ -352,9 +336,8 @@ TEST_CASE("keeper: a script that releases and takes again needs no more descript
   }
 }
 
-TEST_CASE("keeper: the descriptor is free in the shell that evaluates the lines, too, where that is not the script")
+SERVER_CASE("keeper: the descriptor is free in the shell that evaluates the lines, too, where that is not the script")
 {
-  const RedisServer server;
   Script holder(server, R"(bash -c 'exec 9>kept 8>&9; lock=$(rlock acquire -S "$URL" -k x --pid $PPID --export) || exit
                                     eval "$lock"; echo mine >&9; ./works & while [ ! -e child ]; do sleep 0.02; done'
                            echo ready; )" +
@@ -365,9 +348,8 @@ TEST_CASE("keeper: the descriptor is free in the shell that evaluates the lines,
   expect_alone(next);
 }
 
-TEST_CASE("keeper: what a child writes to the pipe is let alone")
+SERVER_CASE("keeper: what a child writes to the pipe is let alone")
 {
-  const RedisServer server;
   Script holder(server, take("--leftovers wait") + "for i in 1 2 3; do echo noise >&9; done; " + works + " & " + ready);
   CHECK(holder.process.wait() == success);
   const auto used = [&] {
@@ -386,9 +368,8 @@ TEST_CASE("keeper: what a child writes to the pipe is let alone")
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: a script without a free descriptor is told that only it is watched")
+SERVER_CASE("keeper: a script without a free descriptor is told that only it is watched")
 {
-  const RedisServer server;
   Script holder(server, "exec 3<&0 4<&0 5<&0 6<&0 7<&0 8<&0 9<&0; " + take() + works + " & " + ready);
   CHECK(has(holder.process.err(), "only the script itself is watched"));
   CHECK(holder.process.wait() == success);

@@ -58,9 +58,8 @@ TEST_CASE("keeper: a lock that another has by now is a line in syslog")
   }
 }
 
-TEST_CASE("keeper: a lock that could not be renewed is a line in syslog with the reason")
+SERVER_CASE("keeper: a lock that could not be renewed is a line in syslog with the reason")
 {
-  RedisServer server;
   const Syslog syslog;
   Process holder = script(server, acquire_line("--ttl 3s"), syslog.options());
   keeper_of(server, holder);
@@ -68,9 +67,8 @@ TEST_CASE("keeper: a lock that could not be renewed is a line in syslog with the
   syslog.await(user_error + "the lock x was lost: no renewal for ");
 }
 
-TEST_CASE("keeper: writes a forced unlock to syslog, but no release")
+SERVER_CASE("keeper: writes a forced unlock to syslog, but no release")
 {
-  const RedisServer server;
   const Syslog syslog;
   Process holder = script(server, acquire_line("--ttl 3s"), syslog.options());
   keeper_of(server, holder);
@@ -87,9 +85,8 @@ TEST_CASE("keeper: writes a forced unlock to syslog, but no release")
   CHECK(other.text() == "");
 }
 
-TEST_CASE("keeper: a lock that is kept for what a flock command left is a line in syslog when it is lost")
+SERVER_CASE("keeper: a lock that is kept for what a flock command left is a line in syslog when it is lost")
 {
-  const RedisServer server;
   const Syslog syslog;
   Process front = start_on(server, {"flock", "--ttl", "2s", "x", "sh", "-c", "sleep 60 & true"}, syslog.options());
   CHECK(front.wait(20s) == success);

@@ -60,9 +60,8 @@ void told_of_loss(bool is_queued, void (*strike)(const RedisServer&), bool (*hol
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("keeper: a script killed by kill -9 has released its lock long before the lease is over")
+SERVER_CASE("keeper: a script killed by kill -9 has released its lock long before the lease is over")
 {
-  const RedisServer server;
   Process holder = script(server, acquire_line("--pid $$") + work);
   keeper_of(server, holder);
   CHECK(as_int(server.command({"PTTL", "x"})) > 25'000);
@@ -71,9 +70,8 @@ TEST_CASE("keeper: a script killed by kill -9 has released its lock long before 
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: it renews while a release is announced and not sent, and releases when the announcer is gone")
+SERVER_CASE("keeper: it renews while a release is announced and not sent, and releases when the announcer is gone")
 {
-  const RedisServer server;
   Process holder = script(server, acquire_line("--pid $$ --ttl 1s") + work);
   keeper_of(server, holder);
   const std::string token = owner(server);
@@ -112,9 +110,8 @@ TEST_CASE("keeper: a lock that was deleted is told to a script that the server s
       [](const RedisServer& server) { return !is_held(server, "x"); });
 }
 
-TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it gets through")
+SERVER_CASE("keeper: a lock that was deleted is told at once, if the news of it gets through")
 {
-  const RedisServer server;
   Process holder = script(server, acquire_line("--pid $$ --signal USR1") + work);
   keeper_of(server, holder);
   wait_until([&] { return listening(server) > 0; }, "the keeper listens");
@@ -123,9 +120,8 @@ TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it ge
   CHECK(holder.wait(3s) == died_of(SIGUSR1));  // a third of the ttl would be 10 s
 }
 
-TEST_CASE("keeper: --on-lost warn says nothing, and check does")
+SERVER_CASE("keeper: --on-lost warn says nothing, and check does")
 {
-  const RedisServer server;
   const fs::path dir = make_temp_dir("script");
   Process holder =
       script(server, acquire_line("--pid $$ --ttl 3s --on-lost warn") + work_until_go + "; rlock check; echo $?",
@@ -159,9 +155,8 @@ TEST_CASE("keeper: a silent server is told before the lease ends, whether killed
   }
 }
 
-TEST_CASE("keeper: what the script releases is not lost: no signal, and the keeper is gone")
+SERVER_CASE("keeper: what the script releases is not lost: no signal, and the keeper is gone")
 {
-  const RedisServer server;
   const fs::path dir = make_temp_dir("script");
   Process holder = script(
       server, acquire_line("--pid $$ --ttl 900ms") + "rlock release && echo released; " + work_until_go, {.cwd = dir});
@@ -173,9 +168,8 @@ TEST_CASE("keeper: what the script releases is not lost: no signal, and the keep
   expect_end(holder, success, {out_is("ready\nreleased\nfinished\n"), err_is("")});
 }
 
-TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the server remembers nothing")
+SERVER_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the server remembers nothing")
 {
-  const RedisServer server;
   const fs::path dir = make_temp_dir("script");
   Process holder =
       script(server,
@@ -217,9 +211,8 @@ TEST_CASE("keeper: a release from another host, which announces nothing on this 
   CHECK(holder.wait() == success);
 }
 
-TEST_CASE("keeper: a script that releases and takes it again is not disturbed by the first keeper")
+SERVER_CASE("keeper: a script that releases and takes it again is not disturbed by the first keeper")
 {
-  const RedisServer server;
   const std::string round = R"(lock=$(rlock acquire -S "$URL" -k x -w 5s --pid $$ --ttl 3s --export) || exit 1
                                eval "$lock"; rlock check || exit 2; rlock release || exit 3; )";
   Process holder = script(server, "for i in 1 2 3 4 5 6 7 8 9 10; do " + round + "done; sleep 0.5; echo done");
@@ -227,9 +220,8 @@ TEST_CASE("keeper: a script that releases and takes it again is not disturbed by
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: it holds nothing of its caller's, and is out of reach of its terminal")
+SERVER_CASE("keeper: it holds nothing of its caller's, and is out of reach of its terminal")
 {
-  const RedisServer server;
   const fs::path dir = make_temp_dir("script");
   Process holder = script(server, "exec 5>kept 6<&5; " + acquire_line("--pid $$") + work, {.cwd = dir});
   const pid_t keeper = keeper_of(server, holder);  // ready: $(...) has returned while the keeper lives
@@ -250,9 +242,8 @@ TEST_CASE("keeper: it holds nothing of its caller's, and is out of reach of its 
   CHECK(fs::exists(dir / "kept"));
 }
 
-TEST_CASE("keeper: told to end, it tells the script, and keeps the lock until that has cleared up")
+SERVER_CASE("keeper: told to end, it tells the script, and keeps the lock until that has cleared up")
 {
-  const RedisServer server;
   Process holder = script(server,
                           R"(lock=$(rlock acquire -S "$URL" -k x --pid $$ --ttl 3s --export) || exit; eval "$lock"
                              trap 'sleep 3.5; rlock check && echo still ours; exit 0' TERM; echo ready; )" +
@@ -265,9 +256,8 @@ TEST_CASE("keeper: told to end, it tells the script, and keeps the lock until th
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: told to end, with --on-lost warn it releases and leaves the script alone")
+SERVER_CASE("keeper: told to end, with --on-lost warn it releases and leaves the script alone")
 {
-  const RedisServer server;
   Process holder = script(server, acquire_line("--pid $$ --on-lost warn") + work);
   ::kill(keeper_of(server, holder), SIGTERM);
   wait_for_release(server);
@@ -275,9 +265,8 @@ TEST_CASE("keeper: told to end, with --on-lost warn it releases and leaves the s
   CHECK(holder.running());
 }
 
-TEST_CASE("keeper: force-unlock reaches the script, and no other job overlaps with its end")
+SERVER_CASE("keeper: force-unlock reaches the script, and no other job overlaps with its end")
 {
-  const RedisServer server;
   Process holder = script(server,
                           R"(lock=$(rlock acquire -S "$URL" -k x --pid $$ --export) || exit; eval "$lock"
                              trap 'sleep 0.5; rlock check -q && echo still ours; exit 0' TERM; echo ready; )" +
@@ -289,9 +278,8 @@ TEST_CASE("keeper: force-unlock reaches the script, and no other job overlaps wi
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: a script without --export keeps its lock, too, for as long as it cleans up for force-unlock")
+SERVER_CASE("keeper: a script without --export keeps its lock, too, for as long as it cleans up for force-unlock")
 {
-  const RedisServer server;
   Process holder = script(server,
                           R"(token=$(rlock acquire -S "$URL" -k x --pid $$ --ttl 1s) || exit
                              trap 'sleep 3; rlock check -q -S "$URL" -k x --token "$token" && echo still ours; exit 0' TERM
@@ -303,9 +291,8 @@ TEST_CASE("keeper: a script without --export keeps its lock, too, for as long as
   wait_for_end(server);
 }
 
-TEST_CASE("keeper: it does not end when a release names another key")
+SERVER_CASE("keeper: it does not end when a release names another key")
 {
-  const RedisServer server;
   Process holder = script(server, acquire_line("--pid $$ --ttl 1s") + work);
   keeper_of(server, holder);
   CHECK(rlock_on(server, {"release", "-k", "other", "--token", owner(server)}).code == 1);
@@ -316,9 +303,8 @@ TEST_CASE("keeper: it does not end when a release names another key")
   CHECK(holder.running());
 }
 
-TEST_CASE("keeper: a caller that was killed before it had its token has no lock")
+SERVER_CASE("keeper: a caller that was killed before it had its token has no lock")
 {
-  const RedisServer server;
   const fs::path pipe = make_temp_dir("script") / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const int brim = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);

@@ -84,9 +84,8 @@ TEST_CASE("history: a month of runs every five minutes takes less than 2 MB of t
   CHECK(std::ranges::count_if(known->front().runs, is_failure) == 1);
 }
 
-TEST_CASE("history: globs, several keys and no key name the locks, and filters the runs")
+SERVER_CASE("history: globs, several keys and no key name the locks, and filters the runs")
 {
-  const RedisServer server;
   CHECK(rlock_on(server, {"history"}).code == 1);
   REQUIRE(run_under(server, "job:a", {}, 0) == 0);
   REQUIRE(run_under(server, "job:b", {}, 3) == 3);
@@ -107,9 +106,8 @@ TEST_CASE("history: globs, several keys and no key name the locks, and filters t
              {err_has("--since: 'yesterday' is neither a duration nor a time (try --since 12h")});
 }
 
-TEST_CASE("list: --all has free locks with their last success and failure, and --overdue those that are late")
+SERVER_CASE("list: --all has free locks with their last success and failure, and --overdue those that are late")
 {
-  const RedisServer server;
   expect_end(rlock_on(server, {"list", "--all"}), 0, {out_is(""), err_is("rlock: the server knows no lock\n")});
   CHECK(rlock_on(server, {"list", "--all", "job:*"}).err == "rlock: the server knows no lock that matches job:*\n");
   CHECK(rlock_on(server, {"list", "--all", "--json"}).err == "");
@@ -145,9 +143,8 @@ TEST_CASE("list: --all has free locks with their last success and failure, and -
   CHECK(rlock_on(server, {"forget", "late"}).code == 1);
 }
 
-TEST_CASE("list: --overdue with a pattern ends with 1 where no lock with --every matches, because it checked nothing")
+SERVER_CASE("list: --overdue with a pattern ends with 1 where no lock with --every matches, because it checked nothing")
 {
-  const RedisServer server;
   expect_end(rlock_on(server, {"list", "--overdue"}), 0,
              {err_is("rlock: the server knows no lock with --every: nothing was checked\n")});
   REQUIRE(run_under(server, "expected", {"--every", "1h"}, 0) == 0);
@@ -165,9 +162,8 @@ TEST_CASE("list: --overdue with a pattern ends with 1 where no lock with --every
   CHECK(rlock_on(server, {"list", "--overdue", "expected"}).code == 1);
 }
 
-TEST_CASE("forget: the events of a lock that is held stay")
+SERVER_CASE("forget: the events of a lock that is held stay")
 {
-  const RedisServer server;
   REQUIRE(run_under(server, "k", {}, 0) == 0);
   Process holder = held_run(server);
   expect_end(rlock_on(server, {"forget", "k"}), 1,
@@ -180,9 +176,8 @@ TEST_CASE("forget: the events of a lock that is held stay")
   CHECK(history_of(server).empty());
 }
 
-TEST_CASE("forget: says why there is nothing to forget")
+SERVER_CASE("forget: says why there is nothing to forget")
 {
-  const RedisServer server;
   REQUIRE(run_under(server, "job:a", {}, 0) == 0);
   expect_end(rlock_on(server, {"forget", "job:b"}), 1,
              {err_is("rlock: there is nothing to forget: the server knows no lock job:b\n")});
@@ -196,9 +191,8 @@ TEST_CASE("forget: says why there is nothing to forget")
   CHECK(told.err == "");
 }
 
-TEST_CASE("history: --history keeps more runs than the event log has, the failure among them")
+SERVER_CASE("history: --history keeps more runs than the event log has, the failure among them")
 {
-  const RedisServer server;
   constexpr int successes = 150;  // two entries each; the log has 128 to 160
   REQUIRE(run_under(server, "k", {"--history", "30d"}, 3) == 3);
   for (int i = 0; i < successes; ++i) {
@@ -215,18 +209,16 @@ TEST_CASE("history: --history keeps more runs than the event log has, the failur
 
 TEST_SUITE_END();
 
-TEST_CASE("history: --history of a lock for a process keeps more runs than the event log has")
+SERVER_CASE("history: --history of a lock for a process keeps more runs than the event log has")
 {
-  const RedisServer server;
   // Nobody asks for the end of the script until the keeper has seen it.
   const Process parent = script(
       server, R"(sh -c 'rlock acquire -S "$URL" -k k --pid $$ --history 30d >/dev/null; exit 3' & exec sleep 60)");
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:runs:{k}"})) == 1; }, "the keeper has kept it", 10s);
 }
 
-TEST_CASE("history: --history of a lock that is released by its token keeps more runs than the event log has")
+SERVER_CASE("history: --history of a lock that is released by its token keeps more runs than the event log has")
 {
-  const RedisServer server;
   Finished taken = rlock_on(server, {"acquire", "-k", "k", "--lease", "1m", "--history", "30d"});
   REQUIRE_MESSAGE(taken.code == 0, taken.err);
   taken.out.pop_back();

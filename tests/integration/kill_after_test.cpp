@@ -38,9 +38,8 @@ std::string told(const std::string& how_long, const std::string& signal)
 
 }  // namespace
 
-TEST_CASE("kill-after: a job that ignores the signal that rlock passes on is killed, and rlock dies of KILL")
+SERVER_CASE("kill-after: a job that ignores the signal that rlock passes on is killed, and rlock dies of KILL")
 {
-  const RedisServer server;
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
     CAPTURE(signal);
     Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--kill-after", "700ms"});
@@ -54,9 +53,8 @@ TEST_CASE("kill-after: a job that ignores the signal that rlock passes on is kil
   }
 }
 
-TEST_CASE("kill-after: the same for each kind of lock")
+SERVER_CASE("kill-after: the same for each kind of lock")
 {
-  const RedisServer server;
   const std::vector<Invocation> kinds{
       {{"run", "-s", "-k", "read"}, "read"},
       {{"run", "-x", "-k", "write"}, "write"},
@@ -76,9 +74,8 @@ TEST_CASE("kill-after: the same for each kind of lock")
   CHECK(again.out == "ran\n");  // a killed job is no success
 }
 
-TEST_CASE("kill-after: 0 kills at once, without the signal")
+SERVER_CASE("kill-after: 0 kills at once, without the signal")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   Process rlock =
       start_on(server, {"run", "-k", "stock", "--kill-after", "0", "--", "sh", "-c",
@@ -90,9 +87,8 @@ TEST_CASE("kill-after: 0 kills at once, without the signal")
   CHECK(text_of(dir / "heard").empty());
 }
 
-TEST_CASE("kill-after: from the config file it counts as well, and without it there is no KILL")
+SERVER_CASE("kill-after: from the config file it counts as well, and without it there is no KILL")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("config");
   std::ofstream(dir / "rlock.toml") << "kill-after = \"100ms\"\n";
   const Words words = rlock_argv(with_job({"run", "-S", server.url(), "-k", "file"}, stubborn_job(dir)));
@@ -116,9 +112,8 @@ TEST_CASE("kill-after: from the config file it counts as well, and without it th
   CHECK(patient.wait(30s) == exited(5));
 }
 
-TEST_CASE("kill-after: a job that ends in time has its own exit code")
+SERVER_CASE("kill-after: a job that ends in time has its own exit code")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   const Words options{"once", "-S", server.url(), "-k", "stock", "--for", "1h", "--kill-after", "30s"};
   Process rlock = start_rlock(with_job(options, {"sh", "-c",
@@ -132,9 +127,8 @@ TEST_CASE("kill-after: a job that ends in time has its own exit code")
   CHECK(again.out.empty());  // it succeeded
 }
 
-TEST_CASE("kill-after: USR1 and a terminal's Ctrl-C do not count, and a signal to rlock alone does")
+SERVER_CASE("kill-after: USR1 and a terminal's Ctrl-C do not count, and a signal to rlock alone does")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   TestTerminal terminal;
   Process rlock = start_on(server,
@@ -156,9 +150,8 @@ TEST_CASE("kill-after: USR1 and a terminal's Ctrl-C do not count, and a signal t
   CHECK_FALSE(is_alive(job));
 }
 
-TEST_CASE("kill-after: a stopped guardian does not keep the job alive")
+SERVER_CASE("kill-after: a stopped guardian does not keep the job alive")
 {
-  const RedisServer server;
   Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--kill-after", "100ms", "--ttl", "60s"});
   holder.await_job();
   ::kill(holder.guardian(), SIGSTOP);

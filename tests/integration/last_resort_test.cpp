@@ -24,9 +24,8 @@ using Holder = StubbornHolder;
 
 }  // namespace
 
-TEST_CASE("last resort: the job dies with runner and guardian when both are killed")
+SERVER_CASE("last resort: the job dies with runner and guardian when both are killed")
 {
-  const RedisServer server;
   for (int round = 0; round < 3; ++round) {
     for (const Invocation& invocation : invocations(std::to_string(round))) {
       CAPTURE(invocation.key);
@@ -41,9 +40,8 @@ TEST_CASE("last resort: the job dies with runner and guardian when both are kill
   }
 }
 
-TEST_CASE("last resort: the job is dead before its lock expires, whichever of runner and guardian is stopped")
+SERVER_CASE("last resort: the job is dead before its lock expires, whichever of runner and guardian is stopped")
 {
-  const RedisServer server;
   std::vector<std::unique_ptr<Holder>> holders;
   const Words who{"runner", "guardian", "both"};
   for (const std::string& stopped : who) {
@@ -110,9 +108,8 @@ TEST_CASE("last resort: what the system refuses of it is told when the job start
       has(told({"--sigpending=0"}, joined(run, {"--log-format", "json", "--"}), job), "\"event\":\"no_last_resort\""));
 }
 
-TEST_CASE("last resort: what --leftovers leave leaves lives on when rlock has ended")
+SERVER_CASE("last resort: what --leftovers leave leaves lives on when rlock has ended")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   Process rlock = start_on(server, {"run", "-k", "stock", "--leftovers", "leave", "--", "sh", "-c",
                                     "sleep 300 & echo $! >$0/left; ps -o ppid= -p $$ >$0/guardian", dir});
@@ -161,9 +158,8 @@ TEST_CASE("last resort: the job is dead before its lock expires when runner and 
   }
 }
 
-TEST_CASE("last resort: no KILL after the lease, also with --kill-after 0")
+SERVER_CASE("last resort: no KILL after the lease, also with --kill-after 0")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   const Instant started = BootClock().now();
   Process rlock = start_on(server, {"run", "-k", "stock", "--lease", "3s", "--kill-after", "0", "--", "sh", "-c",
@@ -178,9 +174,8 @@ TEST_CASE("last resort: no KILL after the lease, also with --kill-after 0")
   CHECK(rlock.wait() == exited(124));
 }
 
-TEST_CASE("last resort: a fixed lease with a stopped guardian ends with 124 and its line")
+SERVER_CASE("last resort: a fixed lease with a stopped guardian ends with 124 and its line")
 {
-  const RedisServer server;
   Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--lease", "3s"});
   holder.await_job();
   const std::filesystem::path stat = "/proc/" + std::to_string(holder.guardian()) + "/stat";
@@ -191,9 +186,8 @@ TEST_CASE("last resort: a fixed lease with a stopped guardian ends with 124 and 
   CHECK(holder.process().err() == "rlock: the job was stopped: its lease of stock was over\n");
 }
 
-TEST_CASE("last resort: the runner finds a job with a session of its own when the guardian is killed")
+SERVER_CASE("last resort: the runner finds a job with a session of its own when the guardian is killed")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   const TestTerminal terminal;
   Process rlock = start_on(server,
@@ -212,9 +206,8 @@ TEST_CASE("last resort: the runner finds a job with a session of its own when th
   CHECK_FALSE(is_held(server, "stock"));
 }
 
-TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
+SERVER_CASE("killed rlock: the guardian releases its locks, once the job is dead")
 {
-  const RedisServer server;
   std::vector<std::unique_ptr<Holder>> holders;
   for (const Invocation& invocation : invocations()) {
     holders.push_back(std::make_unique<Holder>(server, invocation, Words{"--ttl", "60s"}));
@@ -262,9 +255,8 @@ TEST_CASE("killed rlock: a job that was prepared while it waited has its lock re
   CHECK(next.job_is_dead());
 }
 
-TEST_CASE("killed rlock: --min-hold keeps the lock")
+SERVER_CASE("killed rlock: --min-hold keeps the lock")
 {
-  const RedisServer server;
   Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--ttl", "60s", "--min-hold", "20s"});
   holder.await_job();
   holder.process().signal(SIGKILL);
@@ -273,9 +265,8 @@ TEST_CASE("killed rlock: --min-hold keeps the lock")
   CHECK(holder.has_lock());
 }
 
-TEST_CASE("killed rlock: a daemon that has flock's descriptor keeps the lock")
+SERVER_CASE("killed rlock: a daemon that has flock's descriptor keeps the lock")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   Process rlock = start_on(
       server, {"flock", "--ttl", "60s", "stock", "sh", "-c",

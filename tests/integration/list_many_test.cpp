@@ -95,9 +95,8 @@ TEST_CASE("list: 150000 ordinary hashes cost at most 200 scripts, and no lock am
   CHECK(scripts_run(server) - before <= 200);
 }
 
-TEST_CASE("list: more locks than one round trip asks for")
+SERVER_CASE("list: more locks than one round trip asks for")
 {
-  const RedisServer server;
   Words keys = take_locks(server.url(), [&](const Words& words) { server.command(words); });
   server.command({"EVAL",
                   "for i = 1, 200 do redis.call('HSET', 'many:' .. i, ARGV[1], 1) "
@@ -192,9 +191,8 @@ TEST_CASE("list: a quorum of servers that are all down ends with 69 at once")
 
 TEST_SUITE_END();
 
-TEST_CASE("list: --older-than leaves out locks that are not held for so long")
+SERVER_CASE("list: --older-than leaves out locks that are not held for so long")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"acquire", "-k", "old", "--lease", "5m"}).code == 0);
   wait_until(
       [&] {

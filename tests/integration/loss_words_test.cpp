@@ -62,9 +62,9 @@ TEST_CASE("loss words: a server that has lost all data")
             "fail-over lost it); noticed at "));
 }
 
-TEST_CASE("loss words: a permit that was deleted, after so many events of others that the log has forgotten its grant")
+SERVER_CASE(
+    "loss words: a permit that was deleted, after so many events of others that the log has forgotten its grant")
 {
-  const RedisServer server;
   const std::vector<std::string> permit{"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--permits", "2"};
   Process holder(rlock_argv(with_job(permit, {"sleep", "60"})));
   wait_until([&] { return as_int(server.command({"ZCARD", "{k}:timeout"})) == 1; }, "the permit is held");
@@ -105,9 +105,8 @@ TEST_CASE("loss words: who asks for the lock is said before the job is stopped")
   CHECK_MESSAGE(said.ends_with("; the job was stopped\n"), said);
 }
 
-TEST_CASE("loss words: --utc, in another zone")
+SERVER_CASE("loss words: --utc, in another zone")
 {
-  const RedisServer server;
   ProcessOptions ahead;
   ahead.env["TZ"] = "XYZ-1:30";
   for (const bool in_utc : {false, true}) {

@@ -133,9 +133,8 @@ TEST_CASE("masking: no secret of a command line is stored, shown or logged, whic
   }
 }
 
-TEST_CASE("masking: a lock that is acquired for a script stores its command line without secrets")
+SERVER_CASE("masking: a lock that is acquired for a script stores its command line without secrets")
 {
-  const RedisServer server;
   Process script({"sh", "-c", "sleep 60; :", "--password=" + secret, "--token", secret});
   const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--pid", std::to_string(script.pid())});
   REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
@@ -145,9 +144,8 @@ TEST_CASE("masking: a lock that is acquired for a script stores its command line
   script.wait();
 }
 
-TEST_CASE("escaping: text of servers, keys and labels is shown without control characters and misleading ones")
+SERVER_CASE("escaping: text of servers, keys and labels is shown without control characters and misleading ones")
 {
-  const RedisServer server;
   std::string nasty =
       "a\x9b"
       "31m\xc2\x9b"
@@ -188,9 +186,8 @@ TEST_CASE("escaping: text of servers, keys and labels is shown without control c
   CHECK(is_clean(run_rlock({"acl", "-k", key}).out));
 }
 
-TEST_CASE("escaping: the requester of a force-unlock is named without control characters")
+SERVER_CASE("escaping: the requester of a force-unlock is named without control characters")
 {
-  const RedisServer server;
   const auto go = make_temp_dir("escaping") / "go";
   Process holder =
       start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sh", "-c", "touch " + go.string() + "; exec sleep 60"});
@@ -204,9 +201,8 @@ TEST_CASE("escaping: the requester of a force-unlock is named without control ch
   CHECK_MESSAGE(has(holder.err(), "force-unlocked by eve\\x9b2J\\n\\x1b[1m"), holder.err());
 }
 
-TEST_CASE("labels: a label of more than 256 bytes is refused, a longer one of a server is cut")
+SERVER_CASE("labels: a label of more than 256 bytes is refused, a longer one of a server is cut")
 {
-  const RedisServer server;
   const std::string fits(256, 'l');
   for (const Words& front :
        std::vector<Words>{{"run", "-k", "k"}, {"once", "--for", "1h", "-k", "k"}, {"flock", "k"}}) {

@@ -39,9 +39,8 @@ TEST_CASE("messages: a long word is not repeated in an error")
   }
 }
 
-TEST_CASE("messages: a reader that has enough ends watch and events without a word")
+SERVER_CASE("messages: a reader that has enough ends watch and events without a word")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "5m"}).code == 0);
   const auto dir = make_temp_dir("messages");
   for (const char* verb : {"watch --interval 100ms", "watch --json --interval 100ms", "events"}) {
@@ -57,9 +56,8 @@ TEST_CASE("messages: a reader that has enough ends watch and events without a wo
   }
 }
 
-TEST_CASE("messages: --output is the format of the answer, and --format prometheus is still understood")
+SERVER_CASE("messages: --output is the format of the answer, and --format prometheus is still understood")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "5m"}).code == 0);
   const auto listed = [&](const Words& more) {
     Words words{"list", "-S", server.url()};
@@ -78,9 +76,8 @@ TEST_CASE("messages: --output is the format of the answer, and --format promethe
   CHECK(run_rlock({"list", "-S", server.url()}, {.env = {{"RLOCK_CONFIG", config.string()}}}).code == 0);
 }
 
-TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
+SERVER_CASE("messages: JSON lines carry holder, place, fence and exit code")
 {
-  const RedisServer server;
   Process holder = start_rlock(
       {"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   wait_until([&] { return has(holder.err(), "\"started\""); }, "the job runs");

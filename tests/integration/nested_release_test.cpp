@@ -22,9 +22,8 @@ Finished run_script(const RedisServer& server, const Words& kind, const std::str
 
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the kind")
+SERVER_CASE("nested: what a nested job lets go of is its own hold, whatever the kind")
 {
-  const RedisServer server;
   for (const Words& kind : kinds) {
     CAPTURE(shown(kind));
     const Words inner =
@@ -35,9 +34,8 @@ TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the ki
   }
 }
 
-TEST_CASE("nested: a read under a write of one's own is let go by its token, and the write stays")
+SERVER_CASE("nested: a read under a write of one's own is let go by its token, and the write stays")
 {
-  const RedisServer server;
   const std::string script =
       "t=$(\"$0\" acquire -s -k k --lease 20s) && \"$0\" release -k k --token $t && \"$0\" check";
   const std::string fresh = " || exit 8; env -u RLOCK_HELD -u RLOCK_TOKEN -u RLOCK_KEY \"$@\"; [ $? = 42 ]";
@@ -46,9 +44,8 @@ TEST_CASE("nested: a read under a write of one's own is let go by its token, and
   expect_end(rlock_on(server, joined({"run", "-x", "-k", "k", "--"}, joined(job, another))), 0, {err_is("")});
 }
 
-TEST_CASE("nested: a released hold is gone, though its owner still has the lock")
+SERVER_CASE("nested: a released hold is gone, though its owner still has the lock")
 {
-  const RedisServer server;
   const std::string asks_for_it = "ask() { \"$@\" 2> said; code=$?; [ $code = 1 ] && grep -q released said; }\n";
   const std::string script = "cd " + make_temp_dir("released").string() + "\n" + asks_for_it +
                              "t=$(\"$0\" acquire \"$@\" -k k --lease 20s) || exit 2\n"
@@ -66,9 +63,8 @@ TEST_CASE("nested: a released hold is gone, though its owner still has the lock"
   }
 }
 
-TEST_CASE("nested: the outermost hold, once let go of, is not its job's while an inner one goes on")
+SERVER_CASE("nested: the outermost hold, once let go of, is not its job's while an inner one goes on")
 {
-  const RedisServer server;
   const std::string script =
       "t=$(\"$0\" acquire \"$@\" -k k --lease 20s) || exit 2\n"
       "\"$0\" release || exit 3\n"

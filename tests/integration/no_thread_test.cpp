@@ -87,9 +87,8 @@ class CrowdedUser {
 
 }  // namespace
 
-TEST_CASE("no thread: each kind of lock is renewed by the main thread, and -v says so")
+SERVER_CASE("no thread: each kind of lock is renewed by the main thread, and -v says so")
 {
-  const RedisServer server;
   const std::vector<std::pair<Words, std::string>> calls{
       {{"run", "-v", "-k", "plain", "--"}, "plain"},
       {{"run", "-v", "-k", "a", "-k", "b", "--"}, "a and 1 more"},
@@ -146,9 +145,8 @@ TEST_CASE("no thread: the master of a Sentinel group")
   CHECK(is_told(run, no_thread_for("k")));
 }
 
-TEST_CASE("no thread: a keeper renews without one")
+SERVER_CASE("no thread: a keeper renews without one")
 {
-  const RedisServer server;
   Process watched({"sleep", "60"});
   Process acquire = start_on(server, {"acquire", "-k", "k", "--ttl", "1.5s", "--pid", std::to_string(watched.pid())},
                              without_threads("1 11 good guardian"));

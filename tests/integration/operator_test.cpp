@@ -7,9 +7,8 @@
 using namespace rlock::test;
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("status: of several keys, of a glob, and of all locks when no key is named")
+SERVER_CASE("status: of several keys, of a glob, and of all locks when no key is named")
 {
-  const RedisServer server;
   Process first = held_run(server, {"-k", "app:1"});
   Process second = held_run(server, {"-k", "app:2"});
 
@@ -33,9 +32,8 @@ TEST_CASE("status: of several keys, of a glob, and of all locks when no key is n
   CHECK(rlock_on(server, {"status", "--prefix", "other:"}).code == 1);
 }
 
-TEST_CASE("status, list, history: where nothing is to be shown standard error says so, and the output stays empty")
+SERVER_CASE("status, list, history: where nothing is to be shown standard error says so, and the output stays empty")
 {
-  const RedisServer server;
   const std::vector<std::pair<Words, std::string>> rows{
       {{"list"}, "rlock: no lock is held\n"},
       {{"status"}, "rlock: no lock is held\n"},
@@ -58,9 +56,8 @@ TEST_CASE("status, list, history: where nothing is to be shown standard error sa
   CHECK(rlock_on(server, {"status", "-o", "prometheus", "app:*"}).err == "");
 }
 
-TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always or never where they are asked for")
+SERVER_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always or never where they are asked for")
 {
-  const RedisServer server;
   const auto seen = [&](std::vector<std::string> options, std::map<std::string, std::optional<std::string>> variables) {
     TestTerminal terminal;
     options.insert(options.begin(), {"status", "-S", server.url(), "stock"});
@@ -83,9 +80,8 @@ TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always
   CHECK(rlock_on(server, {"status", "--color", "sometimes", "stock"}).code == 64);
 }
 
-TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * doctest::test_suite("topology-quick"))
+SERVER_CASE("status: the holder, as JSON with the names that scripts rely on" * doctest::test_suite("topology-quick"))
 {
-  const RedisServer server;
   Process holder = held_run(server, {"-k", "stock", "--label", "nightly"});
 
   const Finished told = rlock_on(server, {"status", "-k", "stock", "--json"});
@@ -110,9 +106,9 @@ TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * do
   CHECK(rlock_on(server, {"status", "-k", "stock", "-k", "free"}).code == 1);
 }
 
-TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" * doctest::test_suite("topology-quick"))
+SERVER_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" *
+            doctest::test_suite("topology-quick"))
 {
-  const RedisServer server;
   CHECK(rlock_on(server, {"status", "-k", "free"}).code == 1);
   expect_end(rlock_on(server, {"ttl", "-k", "free"}), 1, {out_is("0\n")});
 
@@ -125,9 +121,8 @@ TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" 
   CHECK(std::stoi(rlock_on(server, {"ttl", "-k", "java"}).out) > 15'000);
 }
 
-TEST_CASE("list: the locks among everything else")
+SERVER_CASE("list: the locks among everything else")
 {
-  const RedisServer server;
   server.command({"SET", "a:string", "x"});
   server.command({"HSET", "a:hash", "name", "bob"});
   server.command({"HSET", "a:java", "8743c9c0-0795-4907-87fd-6c719a6b4586:7", "1"});
@@ -145,9 +140,8 @@ TEST_CASE("list: the locks among everything else")
   CHECK_FALSE(has(rlock_on(server, {"list", "z:*"}).out, "ours"));
 }
 
-TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
+SERVER_CASE("force-unlock: asks for consent, and touches nothing without it")
 {
-  const RedisServer server;
   Process holder = held_run(server, {"-k", "stock"});
   CHECK(rlock_on(server, {"force-unlock", "-k", "stock"}).code == 64);
   CHECK(rlock_on(server, {"force-unlock", "-k", "stock", "--token", "somebody:else"}).code == 1);
@@ -156,18 +150,16 @@ TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
   CHECK(rlock_on(server, {"force-unlock", "-k", "free", "--yes"}).code == 1);
 }
 
-TEST_CASE("force-unlock: a holder so young that it does not listen yet is still told")
+SERVER_CASE("force-unlock: a holder so young that it does not listen yet is still told")
 {
-  const RedisServer server;
   Process holder = held_run(server, {"-k", "stock"});
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
   CHECK(Json::parse(forced.out).at("how") == "released");
   CHECK(holder.wait(5s) == exited(121));
 }
 
-TEST_CASE("force-unlock: a holder that does not answer is revoked, and learns by whom when it wakes")
+SERVER_CASE("force-unlock: a holder that does not answer is revoked, and learns by whom when it wakes")
 {
-  const RedisServer server;
   Process holder = held_run(server, {"-k", "stock", "--ttl", "3s"});
   wait_until([&] { return listening(server) > 0; }, "the holder listens");
   holder.signal(SIGSTOP);

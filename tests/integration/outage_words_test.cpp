@@ -29,9 +29,8 @@ TEST_CASE("outage: one line when it lasts a second, one when it is over")
   CHECK(job.running());
 }
 
-TEST_CASE("outage: with -v there is no more than a line a second")
+SERVER_CASE("outage: with -v there is no more than a line a second")
 {
-  RedisServer server;
   Process job = held_run(server, {"--ttl", "6s", "-v"});
   const auto from = std::chrono::steady_clock::now();
   server.kill_hard();

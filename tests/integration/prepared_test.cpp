@@ -81,9 +81,8 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed prepa
   }
 }
 
-TEST_CASE("prepared: the lock of a run that was killed before it learned of its grant is released by its guardian")
+SERVER_CASE("prepared: the lock of a run that was killed before it learned of its grant is released by its guardian")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"run", "-k", "other", "--", "true"}).code == 0);  // it knows the script
   Relay relay(server);
   relay.hold_next("stock");

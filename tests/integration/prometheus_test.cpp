@@ -3,9 +3,8 @@
 
 using namespace rlock::test;
 
-TEST_CASE("prometheus: status and list tell a collector")
+SERVER_CASE("prometheus: status and list tell a collector")
 {
-  const RedisServer server;
   const Finished nothing = rlock_on(server, {"list", "-o", "prometheus"});
   CHECK(nothing.code == 0);  // no lock is held: no failure of the collector
   CHECK(nothing.out.ends_with("\nrlock_up 1\n"));
@@ -38,9 +37,8 @@ TEST_CASE("prometheus: a server that is away is a metric")
   CHECK(run_rlock({"list", "-S", "unix:///nonexistent/socket"}).code == 69);
 }
 
-TEST_CASE("prometheus: the success that once remembers counts without its run")
+SERVER_CASE("prometheus: the success that once remembers counts without its run")
 {
-  const RedisServer server;
   REQUIRE(rlock_on(server, {"once", "-k", "k", "--for", "1d", "--", "true"}).code == 0);
   REQUIRE(server.command({"DEL", "rlock:events:{k}"}).integer == 1);
   const Finished told = rlock_on(server, {"list", "--all", "-o", "prometheus"});

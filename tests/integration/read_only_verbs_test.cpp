@@ -12,9 +12,8 @@ std::string line_of(const Finished& finished) { return finished.out.substr(0, fi
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("check, status, ttl, list: a lock without a ttl is still there afterwards, and still has none")
+SERVER_CASE("check, status, ttl, list: a lock without a ttl is still there afterwards, and still has none")
 {
-  const RedisServer server;
   const std::string token = line_of(rlock_on(server, {"acquire", "-k", "stock", "--lease", "1h"}));
   REQUIRE_FALSE(token.empty());
   server.command({"PERSIST", "stock"});

@@ -40,9 +40,8 @@ std::set<std::string> families_in(const std::string& text)
 
 }  // namespace
 
-TEST_CASE("recipes: the metrics service writes the state of all locks, also when the server is away")
+SERVER_CASE("recipes: the metrics service writes the state of all locks, also when the server is away")
 {
-  RedisServer server;
   const fs::path file = make_temp_dir("metrics") / "rlock.prom";
   ProcessOptions options;
   options.env["RLOCK_SERVER"] = server.url();

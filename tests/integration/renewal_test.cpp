@@ -53,9 +53,8 @@ TEST_CASE("renewal: a job of two ttls and more keeps its lock, and its end is an
   CHECK((*said)->text == "0");
 }
 
-TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment on is not noticed")
+SERVER_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment on is not noticed")
 {
-  RedisServer server;
   Process job = job_of(server, "5", "2s");
   wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   for (int round = 0; round < 2; ++round) {
@@ -86,9 +85,8 @@ TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its f
   CHECK_FALSE(has(job.err(), "lost"));  // failing renewals are reported after a second
 }
 
-TEST_CASE("renewal: connections cut by the server are made again")
+SERVER_CASE("renewal: connections cut by the server are made again")
 {
-  const RedisServer server;
   Process job = job_of(server, "4", "2s");
   wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   while (job.running()) {
@@ -102,9 +100,8 @@ TEST_CASE("renewal: connections cut by the server are made again")
 }
 
 // A fail-over may lose the grant, and not the place that the holder had in line before.
-TEST_CASE("renewal: a job whose release finds no lock is told although the server still has it in its queue")
+SERVER_CASE("renewal: a job whose release finds no lock is told although the server still has it in its queue")
 {
-  const RedisServer server;
   Process job = job_of(server, "1.5", "9s");
   const auto listens = [&] { return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:taken:*"})).empty(); };
   wait_until(listens, "the job's rlock listens");
@@ -115,9 +112,8 @@ TEST_CASE("renewal: a job whose release finds no lock is told although the serve
   expect_end(job, Exit{.code = 121, .signal = 0}, {err_has("expired or deleted")});
 }
 
-TEST_CASE("renewal: --on-lost warn lets the job go on, and still says so with 121")
+SERVER_CASE("renewal: --on-lost warn lets the job go on, and still says so with 121")
 {
-  const RedisServer server;
   Process job = start_on(server, {"run", "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--", "sh", "-c",
                                   "sleep 1.5; echo finished"});
   wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
@@ -125,9 +121,8 @@ TEST_CASE("renewal: --on-lost warn lets the job go on, and still says so with 12
   expect_end(job, exited(121), {out_is("finished\n")});
 }
 
-TEST_CASE("a fixed lease is never renewed, and its job is stopped before it is over")
+SERVER_CASE("a fixed lease is never renewed, and its job is stopped before it is over")
 {
-  const RedisServer server;
   Process job = held_run(server, {"-k", "stock", "--lease", "3s"}, {"sleep", "20"});
   std::int64_t last = pttl(server);
   while (job.running()) {

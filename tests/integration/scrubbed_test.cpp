@@ -34,18 +34,16 @@ TEST_CASE("scrubbed: a lock that an ancestor holds is busy at once, and it is sa
   }
 }
 
-TEST_CASE("scrubbed: a lock that acquire --pid keeps for an ancestor is busy at once as well")
+SERVER_CASE("scrubbed: a lock that acquire --pid keeps for an ancestor is busy at once as well")
 {
-  const RedisServer server;
   Process holder = script(server, R"sh(lock=$(rlock acquire -S "$URL" -k k --pid $$ --export) || exit
                                      env -i "$(command -v rlock)" run -S "$URL" -k k -- echo ran; echo "run $?"
                                      env -i "$(command -v rlock)" acquire -S "$URL" -k k --lease 5s; echo "acquire $?")sh");
   expect_end(holder, success, {out_is("run 75\nacquire 75\n"), err_has(reason)}, 20s);
 }
 
-TEST_CASE("scrubbed: permits of which others are free, and a lease that ends by itself, are waited for")
+SERVER_CASE("scrubbed: permits of which others are free, and a lease that ends by itself, are waited for")
 {
-  const RedisServer server;
   const std::vector<std::string> inner =
       rlock_argv({"run", "-S", server.url(), "-k", "p", "--permits", "1", "-w", "300ms", "--", "true"});
   expect_end(rlock_on(server, joined({"run", "-k", "p", "--permits", "1", "--", "env", "-i"}, inner)), 75,

@@ -262,9 +262,8 @@ TEST_CASE("secrets: no error shows one that is written wrongly, wherever it is w
   }
 }
 
-TEST_CASE("secrets: a password that is rotated while a job runs is read again, and the lock is kept")
+SERVER_CASE("secrets: a password that is rotated while a job runs is read again, and the lock is kept")
 {
-  const RedisServer server;
   const std::filesystem::path dir = make_temp_dir("rotation");
   const auto write = [&](const std::string& password) { std::ofstream(dir / "password") << password << "\n"; };
   write("old");

@@ -66,9 +66,8 @@ class Shell {
 
 }  // namespace
 
-TEST_CASE("session: a hangup of the terminal of a session that rlock leads ends the job and releases the lock")
+SERVER_CASE("session: a hangup of the terminal of a session that rlock leads ends the job and releases the lock")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   TestTerminal terminal;
   Process run(run_on(server, job_in(dir)), {.terminal = terminal.process_side()});
@@ -98,9 +97,8 @@ TEST_CASE("session: a hangup ends rlock as it ends a job that does not catch it"
   }
 }
 
-TEST_CASE("session: a hangup ends a waiter that leads the session")
+SERVER_CASE("session: a hangup ends a waiter that leads the session")
 {
-  const RedisServer server;
   server.command({"HSET", "k", "somebody:1", "1"});
   server.command({"PEXPIRE", "k", "60000"});
   TestTerminal terminal;
@@ -110,9 +108,8 @@ TEST_CASE("session: a hangup ends a waiter that leads the session")
   CHECK(run.wait(20s) == died_of(SIGHUP));
 }
 
-TEST_CASE("session: a hangup reaches the job of a script that leads the session, once")
+SERVER_CASE("session: a hangup reaches the job of a script that leads the session, once")
 {
-  const RedisServer server;
   const auto dir = make_temp_dir("job");
   TestTerminal terminal;
   Process script({"sh", "-c", quoted(run_on(server, job_in(dir))) + "; true"}, {.terminal = terminal.process_side()});
@@ -124,9 +121,8 @@ TEST_CASE("session: a hangup reaches the job of a script that leads the session,
   CHECK(text_of(dir / "hups") == "HUP\n");
 }
 
-TEST_CASE("session: fg gives the terminal to a job that was started in the background")
+SERVER_CASE("session: fg gives the terminal to a job that was started in the background")
 {
-  const RedisServer server;
   Shell shell;
   shell.type(quoted(run_on(server, {"sed", "-u", "s/^/heard:/"})) + "&\r");
   wait_until([&] { return is_held(server); }, "the lock is taken");
@@ -146,9 +142,8 @@ TEST_CASE("session: fg gives the terminal to a job that was started in the backg
   CHECK_FALSE(is_held(server));
 }
 
-TEST_CASE("session: after fg the keys reach the job")
+SERVER_CASE("session: after fg the keys reach the job")
 {
-  const RedisServer server;
   Shell shell;
   shell.type(quoted(run_on(
                  server, {"sh", "-c", "trap 'echo caught; exit 5' INT; echo be''gun; while :; do sleep 0.05; done"})) +
@@ -163,17 +158,15 @@ TEST_CASE("session: after fg the keys reach the job")
   CHECK_FALSE(is_held(server));
 }
 
-TEST_CASE("session: a job in the background that has no terminal for its input keeps a group of its own")
+SERVER_CASE("session: a job in the background that has no terminal for its input keeps a group of its own")
 {
-  const RedisServer server;
   Shell shell;
   shell.type(quoted(run_on(server, {"sh", "-c", "test $(ps -o pgid= $$) = $$ && echo its'' own"})) + "</dev/null &\r");
   shell.await("its own");
 }
 
-TEST_CASE("session: without PATH a command is found where execvp finds it")
+SERVER_CASE("session: without PATH a command is found where execvp finds it")
 {
-  const RedisServer server;
   std::vector<std::string> words{"env", "-i"};
   const auto run = run_on(server, {"env"});
   words.insert(words.end(), run.begin(), run.end());

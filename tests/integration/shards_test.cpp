@@ -66,9 +66,8 @@ void check_lines_are_left(const RedisServer& server)
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("shards: never two in one shard, yet as many at once as there are shards")
+SERVER_CASE("shards: never two in one shard, yet as many at once as there are shards")
 {
-  const RedisServer server;
   const ActivityLog activity;
   std::vector<Process> crowd;
   for (int i = 0; i < 40; ++i) {
@@ -92,9 +91,8 @@ TEST_CASE("shards: never two in one shard, yet as many at once as there are shar
   CHECK(overlap(activity.jobs()) != "");
 }
 
-TEST_CASE("shards: the job is told which one it has")
+SERVER_CASE("shards: the job is told which one it has")
 {
-  const RedisServer server;
   for (int shard = 0; shard < 4; ++shard) {
     take(server, shard);
   }
@@ -119,9 +117,8 @@ TEST_CASE("shards: a waiter gets the first free shard, and leaves all queues")
   }
 }
 
-TEST_CASE("shards: all come free at once: the waiter takes one, the others are free for the next")
+SERVER_CASE("shards: all come free at once: the waiter takes one, the others are free for the next")
 {
-  const RedisServer server;
   for (int shard = 0; shard < shards; ++shard) {
     take(server, shard);
   }
@@ -148,9 +145,8 @@ TEST_CASE("shards: all come free at once: the waiter takes one, the others are f
   CHECK(Process(any_shard(server, {"-n"}, {"true"})).wait() == exited(75));
 }
 
-TEST_CASE("shards: the shard of a killed holder is handed to the waiter before its lease is over")
+SERVER_CASE("shards: the shard of a killed holder is handed to the waiter before its lease is over")
 {
-  const RedisServer server;
   std::vector<Process> holders;
   for (int shard = 0; shard < shards; ++shard) {
     holders.emplace_back(any_shard(server, {"--ttl", "60s"}, {"sh", "-c", "echo $RLOCK_SHARD; exec sleep 100"}));
@@ -164,9 +160,8 @@ TEST_CASE("shards: the shard of a killed holder is handed to the waiter before i
   expect_end(waiter, success, {out_is(holders[3].out())}, 20s);
 }
 
-TEST_CASE("shards: -n, -w and a signal leave nothing behind")
+SERVER_CASE("shards: -n, -w and a signal leave nothing behind")
 {
-  const RedisServer server;
   for (int shard = 0; shard < shards; ++shard) {
     take(server, shard);
   }

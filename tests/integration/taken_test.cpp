@@ -84,9 +84,8 @@ TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as wel
   CHECK(later.running());
 }
 
-TEST_CASE("taken: a keeper tells its process when another owner has taken the lock")
+SERVER_CASE("taken: a keeper tells its process when another owner has taken the lock")
 {
-  const RedisServer server;
   Process holder = script(server, R"(trap 'echo told; exit 7' TERM
       lock=$(rlock acquire -S "$URL" -k x --ttl 5m --pid $$ --export) || exit; echo ready; while :; do sleep 0.02; done)");
   keeper_of(server, holder);

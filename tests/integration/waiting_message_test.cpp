@@ -10,9 +10,8 @@ using namespace rlock::test;
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("waiting message: on a terminal of 80 columns place, age and holder are seen, however long key and job are")
+SERVER_CASE("waiting message: on a terminal of 80 columns place, age and holder are seen, however long key and job are")
 {
-  const RedisServer server;
   const std::string key = "k" + std::string(100, 'k');
   const std::string job = "sleep 60 & wait # " + std::string(150, 'x');
   Process holder = start_on(server, {"run", "-k", key, "--", "sh", "-c", job});

@@ -40,16 +40,14 @@ bool nothing_left(const RedisServer& server)
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("waiting: a lock that expires is taken" * doctest::test_suite("topology-quick"))
+SERVER_CASE("waiting: a lock that expires is taken" * doctest::test_suite("topology-quick"))
 {
-  const RedisServer server;
   take_as_somebody(server, "400");
   CHECK(Process(words_on(server, {"--", "true"})).wait() == success);
 }
 
-TEST_CASE("waiting: -w gives up in time" * doctest::test_suite("topology-quick"))
+SERVER_CASE("waiting: -w gives up in time" * doctest::test_suite("topology-quick"))
 {
-  const RedisServer server;
   take_as_somebody(server, "60000");
   const auto from = std::chrono::steady_clock::now();
   CHECK(Process(words_on(server, {"-w", "0.4", "--", "true"})).wait() == exited(75));
@@ -57,9 +55,8 @@ TEST_CASE("waiting: -w gives up in time" * doctest::test_suite("topology-quick")
   CHECK(nothing_left(server));
 }
 
-TEST_CASE("waiting: a signal ends it, by the same signal, and nothing is left")
+SERVER_CASE("waiting: a signal ends it, by the same signal, and nothing is left")
 {
-  const RedisServer server;
   take_as_somebody(server, "60000");
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
     CAPTURE(signal);
@@ -96,9 +93,8 @@ TEST_CASE("waiting: a server that goes away and stays away is 69 when time is ov
   CHECK(waiter.wait(5s) == exited(69));
 }
 
-TEST_CASE("waiting: after a second it says for whom")
+SERVER_CASE("waiting: after a second it says for whom")
 {
-  const RedisServer server;
   take_as_somebody(server, "60000");
   Process waiter(words_on(server, {"-w", "1.5", "--", "true"}));
   expect_end(waiter, exited(75), {err_begins("rlock: waiting for k, place 1, held by somebody:1, ttl ")});

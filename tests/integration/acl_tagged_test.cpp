@@ -11,9 +11,8 @@ Words run_words(const Words& kind, const Words& rest) { return joined(joined({"r
 
 }  // namespace
 
-TEST_CASE("acl: a pattern covers names with braces as well, with every kind of lock")
+ACL_CASE("acl: a pattern covers names with braces as well, with every kind of lock")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   for (const Words& kind : std::vector<Words>{{}, {"-x"}, {"--permits", "1"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "" : kind.front());

@@ -100,17 +100,15 @@ bool is_refused_waiting(const AclFixture& fixture, Words words, const std::strin
 
 }  // namespace
 
-TEST_CASE("acl: a lock outside the pattern is refused, and named")
+ACL_CASE("acl: a lock outside the pattern is refused, and named")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   expect_end(fixture.run({"run", "-k", "web:k", "--", "echo", "ran"}), 77, {out_is(""), err_has(": web:k (")});
   CHECK(as_int(fixture.server.command({"DBSIZE"})) == 0);
 }
 
-TEST_CASE("acl: each key and channel is needed, named when it is missing, and nothing is half written")
+ACL_CASE("acl: each key and channel is needed, named when it is missing, and nothing is half written")
 {
-  const AclFixture fixture;
   const Words line = acl_line("app:*");
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line[at] == "~rlock:quorum" || is_of_runs(line[at])) {
@@ -124,9 +122,8 @@ TEST_CASE("acl: each key and channel is needed, named when it is missing, and no
   }
 }
 
-TEST_CASE("acl: without the right to the list of runs a job runs, and -v says what is missing")
+ACL_CASE("acl: without the right to the list of runs a job runs, and -v says what is missing")
 {
-  const AclFixture fixture;
   Words line = acl_line("app:*");
   std::erase_if(line, is_of_runs);
   fixture.allow(line);
@@ -134,9 +131,8 @@ TEST_CASE("acl: without the right to the list of runs a job runs, and -v says wh
              {err_has("cannot keep the history of app:k")});
 }
 
-TEST_CASE("acl: each command that is missing is named, and nothing is half written")
+ACL_CASE("acl: each command that is missing is named, and nothing is half written")
 {
-  const AclFixture fixture;
   const Words line = acl_line("app:*");
   int needed = 0;
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -147,9 +143,8 @@ TEST_CASE("acl: each command that is missing is named, and nothing is half writt
   CHECK(needed > 20);
 }
 
-TEST_CASE("acl: a missing right is reported while waiting as well, and no key is left")
+ACL_CASE("acl: a missing right is reported while waiting as well, and no key is left")
 {
-  const AclFixture fixture;
   const Words line = acl_line("app:*");
   const std::vector<Words> kinds_of_waiters{{"-k", "app:h"}, {"-s", "-k", "app:x"}, {"--permits", "1", "-k", "app:p"}};
   for (Words words : kinds_of_waiters) {

@@ -94,9 +94,8 @@ void by_hand(const AclFixture& fixture, const Kind& kind)
 
 }  // namespace
 
-TEST_CASE("acl: with exactly this line every verb works with every kind")
+ACL_CASE("acl: with exactly this line every verb works with every kind")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind.options));
@@ -114,9 +113,8 @@ TEST_CASE("acl: with exactly this line every verb works with every kind")
   }
 }
 
-TEST_CASE("acl: with exactly this line once, several keys and nested runs work")
+ACL_CASE("acl: with exactly this line once, several keys and nested runs work")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   ends_with(0, fixture, {"once", "--for", "1h", "-k", "app:k", "--", "true"});
   ends_with(0, fixture, {"once", "--for", "1h", "-k", "app:k", "--", "false"});
@@ -129,9 +127,8 @@ TEST_CASE("acl: with exactly this line once, several keys and nested runs work")
   }
 }
 
-TEST_CASE("acl: with exactly this line a lock is given back, or a server not counted, for other reasons than rights")
+ACL_CASE("acl: with exactly this line a lock is given back, or a server not counted, for other reasons than rights")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   expect_end(fixture.run({"run", "--sync", "1", "--server-timeout", "1s", "-k", "app:k", "--", "true"}), 69,
              {err_has("0 of the 1 replicas")});
@@ -143,9 +140,8 @@ TEST_CASE("acl: with exactly this line a lock is given back, or a server not cou
   ends_with(0, fixture, {"run", "-S", second.url(), "--no-restart-guard", "-k", "app:k", "--", "true"});
 }
 
-TEST_CASE("acl: with exactly this line a verb that reads all locks says how to name some")
+ACL_CASE("acl: with exactly this line a verb that reads all locks says how to name some")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   REQUIRE(show(fixture.server.command({"HSET", "other", "somebody:1", "1"})) == "1");
   REQUIRE(show(fixture.server.command({"HSET", "rlock:holder:{other}", "somebody:1", "host=h"})) == "1");

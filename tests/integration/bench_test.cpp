@@ -59,9 +59,8 @@ SERVER_CASE("bench: an interrupt leaves nothing behind either")
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
-TEST_CASE("bench: a user with few rights says where, and several servers have no line")
+ACL_CASE("bench: a user with few rights says where, and several servers have no line")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   CHECK(fixture.run({"bench", "--for", "20ms"}).code == 77);
   const Finished told = fixture.run({"bench", "--for", "20ms", "--prefix", "app:"});

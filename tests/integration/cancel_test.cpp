@@ -60,6 +60,8 @@ void no_overlap_after(const std::function<void(Process&)>& strike)
 
 }  // namespace
 
+#define CANCEL_CASE(title) CASE_WITH(CancelFixture, lock, title)
+
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("cancel: the job in progress is dead before the next one begins, ends with 121 and learns who asked")
@@ -91,9 +93,8 @@ TEST_CASE("cancel: the job in progress is dead before the next one begins, ends 
   }
 }
 
-TEST_CASE("cancel: a job that ends within --kill-after is waited for")
+CANCEL_CASE("cancel: a job that ends within --kill-after is waited for")
 {
-  const CancelFixture lock;
   Process holder =
       lock.start({"--ttl", "3s", "--kill-after", "60s"},
                  {"sh", "-c", "trap 'sleep 4; echo tidy; exit 0' TERM; echo up; while :; do sleep 0.05; done"});
@@ -116,9 +117,8 @@ TEST_CASE("cancel: jobs do not overlap when the holder is stopped or killed, alo
   }
 }
 
-TEST_CASE("cancel: first come, first served, and each asks the holder in front of it")
+CANCEL_CASE("cancel: first come, first served, and each asks the holder in front of it")
 {
-  const CancelFixture lock;
   Process holder = lock.hold("holder", {"--kill-after", "200ms"});
   holder.signal(SIGSTOP);  // until all are in line
   Process plain = lock.start({}, {"sleep", "1000"});
@@ -135,9 +135,8 @@ TEST_CASE("cancel: first come, first served, and each asks the holder in front o
   CHECK(overlap(lock.activity.jobs()) == "");
 }
 
-TEST_CASE("cancel: with --latest the newest of many runs completes, and no two at once")
+CANCEL_CASE("cancel: with --latest the newest of many runs completes, and no two at once")
 {
-  const CancelFixture lock;
   std::vector<Process> runs;
   for (int i = 0; i < 8; ++i) {
     const std::string name = "run" + std::to_string(i);
@@ -165,16 +164,14 @@ TEST_CASE("cancel: with --latest the newest of many runs completes, and no two a
 
 TEST_SUITE_END();
 
-TEST_CASE("cancel: a lock that only --min-hold keeps is taken at once")
+CANCEL_CASE("cancel: a lock that only --min-hold keeps is taken at once")
 {
-  const CancelFixture lock;
   REQUIRE(lock.start({"--min-hold", "10m"}, {"true"}).wait(30s) == success);
   CHECK(lock.cancel({}, {"true"}).wait(60s) == success);
 }
 
-TEST_CASE("cancel: a lease without a process is not renewed any more, and ends by itself")
+CANCEL_CASE("cancel: a lease without a process is not renewed any more, and ends by itself")
 {
-  const CancelFixture lock;
   const Finished acquired = rlock_on(lock.server, {"acquire", "-k", "k", "--lease", "4s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process next = lock.cancel({}, {"true"});
@@ -189,18 +186,16 @@ TEST_CASE("cancel: a lease without a process is not renewed any more, and ends b
   CHECK(next.wait(60s) == success);
 }
 
-TEST_CASE("cancel: a foreign holder is taken away after the grace")
+CANCEL_CASE("cancel: a foreign holder is taken away after the grace")
 {
-  const CancelFixture lock;
   lock.server.command({"HSET", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
   lock.server.command({"PEXPIRE", "k", "600000"});
   Process next = lock.cancel({}, {"true"});
   expect_end(next, success, {err_has("whose job may still be running")}, 60s);
 }
 
-TEST_CASE("cancel: what is not provably a lock is left alone")
+CANCEL_CASE("cancel: what is not provably a lock is left alone")
 {
-  const CancelFixture lock;
   lock.server.command({"HSET", "k", "prod", "5"});
   lock.server.command({"PEXPIRE", "k", "600000"});
   Process next = lock.cancel({"-w", "3s"}, {"true"});
@@ -208,9 +203,8 @@ TEST_CASE("cancel: what is not provably a lock is left alone")
   CHECK(as_text(lock.server.command({"HGET", "k", "prod"})) == "5");
 }
 
-TEST_CASE("cancel: a run that is killed after it asked leaves a free lock")
+CANCEL_CASE("cancel: a run that is killed after it asked leaves a free lock")
 {
-  const CancelFixture lock;
   Process holder = lock.hold("holder", {"--kill-after", "200ms"});
   Process next = lock.cancel({}, {"true"});
   wait_until([&] { return has(next.err(), "asking it to stop"); }, "it asks");
@@ -226,9 +220,8 @@ TEST_CASE("cancel: a run that is killed after it asked leaves a free lock")
   CHECK(holder.wait(60s) == cancelled);
 }
 
-TEST_CASE("cancel: the lock of the outer run is entered, and not cancelled, also where the environment was scrubbed")
+CANCEL_CASE("cancel: the lock of the outer run is entered, and not cancelled, also where the environment was scrubbed")
 {
-  const CancelFixture lock;
   const Words inner =
       rlock_argv({"run", "-S", lock.server.url(), "-k", "k", "--cancel-in-progress", "--", "echo", "inner"});
   Process outer = lock.start({}, inner);

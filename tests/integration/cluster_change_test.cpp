@@ -61,9 +61,8 @@ TEST_CASE(
   CHECK(queue.started_jobs() == numbers_below(2));
 }
 
-TEST_CASE("cluster: a slot that is just being moved is waited for")
+CLUSTER_CASE("cluster: a slot that is just being moved is waited for")
 {
-  const RedisCluster cluster;
   RedisServer& target = cluster.other_than(cluster.owner("k"));
   cluster.begin_to_move_slot("k", target);
   Process early = start_rlock({"run", "-S", cluster.url(), "-k", "k", "--", "true"});

@@ -80,9 +80,8 @@ TEST_CASE("cluster: the queue is served in order, without the dead waiters")
   CHECK(calls_of(queue.server.owner("k"), "evalsha") <= 4 * 20);
 }
 
-TEST_CASE("cluster: every kind of lock, on every node")
+CLUSTER_CASE("cluster: every kind of lock, on every node")
 {
-  const RedisCluster cluster;
   struct Kind {
     Words holder;
     Words refused;
@@ -123,9 +122,8 @@ TEST_CASE("cluster: every kind of lock, on every node")
   }
 }
 
-TEST_CASE("cluster: shards on different nodes, and a waiter is notified by each of them")
+CLUSTER_CASE("cluster: shards on different nodes, and a waiter is notified by each of them")
 {
-  const RedisCluster cluster;
   std::vector<Process> holders;
   for (int i = 0; i < 6; ++i) {
     holders.push_back(start_on(cluster, {"run", "-k", "k", "--shards", "6", "--", "sleep", "100"}));
@@ -164,9 +162,8 @@ TEST_CASE("cluster: shards on different nodes, and a waiter is notified by each 
   }
 }
 
-TEST_CASE("cluster: several keys in different slots are held all or none, and waited for one after the other")
+CLUSTER_CASE("cluster: several keys in different slots are held all or none, and waited for one after the other")
 {
-  const RedisCluster cluster;
   const Words keys = one_key_each(cluster, "k");
   Process last = start_on(cluster, {"run", "-k", keys[2], "--", "sleep", "100"});
   wait_until([&] { return is_held(cluster, keys[2]); }, "the last one is held");
@@ -200,9 +197,8 @@ TEST_CASE("cluster: several keys in different slots are held all or none, and wa
   CHECK(is_tidy(cluster));
 }
 
-TEST_CASE("cluster: nested, status, ttl, wait, acquire, renew, release, force-unlock")
+CLUSTER_CASE("cluster: nested, status, ttl, wait, acquire, renew, release, force-unlock")
 {
-  const RedisCluster cluster;
   for (const std::string& key : one_key_each(cluster, "k")) {
     CAPTURE(key);
     const std::string rlock = RLOCK_BINARY;

@@ -133,9 +133,8 @@ TEST_CASE("doctor: sentinels that name a replica, or may not be asked everything
   CHECK(told.found("fail-over") == "not permitted");
 }
 
-TEST_CASE("doctor: sentinels that are silent cost one timeout together, not one each")
+AUTHORITY_CASE("doctor: sentinels that are silent cost one timeout together, not one each")
 {
-  const Authority authority;
   const Certificate certificate = authority.sign("IP:127.0.0.1", 60);
   const RedisServer server({.args = {"--appendonly", "yes"}, .tcp = true, .tls = certificate});
   const std::string port = std::to_string(free_port());

@@ -196,9 +196,8 @@ TEST_CASE("doctor: a disk that takes nothing")
   CHECK(has(told.found("lock"), "MISCONF"));
 }
 
-TEST_CASE("doctor: a user without the right to scripts, and one with no more rights than it needs")
+ACL_CASE("doctor: a user without the right to scripts, and one with no more rights than it needs")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   const Diagnosis enough = diagnosis(fixture.run({"doctor", "--json", "--prefix", "app:"}));
   CHECK(enough.code == 0);

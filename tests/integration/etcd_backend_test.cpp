@@ -41,9 +41,8 @@ std::vector<PresenceId> gone(record::Backend& backend, const std::vector<Presenc
 
 }  // namespace
 
-TEST_CASE("etcd backend: a message that arrives with the answer to a request makes the source readable")
+ETCD_CASE("etcd backend: a message that arrives with the answer to a request makes the source readable")
 {
-  const EtcdServer server;
   const auto sender = server.open_backend(the_clock);
   const auto hearer = server.open_backend(the_clock);
   const std::vector<LockChannel> channels{{"k", "a"}};
@@ -56,9 +55,8 @@ TEST_CASE("etcd backend: a message that arrives with the answer to a request mak
   CHECK(must(source->next(soon())));
 }
 
-TEST_CASE("etcd backend: a commit needs the presence, which comes with it, is proven, asked for and removed")
+ETCD_CASE("etcd backend: a commit needs the presence, which comes with it, is proven, asked for and removed")
 {
-  const EtcdServer server;
   const auto mine = server.open_backend(the_clock);
   const auto other = server.open_backend(the_clock);
   const auto presence = must(mine->presences()->make(30s, Keeping::kept, soon()));
@@ -85,9 +83,8 @@ TEST_CASE("etcd backend: a commit needs the presence, which comes with it, is pr
   CHECK(must(other->read("k", soon())).version.starts_with(second.substr(0, second.find(' '))));
 }
 
-TEST_CASE("etcd backend: a presence whose lease ended before its first commit is gone, and the commit does not happen")
+ETCD_CASE("etcd backend: a presence whose lease ended before its first commit is gone, and the commit does not happen")
 {
-  const EtcdServer server;
   const auto mine = server.open_backend(the_clock);
   const auto other = server.open_backend(the_clock);
   const auto presence = must(mine->presences()->make(30s, Keeping::kept, soon()));
@@ -96,9 +93,8 @@ TEST_CASE("etcd backend: a presence whose lease ended before its first commit is
   CHECK(server.lock_names().empty());
 }
 
-TEST_CASE("etcd backend: a presence whose lease ended before its first commit is gone, says the proof too")
+ETCD_CASE("etcd backend: a presence whose lease ended before its first commit is gone, says the proof too")
 {
-  const EtcdServer server;
   const auto mine = server.open_backend(the_clock);
   const auto other = server.open_backend(the_clock);
   const auto presence = must(mine->presences()->make(30s, Keeping::kept, soon()));
@@ -106,9 +102,8 @@ TEST_CASE("etcd backend: a presence whose lease ended before its first commit is
   CHECK(std::holds_alternative<record::NoLonger>(must(mine->presences()->prove(presence.id, soon()))));
 }
 
-TEST_CASE("etcd backend: a presence that nobody proves goes with its lease")
+ETCD_CASE("etcd backend: a presence that nobody proves goes with its lease")
 {
-  const EtcdServer server;
   const auto mine = server.open_backend(the_clock);
   const auto presence = must(mine->presences()->make(1s, Keeping::unkept, soon()));
   CHECK(presence.lease.length >= 1s);

@@ -32,9 +32,8 @@ std::string value_of(etcd::Connection& connection, const std::string& key)
 
 }  // namespace
 
-TEST_CASE("etcd client: a transaction compares, writes and reads, and values may be long")
+ETCD_CASE("etcd client: a transaction compares, writes and reads, and values may be long")
 {
-  const EtcdServer server;
   etcd::Connection connection = connect(server, server.url());
   const std::string text(1'000'000, 'x');
   const auto first = must(connection.txn(put("k", text), within(10s)));
@@ -54,9 +53,8 @@ TEST_CASE("etcd client: a transaction compares, writes and reads, and values may
   CHECK(connection.generation() == 1);
 }
 
-TEST_CASE("etcd client: a lease is granted, kept alive and revoked with its key, and one that is gone has no time")
+ETCD_CASE("etcd client: a lease is granted, kept alive and revoked with its key, and one that is gone has no time")
 {
-  const EtcdServer server;
   etcd::Connection connection = connect(server, server.url());
   const auto granted = must(connection.grant(77, 30, within(10s)));
   CHECK(granted.ttl == 30);
@@ -81,9 +79,8 @@ TEST_CASE("etcd client: a lease is granted, kept alive and revoked with its key,
   CHECK(connection.generation() == 1);
 }
 
-TEST_CASE("etcd client: a watch tells what is put after it, in order, beside requests on the same connection")
+ETCD_CASE("etcd client: a watch tells what is put after it, in order, beside requests on the same connection")
 {
-  const EtcdServer server;
   etcd::Connection connection = connect(server, server.url());
   etcd::Connection other = connect(server, server.url());
   must(connection.txn(put("w/0", "before"), within(10s)));
@@ -159,9 +156,8 @@ TEST_CASE("etcd client: a user must log in, and logs in again when the token is 
   CHECK(has(answer.error().text, "user name is empty (give a user and a password)"));
 }
 
-TEST_CASE("etcd client: TLS with a client certificate, and without one")
+AUTHORITY_CASE("etcd client: TLS with a client certificate, and without one")
 {
-  const Authority authority;
   const EtcdServer server({.authority = &authority});
   etcd::Connection connection = connect(server, server.url());
   CHECK(value_of(connection, "k") == "(none)");
@@ -179,9 +175,8 @@ TEST_CASE("etcd client: TLS with a client certificate, and without one")
   CHECK(has(plain_answer.error().text, "etcds://)"));
 }
 
-TEST_CASE("etcd client: what cannot be reached, and what is no etcd, is said exactly")
+ETCD_CASE("etcd client: what cannot be reached, and what is no etcd, is said exactly")
 {
-  const EtcdServer server;
   std::uint16_t nobody = 0;
   tcp_listener(nobody);
   const std::string port = std::to_string(nobody);

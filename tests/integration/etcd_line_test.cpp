@@ -55,9 +55,8 @@ void put(const EtcdServer& server, const std::string& key, const std::string& le
 
 }  // namespace
 
-TEST_CASE("etcd line: a contender stands behind those that came before, and ends with its presence")
+ETCD_CASE("etcd line: a contender stands behind those that came before, and ends with its presence")
 {
-  const EtcdServer server;
   const Client one(server);
   CHECK_FALSE(one.look().first);
   const auto order = one.commit(one.standing());
@@ -80,9 +79,8 @@ TEST_CASE("etcd line: a contender stands behind those that came before, and ends
   CHECK_FALSE(two.look().first);
 }
 
-TEST_CASE("etcd line: a commit depends on what it says of the line")
+ETCD_CASE("etcd line: a commit depends on what it says of the line")
 {
-  const EtcdServer server;
   const Client client(server);
   LineChange change = client.standing();
   change.none_came_since = client.look().state;
@@ -104,9 +102,8 @@ TEST_CASE("etcd line: a commit depends on what it says of the line")
   CHECK_FALSE(client.commit(needs));  // it has another place now
 }
 
-TEST_CASE("etcd line: a contender that gets another presence keeps its place")
+ETCD_CASE("etcd line: a contender that gets another presence keeps its place")
 {
-  const EtcdServer server;
   const Client client(server);
   const auto order = client.commit(client.standing());
   REQUIRE(order);
@@ -128,9 +125,8 @@ TEST_CASE("etcd line: a contender that gets another presence keeps its place")
   CHECK_FALSE(client.look(client.name()).own);
 }
 
-TEST_CASE("etcd line: those who listen are told when a contender is gone, also if it went before they asked")
+ETCD_CASE("etcd line: those who listen are told when a contender is gone, also if it went before they asked")
 {
-  const EtcdServer server;
   const Client client(server);
   put(server, "k/first");
   put(server, "k/second");
@@ -154,9 +150,8 @@ TEST_CASE("etcd line: those who listen are told when a contender is gone, also i
   CHECK(message->text == "gone");
 }
 
-TEST_CASE("etcd line: a lock whose line would contain rlock's own keys, or be among them, has none")
+ETCD_CASE("etcd line: a lock whose line would contain rlock's own keys, or be among them, has none")
 {
-  const EtcdServer server;
   const auto backend = server.open_backend(the_clock);  // with the prefix app
   const auto permits = [&](const char* name) {
     return static_cast<bool>(backend->native_lines().front()->check_name(*LockName::parse(name)));

@@ -13,9 +13,8 @@ std::string keys_in(const EtcdServer& server) { return server.etcdctl({"get", "-
 
 }  // namespace
 
-TEST_CASE("etcd: no lease, presence or listener is left behind by a holder and its waiter")
+ETCD_CASE("etcd: no lease, presence or listener is left behind by a holder and its waiter")
 {
-  const EtcdServer server;
   const auto go = home_dir() / "go";
   Process holder = start_on(server, with_job({"run", "-k", "k"}, shell(until_exists(go))));
   wait_until([&] { return is_held(server); }, "the lock is held");
@@ -30,9 +29,8 @@ TEST_CASE("etcd: no lease, presence or listener is left behind by a holder and i
   CHECK(has(server.etcdctl({"lease", "list"}), "found 0 leases"));
 }
 
-TEST_CASE("etcd: a revoked lease ends the hold, and the next one gets the lock")
+ETCD_CASE("etcd: a revoked lease ends the hold, and the next one gets the lock")
 {
-  const EtcdServer server;
   Process holder = start_on(server, {"run", "-k", "k", "--ttl", "6s", "--", "sleep", "60"});
   wait_until([&] { return is_held(server); }, "the lock is held");
   for (const std::string& line : lines_of(server.etcdctl({"lease", "list"}))) {
@@ -115,9 +113,8 @@ TEST_CASE("etcd: what cannot be is refused before a request, with the reason")
              {err_has("cannot reach etcd://127.0.0.1:1: connection refused")});
 }
 
-TEST_CASE("etcd: a user with the rights that rlock acl prints keeps locks there, and another one has none")
+ETCD_CASE("etcd: a user with the rights that rlock acl prints keeps locks there, and another one has none")
 {
-  EtcdServer server;
   std::istringstream lines(run_on(server, {"acl", "--user", "deploy"}).out);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -144,9 +141,8 @@ TEST_CASE("etcd: a user with the rights that rlock acl prints keeps locks there,
   CHECK(as("deploy:wrong@").code == 77);
 }
 
-TEST_CASE("etcd: over TLS with a client certificate")
+AUTHORITY_CASE("etcd: over TLS with a client certificate")
 {
-  const Authority authority;
   const EtcdServer server({.authority = &authority});
   const Certificate own = authority.sign("DNS:client");
   const Words options{"--cacert", authority.file(), "--cert", own.file, "--tls-key", own.key};
@@ -156,9 +152,8 @@ TEST_CASE("etcd: over TLS with a client certificate")
              {err_has("wants a client certificate (give --cert and --tls-key)")});
 }
 
-TEST_CASE("etcd: a password that is rotated while a job runs is read again from its file")
+ETCD_CASE("etcd: a password that is rotated while a job runs is read again from its file")
 {
-  EtcdServer server;
   const auto file = home_dir() / "password";
   std::ofstream(file) << "root\n";
   server.demand_login("root");
@@ -211,9 +206,8 @@ TEST_CASE("etcd acl: users with other keys have other roles, and a certificate n
   CHECK(has(printed("etcds://e1/app"), "--no-password"));
 }
 
-TEST_CASE("etcd: --ttl below the shortest lease is told by -v and by doctor")
+ETCD_CASE("etcd: --ttl below the shortest lease is told by -v and by doctor")
 {
-  const EtcdServer server;
   expect_end(run_on(server, {"run", "-v", "--ttl", "1s", "-k", "k", "--", "true"}), 0,
              {err_has("the server gives a lease of 2s where --ttl is 1s")});
   CHECK_FALSE(has(run_on(server, {"run", "-v", "-k", "k", "--", "true"}).err, "gives a lease"));

@@ -51,9 +51,8 @@ SERVER_CASE("events: taken and let go, by whom, with its number")
   CHECK(has(text.out, ", running true [nightly], fence "));
 }
 
-TEST_CASE("events: each hand-over of a line is one event")
+QUEUE_CASE("events: each hand-over of a line is one event")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   for (int i = 0; i < 3; ++i) {
     queue.add_waiter();
@@ -121,9 +120,8 @@ SERVER_CASE("events: the log of a busy lock is bounded")
   CHECK(as_int(server.command({"LLEN", "rlock:events:{k}"})) < 200);
 }
 
-TEST_CASE("events: a user with no more rights than rlock acl gives it reads them")
+ACL_CASE("events: a user with no more rights than rlock acl gives it reads them")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   REQUIRE(fixture.run({"run", "-k", "app:k", "--", "true"}).code == 0);
   const Finished told = fixture.run({"events", "--json", "-k", "app:k"});
@@ -135,9 +133,8 @@ TEST_CASE("events: a user with no more rights than rlock acl gives it reads them
   CHECK(fixture.run({"events", "-S", second.url()}).code == 64);
 }
 
-TEST_CASE("events: names the missing right to inspect a lock, and how to ask for less")
+ACL_CASE("events: names the missing right to inspect a lock, and how to ask for less")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   REQUIRE(fixture.run({"run", "-k", "app:k", "--", "true"}).code == 0);
   fixture.server.command({"RPUSH", "rlock:events:{other}", "1"});

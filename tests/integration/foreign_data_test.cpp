@@ -13,9 +13,8 @@ std::string content(const RedisServer& server) { return as_text(server.command({
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("foreign data: no kind of lock is taken on a hash with a field `mode`, 78")
+QUEUE_CASE("foreign data: no kind of lock is taken on a hash with a field `mode`, 78")
 {
-  const QueueFixture queue;
   queue.server.command({"HSET", "k", "mode", "read", "user", "ann"});
   const std::string before = content(queue.server);
   for (const Words& kind : std::vector<Words>{{"-s"}, {"-x"}, {}, {"--permits", "3"}, {"--format", "string"}}) {
@@ -28,9 +27,8 @@ TEST_CASE("foreign data: no kind of lock is taken on a hash with a field `mode`,
   CHECK(as_int(queue.server.command({"PTTL", "k"})) == -1);
 }
 
-TEST_CASE("foreign data: a counter is no number of permits, 78, also after a plain lock of that name")
+QUEUE_CASE("foreign data: a counter is no number of permits, 78, also after a plain lock of that name")
 {
-  const QueueFixture queue;
   CHECK(queue.start({}, {"true"}).wait() == Exit{0});
   queue.server.command({"SET", "k", "1000"});
   Process refused = queue.start({"--permits", "3"}, {"true"});

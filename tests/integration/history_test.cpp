@@ -256,9 +256,8 @@ SERVER_CASE("history: --history keeps the log, and one without it does not short
   CHECK(as_int(server.command({"PTTL", "rlock:events:{o}"})) > day);
 }
 
-TEST_CASE("history: a user with no more rights than rlock acl gives it has a history")
+ACL_CASE("history: a user with no more rights than rlock acl gives it has a history")
 {
-  const AclFixture fixture;
   fixture.allow(acl_line("app:*"));
   REQUIRE(fixture.run({"run", "-k", "app:k", "--", "true"}).code == 0);
   Process holder = fixture.start({"run", "-k", "app:k", "--", "sleep", "60"});

@@ -21,9 +21,8 @@ std::string address_without_server()
 
 }  // namespace
 
-TEST_CASE("install.sh: installs the program of this machine, also over an old one")
+RELEASE_CASE("install.sh: installs the program of this machine, also over an old one")
 {
-  const ReleaseFixture release;
   for (int i = 0; i < 2; ++i) {
     rlock::test::Process installer = release.sh("sh " + release.installer().string() + " --from files --to installed");
     CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
@@ -35,24 +34,21 @@ TEST_CASE("install.sh: installs the program of this machine, also over an old on
   CHECK(std::distance(fs::directory_iterator(release.dir / "installed"), fs::directory_iterator()) == 2);
 }
 
-TEST_CASE("install.sh: takes the directory that it lies in when none is given")
+RELEASE_CASE("install.sh: takes the directory that it lies in when none is given")
 {
-  const ReleaseFixture release;
   fs::copy_file(release.installer(), release.dir / "files" / "install.sh");
   CHECK(release.sh("sh files/install.sh --to installed").wait(30s) == success);
   CHECK(fs::exists(release.dir / "installed" / "rlock"));
 }
 
-TEST_CASE("install.sh: refuses a program with another checksum")
+RELEASE_CASE("install.sh: refuses a program with another checksum")
 {
-  const ReleaseFixture release;
   std::ofstream(release.program(this_machine), std::ios::app) << "more";
   CHECK(has(release.refusal(), "has the checksum"));
 }
 
-TEST_CASE("install.sh: refuses checksums that are not signed with the key of the releases")
+RELEASE_CASE("install.sh: refuses checksums that are not signed with the key of the releases")
 {
-  const ReleaseFixture release;
   const std::string not_signed = "is not signed with the key of the releases";
   SUBCASE("because there is no signature")
   {
@@ -72,27 +68,24 @@ TEST_CASE("install.sh: refuses checksums that are not signed with the key of the
   }
 }
 
-TEST_CASE("install.sh: --key names another key than that of the releases")
+RELEASE_CASE("install.sh: --key names another key than that of the releases")
 {
-  const ReleaseFixture release;
   const std::string install = "exec sh " + (packaging / "install.sh").string() + " --from files --to installed --key ";
   CHECK(release.sh(install + "key.pub").wait(30s) == success);
   rlock::test::Process installer = release.sh(install + "no-such-file");
   expect_end(installer, exited(1), {err_is("install.sh: cannot read the key no-such-file\n")}, 30s);
 }
 
-TEST_CASE("install.sh: refuses a program of another architecture, whatever its name and checksum say")
+RELEASE_CASE("install.sh: refuses a program of another architecture, whatever its name and checksum say")
 {
-  const ReleaseFixture release;
   release.pretend(other_machine);
   fs::rename(release.program(this_machine), release.program(other_machine));
   release.note_sums();
   CHECK(has(release.refusal(), "is not a program for " + std::string(other_machine)));
 }
 
-TEST_CASE("install.sh: says when there is no program for this machine")
+RELEASE_CASE("install.sh: says when there is no program for this machine")
 {
-  const ReleaseFixture release;
   SUBCASE("never")
   {
     release.pretend("riscv64");
@@ -110,9 +103,8 @@ TEST_CASE("install.sh: says when there is no program for this machine")
   }
 }
 
-TEST_CASE("install.sh: gets the files over the network with curl or wget")
+RELEASE_CASE("install.sh: gets the files over the network with curl or wget")
 {
-  const ReleaseFixture release;
   const ReleaseServer server(release, "/v1/");
   SUBCASE("curl") { release.only_with({"curl", "cmp"}); }
   SUBCASE("wget") { release.only_with({"wget", "cmp"}); }
@@ -126,9 +118,8 @@ TEST_CASE("install.sh: gets the files over the network with curl or wget")
   CHECK(release.sh("cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) == success);
 }
 
-TEST_CASE("install.sh: refuses what the network gives wrong or not at all")
+RELEASE_CASE("install.sh: refuses what the network gives wrong or not at all")
 {
-  const ReleaseFixture release;
   const ReleaseServer server(release);
   std::vector<std::string> programs;
   SUBCASE("curl") { programs = {"curl"}; }
@@ -147,49 +138,43 @@ TEST_CASE("install.sh: refuses what the network gives wrong or not at all")
   CHECK(has(release.refusal(server.address()), "cannot get rlock-0.1.0-linux-"));
 }
 
-TEST_CASE("install.sh: says that it needs curl or wget")
+RELEASE_CASE("install.sh: says that it needs curl or wget")
 {
-  const ReleaseFixture release;
   release.only_with({});
   CHECK(has(release.refusal("http://127.0.0.1:1"), "needs curl or wget"));
 }
 
-TEST_CASE("install.sh: says that it needs openssl")
+RELEASE_CASE("install.sh: says that it needs openssl")
 {
-  const ReleaseFixture release;
   release.only_with({});
   fs::remove(release.dir / "bin" / "openssl");
   CHECK(has(release.refusal(), "needs openssl"));
 }
 
-TEST_CASE("install.sh: needs --from when it comes through a pipe")
+RELEASE_CASE("install.sh: needs --from when it comes through a pipe")
 {
-  const ReleaseFixture release;
   rlock::test::Process installer = release.sh("cat " + release.installer().string() + " | sh -s -- --to installed");
   CHECK(installer.wait(30s) == exited(1));
   CHECK(installer.err() == "install.sh: --from must name the directory or the address of the files\n");
   CHECK(!fs::exists(release.dir / "installed"));
 }
 
-TEST_CASE("install.sh: says which option has no value")
+RELEASE_CASE("install.sh: says which option has no value")
 {
-  const ReleaseFixture release;
   rlock::test::Process installer = release.sh("exec sh " + release.installer().string() + " --to");
   expect_end(installer, exited(1), {err_is("install.sh: --to needs a value\n")}, 30s);
 }
 
-TEST_CASE("install.sh: refuses a program that does not run, and says why")
+RELEASE_CASE("install.sh: refuses a program that does not run, and says why")
 {
-  const ReleaseFixture release;
   std::string bytes = text_of("/bin/true").substr(0, 64);  // of an ELF file only the header
   std::ofstream(release.program(this_machine), std::ios::binary | std::ios::trunc) << bytes;
   release.note_sums();
   CHECK(has(release.refusal(), "does not run here: "));
 }
 
-TEST_CASE("install.sh: another user than root installs in ~/.local/bin, and is told where it may not write")
+RELEASE_CASE("install.sh: another user than root installs in ~/.local/bin, and is told where it may not write")
 {
-  const ReleaseFixture release;
   const std::string script = "install.sh --from " + (release.dir / "files").string();
   std::string as_user;
   if (::geteuid() == 0) {

@@ -59,9 +59,8 @@ TEST_CASE("judge: a slot that was half moved when its owner died is mended")
   CHECK(cluster.command({"GET", "{k}:stayed"}).text == "{k}:stayed");
 }
 
-TEST_CASE("judge: a slot move of which only the first half was said is given up")
+CLUSTER_CASE("judge: a slot move of which only the first half was said is given up")
 {
-  const RedisCluster cluster;
   RedisServer& source = cluster.owner("{k}");
   RedisServer& target = cluster.other_than(source);
   REQUIRE(set(source, "{k}").text == "OK");

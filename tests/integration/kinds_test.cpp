@@ -152,9 +152,8 @@ TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
   }
 }
 
-TEST_CASE("kinds: force-unlock takes all of them away, also when there are more than are shown")
+QUEUE_CASE("kinds: force-unlock takes all of them away, also when there are more than are shown")
 {
-  const QueueFixture queue;
   std::vector<std::string> holders{"EVAL",
                                    "local t = redis.call('time') redis.call('set', KEYS[1], 0) for i = 1, 150 do "
                                    "redis.call('zadd', KEYS[2], t[1] * 1000 + 60000, string.format('%016d', i)) end",
@@ -199,9 +198,8 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
   }
 }
 
-TEST_CASE("kinds: a plain lock nested in a read lock of the same owner is refused, not taken for it")
+QUEUE_CASE("kinds: a plain lock nested in a read lock of the same owner is refused, not taken for it")
 {
-  const QueueFixture queue;
   std::string inner;
   for (const std::string& word : queue.rlock("run", {"-n", "--", "true"})) {
     inner += "'" + word + "' ";
@@ -250,9 +248,8 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
 }
 
 // Each of the three begins anew when its job is over, so a waiter of their own kind is always in line.
-TEST_CASE("kinds: beside jobs that take the plain lock by turns, one for the read-write lock has its turn")
+QUEUE_CASE("kinds: beside jobs that take the plain lock by turns, one for the read-write lock has its turn")
 {
-  const QueueFixture queue;
   const auto dir = make_temp_dir("turns");
   std::vector<Process> jobs;
   for (int i = 0; i < 3; ++i) {

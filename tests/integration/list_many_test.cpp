@@ -156,9 +156,8 @@ TEST_CASE("list: a pattern finds the same locks as the whole list")
   CHECK(rlock_on(server, {"list", "rlock:*"}).code == 1);
 }
 
-TEST_CASE("list: all nodes of a cluster are looked through by a script for each batch")
+CLUSTER_CASE("list: all nodes of a cluster are looked through by a script for each batch")
 {
-  const RedisCluster cluster;
   for (int i = 0; i < 300; ++i) {
     [[maybe_unused]] const auto added = cluster.command({"HSET", "session:" + std::to_string(i), "user", "1"});
   }

@@ -62,9 +62,8 @@ void check_kept(const Words& kind)
 
 }  // namespace
 
-TEST_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_IDLE, and its data stays")
+RUNTIME_DIR_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_IDLE, and its data stays")
 {
-  const RuntimeDir dir;
   const ProcessOptions options = with_idle(dir, "300ms");
   const Words once{"once", "-k", "o", "--for", "1h", "--", "echo", "ran"};
   CHECK(on_local(options, once).out == "ran\n");
@@ -75,9 +74,8 @@ TEST_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_ID
   await_end(dir);
 }
 
-TEST_CASE("local: the process that ends the server does not look like the rlock that started it")
+RUNTIME_DIR_CASE("local: the process that ends the server does not look like the rlock that started it")
 {
-  const RuntimeDir dir;
   REQUIRE(on_local(dir.options(), {"run", "-k", "k", "--", "true", "words of the job"}).code == 0);
   wait_until([&] { return dir.watchers().size() == 1; }, "the process has its name");
   const std::string process = "/proc/" + std::to_string(*dir.watchers().begin());
@@ -88,9 +86,8 @@ TEST_CASE("local: the process that ends the server does not look like the rlock 
   wait_until([&] { return dir.watchers().empty(); }, "it has ended with the server");
 }
 
-TEST_CASE("local: a job that runs keeps the server, also one that is silent for longer than RLOCK_LOCAL_IDLE")
+RUNTIME_DIR_CASE("local: a job that runs keeps the server, also one that is silent for longer than RLOCK_LOCAL_IDLE")
 {
-  const RuntimeDir dir;
   const ProcessOptions options = with_idle(dir, "200ms");
   const auto end = make_temp_dir("end") / "end";
   const std::string job = "touch " + end.string() + ".begun; until [ -e " + end.string() + " ]; do sleep 0.02; done";
@@ -117,9 +114,8 @@ TEST_CASE("local: a lock whose holder has no connection keeps the server, a perm
   check_kept({"--format", "string"});
 }
 
-TEST_CASE("local: the server does not end while a caller is about to connect, and a caller waits for its end")
+RUNTIME_DIR_CASE("local: the server does not end while a caller is about to connect, and a caller waits for its end")
 {
-  const RuntimeDir dir;
   const ProcessOptions options = with_idle(dir, "100ms");
   REQUIRE(on_local(with_idle(dir, "0"), {"run", "-k", "k", "--", "true"}).code == 0);
   dir.kill_servers();
@@ -170,9 +166,8 @@ TEST_CASE("local: callers that come at the moment of the end exclude each other,
   await_end(dir);
 }
 
-TEST_CASE("local: RLOCK_LOCAL_IDLE=0 keeps the server, and what is no duration is refused")
+RUNTIME_DIR_CASE("local: RLOCK_LOCAL_IDLE=0 keeps the server, and what is no duration is refused")
 {
-  const RuntimeDir dir;
   REQUIRE(on_local(with_idle(dir, "0"), {"run", "-k", "k", "--", "true"}).code == 0);
   wait_until([&] { return dir.watchers().empty(); }, "no process watches it");
   CHECK(dir.servers().size() == 1);

@@ -66,9 +66,8 @@ int squat()
 
 }  // namespace
 
-TEST_CASE("local: two runtime directories share one server")
+RUNTIME_DIR_CASE("local: two runtime directories share one server")
 {
-  const RuntimeDir dir;
   const RuntimeDir other;
   const auto end = make_temp_dir("end") / "end";
   Process holder = hold(dir, end);
@@ -95,9 +94,8 @@ TEST_CASE("local: callers with different runtime directories that come at the sa
   CHECK(servers == 1);
 }
 
-TEST_CASE("local: a server whose directory was removed under a job is named, and no second one is started")
+RUNTIME_DIR_CASE("local: a server whose directory was removed under a job is named, and no second one is started")
 {
-  const RuntimeDir dir;
   const auto end = make_temp_dir("end") / "end";
   Process holder = hold(dir, end);
   const auto servers = dir.servers();
@@ -119,9 +117,8 @@ TEST_CASE("local: a server whose directory was removed under a job is named, and
   CHECK(try_once(dir).code == 0);
 }
 
-TEST_CASE("local: the name taken by a process that is no server is named with 69")
+RUNTIME_DIR_CASE("local: the name taken by a process that is no server is named with 69")
 {
-  const RuntimeDir dir;
   const int fd = squat();
   expect_end(run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options()), 69,
              {err_has("process " + std::to_string(::getpid()) + " ")});
@@ -168,17 +165,15 @@ TEST_CASE("local: a container with the network of its host has a server of its o
   CHECK(holder.wait(30s) == success);
 }
 
-TEST_CASE("local: a name for a further server has to be one")
+RUNTIME_DIR_CASE("local: a name for a further server has to be one")
 {
-  const RuntimeDir dir;
   ProcessOptions options = dir.options();
   options.env["RLOCK_LOCAL_NAME"] = "../x";
   expect_end(run_rlock(on_local({"run", "-k", "k", "--", "true"}), options), 78, {err_has("RLOCK_LOCAL_NAME")});
 }
 
-TEST_CASE("local: running jobs of every kind of lock start the killed server again and keep their locks")
+RUNTIME_DIR_CASE("local: running jobs of every kind of lock start the killed server again and keep their locks")
 {
-  const RuntimeDir dir;
   const auto end = make_temp_dir("end");
   const std::vector<std::vector<std::string>> kinds = {
       {"-k", "plain"}, {"-k", "rw", "-s"}, {"-k", "permits", "--permits", "1"}, {"-k", "string", "--format", "string"}};
@@ -209,9 +204,8 @@ TEST_CASE("local: running jobs of every kind of lock start the killed server aga
   CHECK(dir.servers() == after);  // a server that a job's rlock started outlives the job
 }
 
-TEST_CASE("local: a waiter starts the killed server again and waits on")
+RUNTIME_DIR_CASE("local: a waiter starts the killed server again and waits on")
 {
-  const RuntimeDir dir;
   REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--lease", "6s"}), dir.options()).code == 0);
   Process waiter = start_rlock(on_local({"run", "-k", "k", "-w", "30s", "--", "echo", "ran"}), dir.options());
   wait_until(
@@ -223,9 +217,8 @@ TEST_CASE("local: a waiter starts the killed server again and waits on")
   expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
-TEST_CASE("local: a keeper starts the killed server again and keeps the lock")
+RUNTIME_DIR_CASE("local: a keeper starts the killed server again and keeps the lock")
 {
-  const RuntimeDir dir;
   Process kept({"sleep", "60"});
   REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(kept.pid())}), dir.options())
               .code == 0);

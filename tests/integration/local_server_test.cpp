@@ -7,9 +7,8 @@
 
 using namespace rlock::test;
 
-TEST_CASE("local: starts one, private and detached, and the next finds it")
+RUNTIME_DIR_CASE("local: starts one, private and detached, and the next finds it")
 {
-  const RuntimeDir dir;
   const Finished first = run_rlock({"run", "-S", "local:", "-k", "k", "--", "echo", "ran"}, dir.options());
   REQUIRE(first.code == 0);
   CHECK(first.out == "ran\n");
@@ -24,9 +23,8 @@ TEST_CASE("local: starts one, private and detached, and the next finds it")
   CHECK(dir.servers() == servers);
 }
 
-TEST_CASE("local: a command that is not found starts no server, and is in the history of one that runs")
+RUNTIME_DIR_CASE("local: a command that is not found starts no server, and is in the history of one that runs")
 {
-  const RuntimeDir dir;
   const Words missing{"run", "-S", "local:", "-k", "k", "--", "/nonexistent/job"};
   CHECK(run_rlock(missing, dir.options()).code == 127);
   CHECK(dir.servers().empty());
@@ -38,9 +36,8 @@ TEST_CASE("local: a command that is not found starts no server, and is in the hi
   CHECK(has(history.out, "  failed     127  "));
 }
 
-TEST_CASE("local: twelve that come at the same moment start one and exclude each other")
+RUNTIME_DIR_CASE("local: twelve that come at the same moment start one and exclude each other")
 {
-  const RuntimeDir dir;
   const std::filesystem::path count = make_temp_dir("count") / "n";
   std::ofstream(count) << "0\n";
   std::vector<Process> crowd;
@@ -56,9 +53,8 @@ TEST_CASE("local: twelve that come at the same moment start one and exclude each
   CHECK(dir.servers().size() == 1);
 }
 
-TEST_CASE("local: a crash of the server loses no lock")
+RUNTIME_DIR_CASE("local: a crash of the server loses no lock")
 {
-  const RuntimeDir dir;
   Process holder = start_rlock({"run", "-S", "local:", "-k", "k", "--ttl", "10s", "--", "sleep", "30"}, dir.options());
   wait_until(
       [&] {
@@ -72,9 +68,8 @@ TEST_CASE("local: a crash of the server loses no lock")
   CHECK(holder.wait() == died_of(SIGTERM));
 }
 
-TEST_CASE("local: a directory that other users can enter is refused, and a symbolic link")
+RUNTIME_DIR_CASE("local: a directory that other users can enter is refused, and a symbolic link")
 {
-  const RuntimeDir dir;
   std::filesystem::create_directory(dir.home());
   std::filesystem::permissions(dir.home(), std::filesystem::perms::all);
   expect_end(run_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, dir.options()), 78,
@@ -86,9 +81,8 @@ TEST_CASE("local: a directory that other users can enter is refused, and a symbo
   std::filesystem::remove(dir.home());
 }
 
-TEST_CASE("local: says what to install where there is no server program")
+RUNTIME_DIR_CASE("local: says what to install where there is no server program")
 {
-  const RuntimeDir dir;
   ProcessOptions options = dir.options();
   options.env["PATH"] = make_temp_dir("empty").string();
   const Finished end = run_rlock({"run", "-S", "local:", "-k", "k", "--", "/bin/true"}, options);
@@ -98,9 +92,8 @@ TEST_CASE("local: says what to install where there is no server program")
 }
 
 // As the package redis-tools of Debian has it.
-TEST_CASE("local: starts the server that is installed as redis-check-rdb")
+RUNTIME_DIR_CASE("local: starts the server that is installed as redis-check-rdb")
 {
-  const RuntimeDir dir;
   const auto programs = make_temp_dir("programs");
   const std::filesystem::path installed = server_program();
   std::filesystem::create_symlink(std::filesystem::canonical(installed), programs / "redis-check-rdb");

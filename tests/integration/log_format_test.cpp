@@ -60,9 +60,10 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("log format: nothing on success, and with -v what was done")
+#define JSON_LOG_CASE(title) CASE_WITH(JsonLogFixture, fixture, title)
+
+JSON_LOG_CASE("log format: nothing on success, and with -v what was done")
 {
-  const JsonLogFixture fixture;
   CHECK(fixture.rlock("run", {"-k", "k", "--", "true"}).err == "");
   CHECK(shown(fixture.rlock("run", {"-v", "-k", "k", "--", "true"}).err) ==
         Lines{"detail server k", "detail acquired k", "detail started k"});
@@ -70,9 +71,8 @@ TEST_CASE("log format: nothing on success, and with -v what was done")
         Lines{"detail server -", "detail acquired a", "detail acquired b", "detail started -"});
 }
 
-TEST_CASE("log format: busy, in all verbs that wait")
+JSON_LOG_CASE("log format: busy, in all verbs that wait")
 {
-  const JsonLogFixture fixture;
   Process holder = fixture.hold();
   for (const Lines& call : {Lines{"run", "-n", "-k", "k", "true"}, Lines{"acquire", "-n", "-k", "k", "--lease", "5s"},
                             Lines{"once", "-n", "--for", "1h", "-k", "k", "true"}}) {
@@ -83,9 +83,8 @@ TEST_CASE("log format: busy, in all verbs that wait")
   }
 }
 
-TEST_CASE("log format: waiting, and lost")
+JSON_LOG_CASE("log format: waiting, and lost")
 {
-  const JsonLogFixture fixture;
   Process holder = fixture.hold({"--ttl", "3s"});
   Process waiter = start_rlock(fixture.words("run", {"-k", "k", "--", "true"}));
   wait_until([&] { return !waiter.err().empty(); }, "it says for whom it waits");
@@ -97,9 +96,8 @@ TEST_CASE("log format: waiting, and lost")
   CHECK(waiter.wait().code == 0);
 }
 
-TEST_CASE("log format: forced")
+JSON_LOG_CASE("log format: forced")
 {
-  const JsonLogFixture fixture;
   Process holder = fixture.hold();
   wait_until([&] { return listening(fixture.server) > 0; }, "the holder listens");
   CHECK(rlock_on(fixture.server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
@@ -107,9 +105,8 @@ TEST_CASE("log format: forced")
   CHECK(shown(holder.err()) == Lines{"notice requested k", "error forced k"});
 }
 
-TEST_CASE("log format: what cannot be done, and what cannot be meant")
+JSON_LOG_CASE("log format: what cannot be done, and what cannot be meant")
 {
-  const JsonLogFixture fixture;
   CHECK(shown(fixture.rlock("run", {"-k", "k", "no-such-command"}).err) == Lines{"error failed k"});
   CHECK(shown(fixture.rlock("run", {"--lease", "fast", "-k", "k", "true"}).err) == Lines{"error failed -"});
   const Finished down = run_rlock({"run", "-S", "unix:///nowhere.sock", "--log-format", "json", "-k", "k", "true"});
@@ -119,17 +116,15 @@ TEST_CASE("log format: what cannot be done, and what cannot be meant")
              {err_is("rlock: --log-format: 'xml' is none of text, json\n")});
 }
 
-TEST_CASE("log format: every line is JSON, whatever a key holds")
+JSON_LOG_CASE("log format: every line is JSON, whatever a key holds")
 {
-  const JsonLogFixture fixture;
   const std::string key = "qu\"o\\te é\xff";
   const Finished end = fixture.rlock("run", {"-v", "-k", key, "--", "true"});
   CHECK(objects(end.err).at(0).at("key").text() == "qu\"o\\te é\xef\xbf\xbd");
 }
 
-TEST_CASE("log format: in the config file, for flock too")
+JSON_LOG_CASE("log format: in the config file, for flock too")
 {
-  const JsonLogFixture fixture;
   ProcessOptions options;
   const auto file = make_temp_dir("config") / "rlock.toml";
   std::ofstream(file) << "log-format = \"json\"\nserver = \"" << fixture.server.url() << "\"\n";

@@ -101,9 +101,8 @@ std::string greet_one_client(const Fd& listener, const std::string& version)
 
 }  // namespace
 
-TEST_CASE("mariadb: names differ in case, and one that the column cannot keep is 78")
+MARIADB_CASE("mariadb: names differ in case, and one that the column cannot keep is 78")
 {
-  const MariadbServer server;
   Process holder = start_rlock({"run", "-S", server.url(), "-k", "job", "--", "sleep", "60"});
   const auto code = [&](const std::string& key) {
     return run_rlock({"run", "-S", server.url(), "-n", "-k", key, "--", "true"}).code;
@@ -117,9 +116,8 @@ TEST_CASE("mariadb: names differ in case, and one that the column cannot keep is
   CHECK(code("\xff") == 78);
 }
 
-TEST_CASE("mariadb: no right is 77 with what to do, create=no without a table is 78, and so is no database")
+MARIADB_CASE("mariadb: no right is 77 with what to do, create=no without a table is 78, and so is no database")
 {
-  const MariadbServer server;
   (void)server.sql("create user bob@localhost; grant select on app.* to bob@localhost");
   expect_end(run_rlock(run_true(server.url("bob"))), 77,
              {err_has("CREATE command denied"), err_has("rlock acl prints the GRANT")});
@@ -148,10 +146,9 @@ TEST_CASE("mariadb: of several hosts the one that may be written to is used, and
   CHECK(has(primary.server.sql("select name from rlock_lock"), "k"));
 }
 
-TEST_CASE(
+AUTHORITY_CASE(
     "mariadb: TLS with a certificate of the host, and no connection without the right name, authority or encryption")
 {
-  const Authority authority;
   const Certificate right = readable(authority.sign("DNS:localhost"));
   const Certificate other = readable(authority.sign("DNS:db.example"));
   const std::string trusting = "?ssl-mode=verify_identity&ssl-ca=" + authority.file();
@@ -178,9 +175,8 @@ TEST_CASE(
   CHECK(code_of(plain.url("localhost") + "?ssl-mode=required") == (MariadbServer::is_mysql() ? 77 : 69));
 }
 
-TEST_CASE("mariadb: a server that stands still is given up in time behind TLS, too")
+AUTHORITY_CASE("mariadb: a server that stands still is given up in time behind TLS, too")
 {
-  const Authority authority;
   const Certificate right = readable(authority.sign("DNS:localhost"));
   ServerWithPort all({"ssl-cert=" + right.file, "ssl-key=" + right.key});
   all.add_user();
@@ -208,9 +204,8 @@ TEST_CASE("mariadb: a server that is silent in the handshake of TLS is given up 
   CHECK_MESSAGE((by_time || by_library), client.err());
 }
 
-TEST_CASE("mariadb: user and password from a my.cnf")
+MARIADB_CASE("mariadb: user and password from a my.cnf")
 {
-  const MariadbServer server;
   (void)server.sql("create user bob@localhost identified by 'hunter2'; grant all on app.* to bob@localhost");
   const fs::path file = make_temp_dir("options") / "my.cnf";
   std::ofstream(file) << "[client]\nuser=bob\npassword=hunter2\nhost=db.example\n";
@@ -219,9 +214,8 @@ TEST_CASE("mariadb: user and password from a my.cnf")
   CHECK(code_of(server.url("", "defaults-file=" + file.string())) == 77);
 }
 
-TEST_CASE("mariadb: a user who may not log in is 77, and it is told why and what to do")
+MARIADB_CASE("mariadb: a user who may not log in is 77, and it is told why and what to do")
 {
-  const MariadbServer server;
   (void)server.sql(
       "create user locked@localhost identified by 'hunter2' account lock; create user expired@localhost identified by "
       "'hunter2' password expire; grant all on app.* to locked@localhost; grant all on app.* to expired@localhost");
@@ -237,9 +231,8 @@ TEST_CASE("mariadb: a user who may not log in is 77, and it is told why and what
                 refusal("expired:wrong"));
 }
 
-TEST_CASE("mariadb: the job gets no socket of libmariadb, and SIGPIPE as it was")
+MARIADB_CASE("mariadb: the job gets no socket of libmariadb, and SIGPIPE as it was")
 {
-  const MariadbServer server;
   const Finished job = run_rlock(
       {"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "ls -l /proc/self/fd; grep SigIgn /proc/self/status"});
   expect_end(job, 0, {out_lacks("socket:")});
@@ -247,9 +240,8 @@ TEST_CASE("mariadb: the job gets no socket of libmariadb, and SIGPIPE as it was"
   CHECK((std::stoull(digits, nullptr, 16) >> (SIGPIPE - 1) & 1U) == 0);
 }
 
-TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
+MARIADB_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
 {
-  const MariadbServer server;
   CHECK(code_of(server.url()) == 0);
   SeededRng rng(seed());
   for (int i = 0; i < 30; ++i) {
@@ -262,9 +254,8 @@ TEST_CASE("mariadb: a client that is stopped at any moment keeps no row locked")
   }
 }
 
-TEST_CASE("mariadb: a server that becomes read-only grants and renews nothing more, also for a user who may write")
+MARIADB_CASE("mariadb: a server that becomes read-only grants and renews nothing more, also for a user who may write")
 {
-  const MariadbServer server;
   const BootClock clock;
   const auto backend = server.open_backend(clock);
   REQUIRE(backend->read("k", soon()));
@@ -277,9 +268,8 @@ TEST_CASE("mariadb: a server that becomes read-only grants and renews nothing mo
   CHECK(backend->read("k", soon()));
 }
 
-TEST_CASE("mariadb: a release whose KILL is not permitted keeps its connection")
+MARIADB_CASE("mariadb: a release whose KILL is not permitted keeps its connection")
 {
-  const MariadbServer server;
   (void)server.sql("create user bob@localhost; grant all on app.* to bob@localhost");
   const BootClock clock;
   const auto hearer = server.open_backend(clock);
@@ -321,9 +311,8 @@ TEST_CASE("mariadb: tables that cannot be made are told with the reason, and ano
   }
 }
 
-TEST_CASE("mariadb: a read on a node of Galera shows what another node has committed")
+MARIADB_CASE("mariadb: a read on a node of Galera shows what another node has committed")
 {
-  const MariadbServer server;
   if (server.sql("show variables like 'wsrep_sync_wait'").empty()) {
     skip("this MariaDB has no wsrep");
   }
@@ -360,9 +349,8 @@ TEST_CASE("mariadb: MySQL, to which a statement for MariaDB is a comment, gets n
 }
 
 // Each is a default of the server for its sessions.
-TEST_CASE("mariadb: the server's defaults for sessions change nothing of what rlock asks")
+MARIADB_CASE("mariadb: the server's defaults for sessions change nothing of what rlock asks")
 {
-  const MariadbServer server;
   for (const std::string key : {"a", "b", "c"}) {
     CHECK(run_rlock({"acquire", "-S", server.url(), "-k", key, "--lease", "5m"}).code == 0);
   }
@@ -410,9 +398,8 @@ TEST_CASE("mariadb: the record of a lock stays below max_allowed_packet, and wha
   CHECK_MESSAGE(has(refused.error().text, "20009 bytes, but of 8192 (raise max_allowed_packet"), refused.error().text);
 }
 
-TEST_CASE("mariadb doctor: it runs no SLEEP beside that of the listener at the gate")
+MARIADB_CASE("mariadb doctor: it runs no SLEEP beside that of the listener at the gate")
 {
-  const MariadbServer server;
   (void)server.sql("set global log_output = 'TABLE', general_log = 1");
   const Finished text = run_on(server, {"doctor"});
   CHECK(has(text.out, "ok       messages"));
@@ -423,9 +410,8 @@ TEST_CASE("mariadb doctor: it runs no SLEEP beside that of the listener at the g
   CHECK(has(server.sql("select argument from mysql.general_log"), "rlock_doctor"));
 }
 
-TEST_CASE("mariadb acl: a right that only the end of a run needs is missed before the job starts, and not by status")
+MARIADB_CASE("mariadb acl: a right that only the end of a run needs is missed before the job starts, and not by status")
 {
-  const MariadbServer server;
   CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   (void)server.sql("create user bob@'%'");
   const std::string url = server.url("bob");
@@ -448,9 +434,8 @@ TEST_CASE("mariadb acl: a right that only the end of a run needs is missed befor
   CHECK(run_at(url, {"run", "-k", "k", "--", "true"}).code == 0);
 }
 
-TEST_CASE("mariadb: no table is made beside one of another program, and the doctor says so")
+MARIADB_CASE("mariadb: no table is made beside one of another program, and the doctor says so")
 {
-  const MariadbServer server;
   (void)server.sql("create table rlock_lock(id int)");
   expect_end(run_on(server, {"run", "-k", "k", "--", "true"}), 78, {err_has("is not rlock's (use another database)")});
   CHECK(server.sql("show tables") == "rlock_lock\n");
@@ -458,9 +443,8 @@ TEST_CASE("mariadb: no table is made beside one of another program, and the doct
   CHECK(server.sql("show tables") == "rlock_lock\n");
 }
 
-TEST_CASE("mariadb: files that the URL names and that cannot be read are 78 at once")
+MARIADB_CASE("mariadb: files that the URL names and that cannot be read are 78 at once")
 {
-  const MariadbServer server;
   for (const std::string file : {"defaults-file=/nowhere/my.cnf", "defaults-file=/tmp", "ssl-ca=/nowhere/ca.pem",
                                  "ssl-cert=/nowhere/cert.pem", "ssl-key=/nowhere/key.pem"}) {
     CAPTURE(file);
@@ -477,9 +461,8 @@ TEST_CASE("mariadb: a server that sends no greeting is told from one that cannot
              69, {err_has("see that it is MySQL or MariaDB")});
 }
 
-TEST_CASE("mariadb doctor: what keeps it from connecting comes with what to do")
+MARIADB_CASE("mariadb doctor: what keeps it from connecting comes with what to do")
 {
-  const MariadbServer server;
   (void)server.sql("create user bob@'%'; create database other");
   const std::string url = server.url("bob");
   expect_end(run_at(url, {"doctor"}), 77, {out_has("→ rlock acl prints the GRANT that rlock needs")});

@@ -7,9 +7,8 @@
 
 using namespace rlock::test;
 
-TEST_CASE("mongo doctor: a server whose updates are not atomic fails")
+MONGO_CASE("mongo doctor: a server whose updates are not atomic fails")
 {
-  const MongoServer server;
   const Finished text = run_on(server, {"doctor"});
   CHECK(has(run_on(server, {"doctor", "--json"}).out, R"({"check":"messages","status":"ok")"));
   if (server.is_ferretdb()) {
@@ -54,9 +53,8 @@ TEST_CASE("mongo acl: prints the collection of the URL")
   CHECK_FALSE(has(shared.out, "createCollection"));
 }
 
-TEST_CASE("mongo: locks of another collection are other locks")
+MONGO_CASE("mongo: locks of another collection are other locks")
 {
-  const MongoServer server;
   Process holder = start_rlock({"run", "-S", server.url("collection=locks"), "-k", "k", "--", "sleep", "60"});
   wait_until([&] { return has(run_at(server.url("collection=locks"), {"list"}).out, "k"); }, "the lock is held");
   CHECK(run_at(server.url(), {"run", "-n", "-k", "k", "--", "true"}).code == 0);

@@ -12,9 +12,8 @@
 
 using namespace rlock::test;
 
-TEST_CASE("mongo: a run leaves no file in /dev/shm, where libmongoc would keep counters, and no variable to its job")
+MONGO_CASE("mongo: a run leaves no file in /dev/shm, where libmongoc would keep counters, and no variable to its job")
 {
-  const MongoServer server;
   const std::string counters = "/dev/shm/mongoc-";
   Process holder = start_on(server, {"run", "-k", "k", "--", "sleep", "60"});
   wait_until([&] { return is_held(server); }, "the lock is held");
@@ -24,9 +23,8 @@ TEST_CASE("mongo: a run leaves no file in /dev/shm, where libmongoc would keep c
   CHECK(run_on(server, {"run", "-k", "k", "--", "env"}).out.find("MONGOC") == std::string::npos);
 }
 
-TEST_CASE("mongo: a waiter that was killed delays the next one by a few seconds at most")
+MONGO_CASE("mongo: a waiter that was killed delays the next one by a few seconds at most")
 {
-  const MongoServer server;
   const auto go = home_dir() / "go";
   Process first = start_on(server, with_job({"run", "-k", "k"}, shell(until_exists(go))));
   wait_until([&] { return is_held(server); }, "the lock is held");
@@ -40,9 +38,8 @@ TEST_CASE("mongo: a waiter that was killed delays the next one by a few seconds 
   CHECK(next.wait(8s) == success);
 }
 
-TEST_CASE("mongo: a document that is something else, and one that is no good record, are refused with 78")
+MONGO_CASE("mongo: a document that is something else, and one that is no good record, are refused with 78")
 {
-  const MongoServer server;
   SUBCASE("something else")
   {
     server.add_foreign_document("k");
@@ -62,9 +59,8 @@ TEST_CASE("mongo: a document that is something else, and one that is no good rec
   }
 }
 
-TEST_CASE("mongo: a name that is no UTF-8 is refused with 78")
+MONGO_CASE("mongo: a name that is no UTF-8 is refused with 78")
 {
-  const MongoServer server;
   expect_end(run_on(server, {"run", "-k", "a\xff", "--", "true"}), 78, {err_has("UTF-8")});
 }
 
@@ -87,9 +83,8 @@ TEST_CASE("mongo: a user without a password is 77, and is told that the password
              {err_has("no password supplied (check the URL, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE or --password-file)")});
 }
 
-TEST_CASE("mongo: TLS, whose certificate is verified unless the URL says otherwise")
+AUTHORITY_CASE("mongo: TLS, whose certificate is verified unless the URL says otherwise")
 {
-  const Authority authority;
   const MongoServer server({.certificate = authority.sign("IP:127.0.0.1")});
   CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   std::string url = server.url();
@@ -109,9 +104,8 @@ TEST_CASE("mongo: the servers of a replica set are found by its name, and anothe
   CHECK(run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "1s", "--", "true"}).code == 69);
 }
 
-TEST_CASE("mongo: a listener whose document was deleted is in it again after its next look")
+MONGO_CASE("mongo: a listener whose document was deleted is in it again after its next look")
 {
-  const MongoServer server;
   const BootClock clock;
   const auto backend = server.open_backend(clock);
   const auto source = backend->listen(std::array{LockChannel{"k", "mine"}}, soon());
@@ -121,9 +115,8 @@ TEST_CASE("mongo: a listener whose document was deleted is in it again after its
   CHECK(backend->read("k", soon())->listeners == std::vector<std::string>{"mine"});
 }
 
-TEST_CASE("mongo: a connection closes at once also when libmongoc would look at its server again before that")
+MONGO_CASE("mongo: a connection closes at once also when libmongoc would look at its server again before that")
 {
-  const MongoServer server;
   const BootClock clock;
   const auto endpoint = mongo::parse_mongo_url(server.url("heartbeatFrequencyMS=500"));
   REQUIRE(endpoint);

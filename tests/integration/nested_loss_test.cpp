@@ -71,9 +71,8 @@ TEST_CASE("nested: all lose the server, and all their jobs are dead before the l
   CHECK(deep.fixture.all_keys_end());
 }
 
-TEST_CASE("nested: the outer lets go first, and the inner goes on holding")
+NESTED_RUNS_CASE("nested: the outer lets go first, and the inner goes on holding")
 {
-  const NestedRunsFixture fixture;
   const Words second = fixture.innermost("inner");
   Process outer =
       fixture.start({"-k", "k", "--ttl", "3s"},
@@ -92,9 +91,8 @@ TEST_CASE("nested: the outer lets go first, and the inner goes on holding")
   fixture.comes_to(0);
 }
 
-TEST_CASE("nested: an environment that is out of date gets a lock of its own")
+NESTED_RUNS_CASE("nested: an environment that is out of date gets a lock of its own")
 {
-  const NestedRunsFixture fixture;
   const Words job = fixture.innermost("job");
   Words words{"run", "-S", fixture.server.url(), "-k", "k", "--", job[0], job[1]};
   Process fresh = start_rlock(words, {.env = {{"RLOCK_HELD", "dead:1 k"}}});
@@ -126,9 +124,8 @@ TEST_CASE("nested: on another server the ancestor is unknown")
   CHECK(outer.wait() == success);
 }
 
-TEST_CASE("nested: a lock that the outer has lost is not re-entered")
+NESTED_RUNS_CASE("nested: a lock that the outer has lost is not re-entered")
 {
-  const NestedRunsFixture fixture;
   const Words job = fixture.innermost("job");
   const Words first = fixture.script("first.sh", "touch first.here\n" + NestedRunsFixture::until_told("first") +
                                                      NestedRunsFixture::inner("inner", "-k k", job));

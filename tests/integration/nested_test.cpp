@@ -41,9 +41,8 @@ TEST_CASE("nested: three deep it counts to three, under one owner and number, an
   CHECK(as_int(fixture.server.command({"EXISTS", "rlock:holder:{k}"})) == 0);
 }
 
-TEST_CASE("nested: a in b in a")
+NESTED_RUNS_CASE("nested: a in b in a")
 {
-  const NestedRunsFixture fixture;
   const Words third = fixture.innermost("third");
   const Words second = fixture.script("second.sh", NestedRunsFixture::inner("inner", "-k a", third));
   const Words first = fixture.script("first.sh", NestedRunsFixture::inner("middle", "-k b", second));
@@ -76,9 +75,8 @@ TEST_CASE("nested: a lock that no ancestor holds is waited for as ever")
   CHECK(outer.wait() == success);
 }
 
-TEST_CASE("nested: a lease of its own neither shortens nor outlives the outer one's")
+NESTED_RUNS_CASE("nested: a lease of its own neither shortens nor outlives the outer one's")
 {
-  const NestedRunsFixture fixture;
   Process outer = fixture.start({"-k", "k", "--ttl", "20s"},
                                 fixture.script("first.sh", "$RLOCK run -k k --lease 2s -- sleep 30\necho $? > code\n" +
                                                                NestedRunsFixture::until_told("first")));
@@ -150,9 +148,8 @@ TEST_CASE("nested: an inner run of another kind is refused, and the outer one's 
   }
 }
 
-TEST_CASE("nested: once, in a lock that is held already, runs once")
+NESTED_RUNS_CASE("nested: once, in a lock that is held already, runs once")
 {
-  const NestedRunsFixture fixture;
   const std::string once = "$RLOCK once -k k --for 1h -- sh -c 'echo ran >> ran'\n";
   CHECK(fixture.start({"-k", "k"}, fixture.script("twice.sh", once + once + "cat ran\n")).wait() == success);
   Process show = fixture.start({"-k", "k"}, fixture.script("show.sh", once + "cat ran\n"));
@@ -160,9 +157,8 @@ TEST_CASE("nested: once, in a lock that is held already, runs once")
   fixture.comes_to(0);
 }
 
-TEST_CASE("nested: acquire counts as well, and lets go of its own hold alone")
+NESTED_RUNS_CASE("nested: acquire counts as well, and lets go of its own hold alone")
 {
-  const NestedRunsFixture fixture;
   const Words script = fixture.script(
       "script.sh", "token=$($RLOCK acquire -k k --pid $$ -w 3s) || exit\necho $token > token\n" +
                        NestedRunsFixture::until_told("taken") +

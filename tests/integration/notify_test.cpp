@@ -56,11 +56,12 @@ bool matches(const std::string& text, const std::string& pattern)
 
 }  // namespace
 
+#define NOTIFY_CASE(title) CASE_WITH(NotifyFixture, fixture, title)
+
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("notify: once when a run is over, and its exit code stays")
+NOTIFY_CASE("notify: once when a run is over, and its exit code stays")
 {
-  const NotifyFixture fixture;
   CHECK(run_rlock(fixture.run({})).code == 0);
   CHECK_MESSAGE(matches(fixture.told(), R"(k succeeded 0 \[k: succeeded after .*\]\n)"), fixture.told());
   std::filesystem::remove(fixture.file);
@@ -70,9 +71,8 @@ TEST_CASE("notify: once when a run is over, and its exit code stays")
   CHECK_MESSAGE(matches(fixture.told(), R"(k failed 3 \[k: failed with exit code 3 after .*\]\n)"), fixture.told());
 }
 
-TEST_CASE("notify: a run that never began")
+NOTIFY_CASE("notify: a run that never began")
 {
-  const NotifyFixture fixture;
   CHECK(run_rlock(fixture.run({}, {"./no-such-job"})).code == 127);
   CHECK(fixture.told() == "k failed 127 [cannot execute ./no-such-job: no such file]\n");
   std::filesystem::remove(fixture.file);
@@ -88,17 +88,15 @@ TEST_CASE("notify: a run that never began")
 
 TEST_SUITE_END();
 
-TEST_CASE("notify: no server")
+NOTIFY_CASE("notify: no server")
 {
-  const NotifyFixture fixture;
   const std::string nowhere = "unix://" + (fixture.file.parent_path() / "no-socket").string();
   CHECK(run_rlock({"run", "-S", nowhere, "-k", "k", "--notify", fixture.tell, "--", "true"}).code == 69);
   CHECK_MESSAGE(fixture.told().starts_with("k unreachable 69 [cannot reach unix://"), fixture.told());
 }
 
-TEST_CASE("notify: it runs after the release, with the variables of the job")
+NOTIFY_CASE("notify: it runs after the release, with the variables of the job")
 {
-  const NotifyFixture fixture;
   const std::string shown = R"(env | grep ^RLOCK_ | sort >)" + fixture.file.string() + "; " + rlock_program().string() +
                             " run -k k -n -- true || echo still held >>" + fixture.file.string();
   const std::string of_job = (fixture.file.parent_path() / "job").string();
@@ -117,9 +115,8 @@ TEST_CASE("notify: it runs after the release, with the variables of the job")
   CHECK(std::regex_search(told, std::regex("RLOCK_DURATION_MS=[0-9]+\n")));
 }
 
-TEST_CASE("notify: stopped, forced and lost")
+NOTIFY_CASE("notify: stopped, forced and lost")
 {
-  const NotifyFixture fixture;
   CHECK(run_rlock(fixture.run({"--max-runtime", "50ms"}, {"sleep", "60"})).code == 124);
   CHECK(fixture.told() == "k timed_out 124 [the job of k was stopped: its --max-runtime of 50ms was over]\n");
   std::filesystem::remove(fixture.file);
@@ -138,9 +135,8 @@ TEST_CASE("notify: stopped, forced and lost")
   CHECK_MESSAGE(fixture.told().starts_with("k lost 121 [the lock k was lost: "), fixture.told());
 }
 
-TEST_CASE("notify: a keeper whose lock is taken by an operator tells forced, as a run does")
+NOTIFY_CASE("notify: a keeper whose lock is taken by an operator tells forced, as a run does")
 {
-  const NotifyFixture fixture;
   Process watched({"sleep", "60"});
   const Finished taken = rlock_on(
       fixture.server, {"acquire", "-k", "k", "--pid", std::to_string(watched.pid()), "--notify", fixture.tell});
@@ -149,9 +145,8 @@ TEST_CASE("notify: a keeper whose lock is taken by an operator tells forced, as 
   CHECK(fixture.await().starts_with("k forced "));
 }
 
-TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost, with its fencing number")
+NOTIFY_CASE("notify: the guardian of a killed rlock tells that the run is lost, with its fencing number")
 {
-  const NotifyFixture fixture;
   const std::string of_job = (fixture.file.parent_path() / "job").string();
   Process killed = start_rlock(fixture.run({}, {"sh", "-c", "echo $RLOCK_FENCE >" + of_job + "; exec sleep 60"},
                                            "echo $RLOCK_FENCE >" + of_job + ".told; " + fixture.tell));
@@ -162,9 +157,8 @@ TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost, wi
   CHECK(text_of(of_job + ".told") == text_of(of_job));
 }
 
-TEST_CASE("notify: a command that fails is one line, and changes no exit code")
+NOTIFY_CASE("notify: a command that fails is one line, and changes no exit code")
 {
-  const NotifyFixture fixture;
   expect_end(run_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "exit 4")), 3,
              {err_is("rlock: --notify: the command ended with exit code 4\n")});
   const Finished odd = run_rlock(fixture.run({}, {"true"}, "cat; echo out"));  // no input; its output is for people
@@ -173,9 +167,8 @@ TEST_CASE("notify: a command that fails is one line, and changes no exit code")
   CHECK(rlock_on(fixture.server, {"run", "-k", "k", "--notify", "", "--", "true"}).code == 64);
 }
 
-TEST_CASE("notify: a signal meanwhile goes to the command, and the exit code of the job stays")
+NOTIFY_CASE("notify: a signal meanwhile goes to the command, and the exit code of the job stays")
 {
-  const NotifyFixture fixture;
   const std::string begun = (fixture.file.parent_path() / "begun").string();
   Process rlock = start_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "echo begun >" + begun + "; sleep 60"));
   wait_until([&] { return !text_of(begun).empty(); }, "the command runs", 30s);
@@ -183,9 +176,8 @@ TEST_CASE("notify: a signal meanwhile goes to the command, and the exit code of 
   expect_end(rlock, Exit{3}, {err_is("rlock: --notify: the command was killed by signal TERM\n")}, 20s);
 }
 
-TEST_CASE("notify: a run that shares the success of another, or ends while it waits, is none to tell about")
+NOTIFY_CASE("notify: a run that shares the success of another, or ends while it waits, is none to tell about")
 {
-  const NotifyFixture fixture;
   for (int i = 0; i < 2; ++i) {
     CHECK(run_rlock(fixture.words("once", {"-k", "o", "--for", "1h", "--"})).code == 0);
   }
@@ -200,9 +192,8 @@ TEST_CASE("notify: a run that shares the success of another, or ends while it wa
   CHECK(fixture.told() == "");
 }
 
-TEST_CASE("notify: flock tells once, by its keeper where it leaves one")
+NOTIFY_CASE("notify: flock tells once, by its keeper where it leaves one")
 {
-  const NotifyFixture fixture;
   CHECK(run_rlock(fixture.words("flock", {"k"}, {"sh", "-c", "exit 2"})).code == 2);
   CHECK_MESSAGE(matches(fixture.told(), R"(k failed 2 \[.*\]\n)"), fixture.told());
   std::filesystem::remove(fixture.file);
@@ -213,9 +204,8 @@ TEST_CASE("notify: flock tells once, by its keeper where it leaves one")
   CHECK(fixture.is_free());
 }
 
-TEST_CASE("notify: a keeper tells that its process has ended, or that the lock was lost")
+NOTIFY_CASE("notify: a keeper tells that its process has ended, or that the lock was lost")
 {
-  const NotifyFixture fixture;
   const std::string acquire = "trap '' TERM; rlock acquire -S \"$URL\" -k k --pid $$ --ttl 3s --notify '" +
                               std::regex_replace(fixture.tell, std::regex("'"), R"('\'')") + "' >/dev/null || exit; ";
   Process ended = script(fixture.server, acquire);
@@ -239,9 +229,8 @@ std::string printing(const NotifyFixture& fixture, const std::string& variables)
 
 }  // namespace
 
-TEST_CASE("notify: what ran, where, since when, and for the how many-th time")
+NOTIFY_CASE("notify: what ran, where, since when, and for the how many-th time")
 {
-  const NotifyFixture fixture;
   const std::string tell = printing(fixture, "$RLOCK_LABEL|$RLOCK_COMMAND|$RLOCK_ATTEMPT|$RLOCK_HOLDER|$RLOCK_HOST");
   CHECK(run_rlock(fixture.run({"--label", "night"}, {"true", "--password", "hidden"}, tell)).code == 0);
   const std::string told = fixture.told();
@@ -253,18 +242,16 @@ TEST_CASE("notify: what ran, where, since when, and for the how many-th time")
   CHECK_MESSAGE(matches(fixture.told(), R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ\n)"), fixture.told());
 }
 
-TEST_CASE("notify: who has the lock that was busy")
+NOTIFY_CASE("notify: who has the lock that was busy")
 {
-  const NotifyFixture fixture;
   Process holder = start_on(fixture.server, {"run", "-k", "k", "--label", "first", "--", "sleep", "60"});
   fixture.await_hold();
   CHECK(run_rlock(fixture.run({"-n"}, {"true"}, printing(fixture, "$RLOCK_HOLDER"))).code == 75);
   CHECK_MESSAGE(matches(fixture.told(), R"(.*@.* \(pid \d+\), running sleep 60 \[first\]\n)"), fixture.told());
 }
 
-TEST_CASE("notify: a job that ended after a signal from outside was cancelled, unless it succeeded")
+NOTIFY_CASE("notify: a job that ended after a signal from outside was cancelled, unless it succeeded")
 {
-  const NotifyFixture fixture;
   struct Row {
     int signal;
     const char* job;
@@ -289,9 +276,8 @@ TEST_CASE("notify: a job that ended after a signal from outside was cancelled, u
   CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, cancelled 3, cancelled 143");
 }
 
-TEST_CASE("notify: a keeper tells of a lock that was gone when its script ended, before it was asked for again")
+NOTIFY_CASE("notify: a keeper tells of a lock that was gone when its script ended, before it was asked for again")
 {
-  const NotifyFixture fixture;
   Process loser = script(fixture.server, "trap '' TERM; rlock acquire -S \"$URL\" -k k --pid $$ --notify '" +
                                              std::regex_replace(fixture.tell, std::regex("'"), R"('\'')") +
                                              "' >/dev/null || exit; redis-cli -s " +

@@ -51,6 +51,8 @@ struct Callers {
 
 }  // namespace
 
+#define CALLERS_CASE(title) CASE_WITH(Callers, callers, title)
+
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("once: 100 at a time: one run, and all of them succeed")
@@ -116,10 +118,9 @@ TEST_CASE("once: who shares a failure ends with the code of the job, and one lin
   CHECK(text_of(told) == "failed 137\nfailed 137\n");
 }
 
-TEST_CASE("once: as many attempts as asked for, and --notify tells of the last one" *
-          doctest::test_suite("topology-quick"))
+CALLERS_CASE("once: as many attempts as asked for, and --notify tells of the last one" *
+             doctest::test_suite("topology-quick"))
 {
-  const Callers callers;
   const std::string told = (callers.dir / "told").string();
   const Words options{"--attempts", "3",        "--retry-delay",
                       "100ms",      "--notify", "echo $RLOCK_OUTCOME $RLOCK_ATTEMPT >>" + told};
@@ -171,10 +172,9 @@ TEST_CASE("once: the attempts are shared by those who wait, and so is their resu
   CHECK(text_of(told) == (expected == 0 ? "succeeded 2\n" : "failed 2\n"));
 }
 
-TEST_CASE("once: --min-hold delays no attempt, and who comes while it keeps the lock shares the failure" *
-          doctest::test_suite("topology-quick"))
+CALLERS_CASE("once: --min-hold delays no attempt, and who comes while it keeps the lock shares the failure" *
+             doctest::test_suite("topology-quick"))
 {
-  const Callers callers;
   const std::string times = (callers.dir / "times").string();
   const Words options{"--attempts", "2", "--retry-delay", "50ms", "--min-hold", "6s"};
   const std::string job = "date +%s%3N >>" + times + "; exit 5";
@@ -198,9 +198,8 @@ TEST_CASE("once: --min-hold delays no attempt, and who comes while it keeps the 
   CHECK(callers.runs() == 2);
 }
 
-TEST_CASE("once: one success in each period of the calendar" * doctest::test_suite("topology-quick"))
+CALLERS_CASE("once: one success in each period of the calendar" * doctest::test_suite("topology-quick"))
 {
-  const Callers callers;
   const auto call = [&](const std::string& period, Words options = {}) {
     const Words job{"sh", "-c", "echo run >> $0", callers.log()};
     const Words words{"once", "-q", "-S", callers.server.url(), "-k", "k", "--per", period};
@@ -219,9 +218,8 @@ TEST_CASE("once: one success in each period of the calendar" * doctest::test_sui
   CHECK(call("1w") == 64);
 }
 
-TEST_CASE("once: -v says until when a success of --per counts")
+CALLERS_CASE("once: -v says until when a success of --per counts")
 {
-  const Callers callers;
   ProcessOptions in_zone;
   in_zone.env["TZ"] = "XYZ-1:30";
   const Words words{"once", "-v", "-S", callers.server.url(), "-k", "k", "--per", "week", "--", "true"};
@@ -233,9 +231,8 @@ TEST_CASE("once: -v says until when a success of --per counts")
       again.err);
 }
 
-TEST_CASE("once: a run counts for the period in which it began")
+CALLERS_CASE("once: a run counts for the period in which it began")
 {
-  const Callers callers;
   const auto call = [&](const std::string& job) {
     return rlock_on(callers.server,
                     {"once", "-k", "k", "--per", "1s", "--", "sh", "-c", "echo run >> $0; " + job, callers.log()})
@@ -246,9 +243,8 @@ TEST_CASE("once: a run counts for the period in which it began")
   CHECK(callers.runs() == 2);
 }
 
-TEST_CASE("once: a success counts for as long as the caller says, and not longer")
+CALLERS_CASE("once: a success counts for as long as the caller says, and not longer")
 {
-  const Callers callers;
   REQUIRE(callers.call("1h", "true").wait() == Exit{0});
   CHECK(callers.call("1h", "true").wait() == Exit{0});
   CHECK(callers.runs() == 1);
@@ -267,9 +263,8 @@ TEST_CASE("once: a waiter shares the success, however short it is remembered")
   CHECK(callers.runs() == 1);
 }
 
-TEST_CASE("once: a run that is killed, or loses its lock, is not remembered" * doctest::test_suite("topology-quick"))
+CALLERS_CASE("once: a run that is killed, or loses its lock, is not remembered" * doctest::test_suite("topology-quick"))
 {
-  const Callers callers;
   SUBCASE("killed")
   {
     Process first = callers.call("1h", "sleep 100", {"--ttl", "1s"});
@@ -287,9 +282,8 @@ TEST_CASE("once: a run that is killed, or loses its lock, is not remembered" * d
   CHECK(callers.runs() == 2);
 }
 
-TEST_CASE("once: a success that the server did not get at once is sent again while the lock is held")
+CALLERS_CASE("once: a success that the server did not get at once is sent again while the lock is held")
 {
-  Callers callers;
   Process first = callers.call("1h", callers.gate(), {"--ttl", "20s", "--server-timeout", "500ms"});
   wait_until([&] { return callers.runs() == 1; }, "it runs");
   callers.server.stop_signal();
@@ -318,9 +312,8 @@ TEST_CASE("once: a caller that only wants the lock gets it in turn")
   }
 }
 
-TEST_CASE("once: --for is needed, and -n is busy")
+CALLERS_CASE("once: --for is needed, and -n is busy")
 {
-  const Callers callers;
   const Finished without = rlock_on(callers.server, {"once", "-k", "k", "--", "true"});
   CHECK(without.code == 64);
   CHECK(without.err ==
@@ -332,9 +325,8 @@ TEST_CASE("once: --for is needed, and -n is busy")
   CHECK(first.wait() == Exit{0});
 }
 
-TEST_CASE("once: a call that finds the job done is silent, and with -v says who did it and when")
+CALLERS_CASE("once: a call that finds the job done is silent, and with -v says who did it and when")
 {
-  const Callers callers;
   const auto once = [&](const Words& options) {
     return rlock_on(callers.server, joined({"once", "-k", "k", "--for", "1h"}, with_job(options, {"true"})));
   };
@@ -348,9 +340,8 @@ TEST_CASE("once: a call that finds the job done is silent, and with -v says who 
   CHECK_MESSAGE(std::regex_search(said, std::regex(line)), said);
 }
 
-TEST_CASE("once: status shows the success and its age, --again runs it anyway, forget drops it")
+CALLERS_CASE("once: status shows the success and its age, --again runs it anyway, forget drops it")
 {
-  const Callers callers;
   const auto verb = [&](std::vector<std::string> words) {
     words.insert(words.begin() + 1, {"-S", callers.server.url()});
     return run_rlock(std::move(words));

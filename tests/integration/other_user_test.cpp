@@ -125,9 +125,10 @@ const std::string left =
 
 }  // namespace
 
-TEST_CASE("other user: --max-runtime names the process at once, keeps the lock until it ends, and ends with 124")
+#define OTHER_USER_CASE(title) CASE_WITH(OtherUser, scene, title)
+
+OTHER_USER_CASE("other user: --max-runtime names the process at once, keeps the lock until it ends, and ends with 124")
 {
-  const OtherUser scene;
   Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "2s", "--ttl", "2s"});
   const pid_t pid = scene.pid();
   wait_until([&] { return rlock.err() == named(pid); }, "the process is named", 30s);
@@ -140,18 +141,16 @@ TEST_CASE("other user: --max-runtime names the process at once, keeps the lock u
   CHECK(!scene.held());
 }
 
-TEST_CASE("other user: a fixed lease ends with 124")
+OTHER_USER_CASE("other user: a fixed lease ends with 124")
 {
-  const OtherUser scene;
   Process rlock = scene.start({"--lease", "3s"});
   const pid_t pid = scene.pid();
   expect_end(rlock, exited(124), {err_is(named(pid) + still_runs(pid) + left)}, 30s);
   CHECK(is_alive(pid));
 }
 
-TEST_CASE("other user: rlock waits for what the job leaves behind, and ends with the job's code")
+OTHER_USER_CASE("other user: rlock waits for what the job leaves behind, and ends with the job's code")
 {
-  const OtherUser scene;
   Process rlock = scene.start({"--kill-after", "200ms", "--ttl", "2s", "-q"}, "; exit 6");
   const pid_t pid = scene.pid();
   wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
@@ -162,9 +161,8 @@ TEST_CASE("other user: rlock waits for what the job leaves behind, and ends with
   CHECK(!scene.held());
 }
 
-TEST_CASE("other user: a loss is told while the process runs")
+OTHER_USER_CASE("other user: a loss is told while the process runs")
 {
-  const OtherUser scene;
   Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "200ms", "--ttl", "2s"});
   const pid_t pid = scene.pid();
   wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
@@ -176,9 +174,8 @@ TEST_CASE("other user: a loss is told while the process runs")
   CHECK(rlock.wait(30s) == exited(121));
 }
 
-TEST_CASE("other user: the guardian of a killed rlock keeps the lock while the process runs, then releases it")
+OTHER_USER_CASE("other user: the guardian of a killed rlock keeps the lock while the process runs, then releases it")
 {
-  const OtherUser scene;
   Process rlock = scene.start({"--ttl", "2s"});
   const pid_t pid = scene.pid();
   rlock.signal(SIGKILL);
@@ -195,9 +192,8 @@ TEST_CASE("other user: the guardian of a killed rlock keeps the lock while the p
       "the guardian has said so");
 }
 
-TEST_CASE("other user: the guardian of a killed rlock cannot keep a fixed lease")
+OTHER_USER_CASE("other user: the guardian of a killed rlock cannot keep a fixed lease")
 {
-  const OtherUser scene;
   Process rlock = scene.start({"--lease", "60s"});
   const pid_t pid = scene.pid();
   rlock.signal(SIGKILL);
@@ -211,9 +207,8 @@ TEST_CASE("other user: the guardian of a killed rlock cannot keep a fixed lease"
   CHECK(scene.held());
 }
 
-TEST_CASE("other user: after the guardian was killed rlock keeps the lock until the process ends")
+OTHER_USER_CASE("other user: after the guardian was killed rlock keeps the lock until the process ends")
 {
-  const OtherUser scene;
   Process rlock = scene.start({"--ttl", "2s"}, "; kill -9 $PPID");
   const pid_t pid = scene.pid();
   wait_until([&] { return rlock.err() == still_runs(pid); }, "rlock has named the process", 30s);
@@ -224,9 +219,8 @@ TEST_CASE("other user: after the guardian was killed rlock keeps the lock until 
   CHECK(!scene.held());
 }
 
-TEST_CASE("other user: a process that /proc hides is one of the job")
+OTHER_USER_CASE("other user: a process that /proc hides is one of the job")
 {
-  const OtherUser scene;
   if (Process({"unshare", "-m", "true"}).wait() != success) {
     skip("unshare(1) makes no mount namespace, as in a chroot");
   }
@@ -250,9 +244,8 @@ TEST_CASE("other user: a process that /proc hides is one of the job")
   CHECK(!scene.held());
 }
 
-TEST_CASE("other user: a keeper keeps the lock that an operator asks for until a child of the script has ended")
+OTHER_USER_CASE("other user: a keeper keeps the lock that an operator asks for until a child of the script has ended")
 {
-  const OtherUser scene;
   Process holder = scene.start_script("--ttl 2s --kill-after 200ms");
   const pid_t pid = scene.pid();
   Process forced = scene.force_unlock();

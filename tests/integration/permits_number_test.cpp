@@ -7,9 +7,8 @@
 using namespace rlock::test;
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("permits: an idle number of theirs is refused to every other kind, 78, and said to be what it is")
+QUEUE_CASE("permits: an idle number of theirs is refused to every other kind, 78, and said to be what it is")
 {
-  const QueueFixture queue;
   REQUIRE(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == success);
   for (const std::vector<std::string>& kind :
        std::vector<std::vector<std::string>>{{}, {"-s"}, {"-x"}, {"--format", "string"}}) {
@@ -21,9 +20,8 @@ TEST_CASE("permits: an idle number of theirs is refused to every other kind, 78,
   CHECK(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == success);
 }
 
-TEST_CASE("permits: forget deletes their number when none is held, and the name is free for every kind")
+QUEUE_CASE("permits: forget deletes their number when none is held, and the name is free for every kind")
 {
-  const QueueFixture queue;
   const auto forget = [&] { return rlock_on(queue.server, {"forget", "k"}); };
   {
     Process holder = queue.start({"--permits", "3"}, {"sleep", "60"});
@@ -39,9 +37,8 @@ TEST_CASE("permits: forget deletes their number when none is held, and the name 
   CHECK(Process(queue.rlock("run", {"-n", "--permits", "2", "--", "true"})).wait() == success);
 }
 
-TEST_CASE("permits: deleting their number hides no holder")
+QUEUE_CASE("permits: deleting their number hides no holder")
 {
-  const QueueFixture queue;
   std::vector<Process> holders;
   for (int i = 0; i < 2; ++i) {
     holders.emplace_back(queue.rlock("run", {"--permits", "3", "--", "sleep", "60"}));

@@ -100,9 +100,8 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
   CHECK(as_int(queue.server.command({"EXISTS", expiries})) == 0);
 }
 
-TEST_CASE("permits: the permit of a killed holder goes to a waiter within its lease, while the others keep theirs")
+QUEUE_CASE("permits: the permit of a killed holder goes to a waiter within its lease, while the others keep theirs")
 {
-  const QueueFixture queue;
   const ActivityLog activity;
   const auto dir = make_temp_dir("permits");
   Process other = queue.start({"--permits", "2", "--ttl", "3s"}, until(dir / "go"));
@@ -123,9 +122,8 @@ TEST_CASE("permits: the permit of a killed holder goes to a waiter within its le
   CHECK(as_text(queue.server.command({"GET", "k"})) == "2");
 }
 
-TEST_CASE("permits: holders are not taken for foreign clients that wait")
+QUEUE_CASE("permits: holders are not taken for foreign clients that wait")
 {
-  const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
   std::vector<Process> holders;
   for (int i = 0; i < 3; ++i) {
@@ -137,9 +135,8 @@ TEST_CASE("permits: holders are not taken for foreign clients that wait")
   expect_ends(holders);
 }
 
-TEST_CASE("permits: a request for another number is told both numbers, 78")
+QUEUE_CASE("permits: a request for another number is told both numbers, 78")
 {
-  const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
   Process holder = queue.start({"--permits", "5"}, until(dir / "go"));
   wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 1; }, "one is held");
@@ -151,11 +148,10 @@ TEST_CASE("permits: a request for another number is told both numbers, 78")
   CHECK(later.wait() == success);
 }
 
-TEST_CASE(
+QUEUE_CASE(
     "permits: a permit released by a foreign client goes to an rlock waiter, and one released by rlock wakes a foreign "
     "client")
 {
-  const QueueFixture queue;
   const ForeignPermits java(queue.server);
   const std::string permit = permit_bytes("0123456789abcdef0123456789abcdef");
   REQUIRE(java.set_permits(2));

@@ -82,9 +82,8 @@ TEST_CASE("postgres refusals: no rule of pg_hba.conf, no such user and no right 
   check_refused(strict.url("bob"), 77, "no pg_hba.conf entry", waits);
 }
 
-TEST_CASE("postgres refusals: tables without the right to use them are 77, with the way to the GRANT")
+POSTGRES_CASE("postgres refusals: tables without the right to use them are 77, with the way to the GRANT")
 {
-  const PostgresServer server;
   check_granted(server.url());
   CHECK(server.sql("create role bob login").empty());
   check_refused(server.url("bob"), 77, "rlock acl prints the GRANT");
@@ -126,9 +125,8 @@ TEST_CASE("postgres refusals: a first host that answers nothing leaves time for 
                 "&port=" + ports);
 }
 
-TEST_CASE("postgres refusals: a name that is no UTF-8 is 78, and the longest name fits")
+POSTGRES_CASE("postgres refusals: a name that is no UTF-8 is 78, and the longest name fits")
 {
-  const PostgresServer server;
   check_granted(server.url());
   check_refused(server.url(), 78, "the name of the lock is no text of the database's encoding", {}, "caf\xe9");
   std::string longest;
@@ -141,9 +139,8 @@ TEST_CASE("postgres refusals: a name that is no UTF-8 is 78, and the longest nam
   CHECK_MESSAGE(other.code == 0, other.err);
 }
 
-TEST_CASE("postgres refusals: a database of another encoding takes the names that it can write")
+POSTGRES_CASE("postgres refusals: a database of another encoding takes the names that it can write")
 {
-  const PostgresServer server;
   CHECK(server.sql("create database latin encoding 'LATIN1' template template0 lc_collate 'C' lc_ctype 'C'").empty());
   const std::string url = server.url("postgres", "dbname=latin");
   const Finished written = run_rlock({"run", "-S", url, "-k", "caf\xc3\xa9", "--", "true"});
@@ -221,10 +218,9 @@ TEST_CASE("postgres refusals: a server that ends each connection at the first re
   CHECK(is_clean(end.err));
 }
 
-TEST_CASE(
+POSTGRES_CASE(
     "postgres refusals: a right that only the end of a run needs is missed before the job starts, and not by status")
 {
-  const PostgresServer server;
   check_granted(server.url());
   CHECK(server.sql("create role bob login").empty());
   const std::string all = "grant select, insert, update, delete on rlock_lock, rlock_event, rlock_listener to bob;";
@@ -256,9 +252,8 @@ TEST_CASE("postgres refusals: what is wrong in the URL ends rlock at once, also 
                 "database \"nowhere\" does not exist (create the database, or name another one)", waits);
 }
 
-TEST_CASE("postgres refusals: tables that only their session would see are not made, and the doctor says so")
+POSTGRES_CASE("postgres refusals: tables that only their session would see are not made, and the doctor says so")
 {
-  const PostgresServer server;
   CHECK(server.sql("create role bob login; grant create on schema public to bob; create schema app authorization bob")
             .empty());
   const std::string url = server.url("bob", "options=-csearch_path%3Dpg_temp,public");
@@ -297,9 +292,8 @@ TEST_CASE("postgres refusals: tables that only their session would see are not m
   CHECK(server.sql("select relname from pg_class where relpersistence = 't' and relkind = 'r'").empty());
 }
 
-TEST_CASE("postgres refusals: the doctor fails where a crash empties a table")
+POSTGRES_CASE("postgres refusals: the doctor fails where a crash empties a table")
 {
-  const PostgresServer server;
   check_granted(server.url());
   CHECK(server.sql("alter table rlock_event set unlogged").empty());
   expect_end(run_rlock({"doctor", "-S", server.url()}), 1, {out_has("alter table rlock_event set logged")});

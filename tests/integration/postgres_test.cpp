@@ -6,26 +6,23 @@
 
 using namespace rlock::test;
 
-TEST_CASE("postgres: no table and no right to make it is 77, create=no without a table is 78")
+POSTGRES_CASE("postgres: no table and no right to make it is 77, create=no without a table is 78")
 {
-  const PostgresServer server;
   CHECK(server.sql("create role bob login; revoke create on schema public from public").empty());
   expect_end(run_rlock({"run", "-S", server.url("bob"), "-k", "k", "--", "true"}), 77, {err_has("permission denied")});
   expect_end(run_rlock({"run", "-S", server.url("postgres", "create=no"), "-k", "k", "--", "true"}), 78,
              {err_has("rlock_lock")});
 }
 
-TEST_CASE("postgres: tables that cannot be made are told with the reason")
+POSTGRES_CASE("postgres: tables that cannot be made are told with the reason")
 {
-  const PostgresServer server;
   expect_end(
       run_rlock({"run", "-S", server.url("postgres", "options=-csearch_path%3Dnowhere"), "-k", "k", "--", "true"}), 78,
       {err_has("create the schema, or set search_path")});
 }
 
-TEST_CASE("postgres: the end of the job interrupts a holder that begins to listen, of which no line tells")
+POSTGRES_CASE("postgres: the end of the job interrupts a holder that begins to listen, of which no line tells")
 {
-  const PostgresServer server;
   CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   const std::string end = (make_temp_dir("end") / "end").string();
   Process blocker = server.start_sql("begin; lock table rlock_listener in share mode; select pg_sleep(600)");
@@ -39,9 +36,8 @@ TEST_CASE("postgres: the end of the job interrupts a holder that begins to liste
   expect_end(run, success, {err_lacks("cannot listen"), err_has("acquired k")});
 }
 
-TEST_CASE("postgres: a listener whose row cannot be deleted leaves no transaction open")
+POSTGRES_CASE("postgres: a listener whose row cannot be deleted leaves no transaction open")
 {
-  const PostgresServer server;
   const BootClock clock;
   const auto backend = server.open_backend(clock);
   REQUIRE(backend->read("k", soon()));
@@ -67,9 +63,8 @@ TEST_CASE("postgres doctor: what keeps it from connecting comes with what to do"
   expect_end(run_on(server, {"doctor"}), 69, {out_has("→ name the primary server")});
 }
 
-TEST_CASE("postgres doctor: a synchronous standby that is not there, and a foreign table of locks, are named")
+POSTGRES_CASE("postgres doctor: a synchronous standby that is not there, and a foreign table of locks, are named")
 {
-  const PostgresServer server;
   (void)server.sql("create table rlock_lock(id int)");
   expect_end(run_on(server, {"doctor"}), 1,
              {out_has("fail     tables        a table rlock_lock is there, and is not rlock's")});

@@ -20,9 +20,8 @@ std::string ca(const Authority& authority) { return "sslrootcert=" + authority.f
 
 }  // namespace
 
-TEST_CASE("postgres tls: a server with the right certificate is accepted, any other is 69, and no file is 78")
+AUTHORITY_CASE("postgres tls: a server with the right certificate is accepted, any other is 69, and no file is 78")
 {
-  const Authority authority;
   const Authority other;
   const PostgresServer server(tls_settings(authority.sign("IP:127.0.0.1"), "hostssl all all 127.0.0.1/32 trust\n"),
                               true);
@@ -37,9 +36,8 @@ TEST_CASE("postgres tls: a server with the right certificate is accepted, any ot
   CHECK(has(doctor.out, "TLS"));
 }
 
-TEST_CASE("postgres tls: a certificate for another host is refused with 69, unless only the CA is asked for")
+AUTHORITY_CASE("postgres tls: a certificate for another host is refused with 69, unless only the CA is asked for")
 {
-  const Authority authority;
   const PostgresServer server(tls_settings(authority.sign("DNS:other.example"), "hostssl all all 127.0.0.1/32 trust\n"),
                               true);
   check_refused(server.tcp_url("postgres", "sslmode=verify-full&" + ca(authority)), 69, "does not match host name");
@@ -52,9 +50,8 @@ TEST_CASE("postgres tls: a server without TLS is refused with 69 where TLS is de
   check_refused(server.tcp_url("postgres", "sslmode=require"), 69, "server does not support SSL");
 }
 
-TEST_CASE("postgres tls: a server that wants a client certificate")
+AUTHORITY_CASE("postgres tls: a server that wants a client certificate")
 {
-  const Authority authority;
   const Authority other;
   auto settings = tls_settings(authority.sign("IP:127.0.0.1"), "hostssl all all 127.0.0.1/32 cert\n");
   settings.push_back("ssl_ca_file=" + file_for_postgres(text_of(authority.file())));

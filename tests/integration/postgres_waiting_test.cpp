@@ -78,9 +78,8 @@ class Pooler {
 
 }  // namespace
 
-TEST_CASE("postgres waiting: holder and waiters have one connection each")
+POSTGRES_CASE("postgres waiting: holder and waiters have one connection each")
 {
-  const PostgresServer server;
   const auto go = home_dir() / "go";
   Process first = start_at(server.url(), with_job({"run", "-k", "k"}, job_until(go)));
   wait_until_held(server.url());
@@ -154,9 +153,8 @@ TEST_CASE(
   CHECK(waiter.wait(20s) == success);
 }
 
-TEST_CASE("postgres waiting: behind PgBouncer in transaction mode waiters poll, and get the lock in their order")
+POSTGRES_CASE("postgres waiting: behind PgBouncer in transaction mode waiters poll, and get the lock in their order")
 {
-  const PostgresServer server;
   const Pooler pooler(server, "transaction");
   const auto go = home_dir() / "go";
   Process first = start_at(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
@@ -176,9 +174,8 @@ TEST_CASE("postgres waiting: behind PgBouncer in transaction mode waiters poll, 
   CHECK(has(run_at(pooler.url(), {"doctor"}).out, "warn     messages"));
 }
 
-TEST_CASE("postgres waiting: behind PgBouncer in transaction mode a waiter hears the release")
+POSTGRES_CASE("postgres waiting: behind PgBouncer in transaction mode a waiter hears the release")
 {
-  const PostgresServer server;
   const Pooler pooler(server, "transaction");
   Tested store({"behind PgBouncer",
                 [&] { return RunningServers{.spec = {.endpoints = {*parse_server(pooler.url())}}, .redis = {}}; },
@@ -186,9 +183,8 @@ TEST_CASE("postgres waiting: behind PgBouncer in transaction mode a waiter hears
   check_that_a_waiter_hears_the_release(store);
 }
 
-TEST_CASE("postgres waiting: behind PgBouncer in session mode messages wake the waiters")
+POSTGRES_CASE("postgres waiting: behind PgBouncer in session mode messages wake the waiters")
 {
-  const PostgresServer server;
   const Pooler pooler(server, "session");
   const auto go = home_dir() / "go";
   Process first = start_at(pooler.url(), with_job({"run", "-k", "k"}, job_until(go)));
@@ -202,9 +198,8 @@ TEST_CASE("postgres waiting: behind PgBouncer in session mode messages wake the 
   CHECK(waiter.wait() == success);
 }
 
-TEST_CASE("postgres waiting: crashes of the server during a queue lose no lock and no waiter")
+POSTGRES_CASE("postgres waiting: crashes of the server during a queue lose no lock and no waiter")
 {
-  PostgresServer server;
   const auto go = home_dir() / "go";
   const Words run{"run", "-k", "k", "--ttl", "10s"};
   std::vector<Process> all;
@@ -227,11 +222,10 @@ TEST_CASE("postgres waiting: crashes of the server during a queue lose no lock a
   check_no_overlap();
 }
 
-TEST_CASE(
+POSTGRES_CASE(
     "postgres waiting: when the server stands still beyond the lease, the job is dead in time and the next one runs "
     "after")
 {
-  PostgresServer server;
   const auto alive = home_dir() / "judge";
   Process holder = start_at(server.url(), {"run", "-k", "k", "--ttl", "3s", "--server-timeout", "500ms", "--", "flock",
                                            alive.string(), "sleep", "60"});
@@ -249,9 +243,8 @@ TEST_CASE(
   check_no_overlap();
 }
 
-TEST_CASE("postgres waiting: emptied tables end the job as a loss, and the waiter gets the lock")
+POSTGRES_CASE("postgres waiting: emptied tables end the job as a loss, and the waiter gets the lock")
 {
-  const PostgresServer server;
   Process holder = start_at(server.url(), {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   wait_until_held(server.url());
   Process waiter = start_at(server.url(), {"run", "-k", "k", "--", "true"});
@@ -261,9 +254,8 @@ TEST_CASE("postgres waiting: emptied tables end the job as a loss, and the waite
   CHECK(waiter.wait(20s) == success);
 }
 
-TEST_CASE("postgres waiting: a run whose connection the server ends at its first request asks again")
+POSTGRES_CASE("postgres waiting: a run whose connection the server ends at its first request asks again")
 {
-  const PostgresServer server;
   CHECK(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);
   Process blocker = server.start_sql("begin; select from rlock_lock where name = 'k' for update; select pg_sleep(600)");
   const auto count_of = [&](const std::string& what) {

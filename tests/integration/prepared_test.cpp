@@ -97,9 +97,8 @@ SERVER_CASE("prepared: the lock of a run that was killed before it learned of it
   CHECK(rlock_on(server, {"history", "stock"}).code == 1);  // no job has begun
 }
 
-TEST_CASE("prepared: the first waiter in line leaves the queue when it is killed")
+QUEUE_CASE("prepared: the first waiter in line leaves the queue when it is killed")
 {
-  QueueFixture queue;
   rlock::test::Process holder = queue.hold("30s");
   queue.add_waiter();
   queue.await_subscriptions();  // the answer to the first request has come, so what was prepared for it is discarded
@@ -113,9 +112,8 @@ TEST_CASE("prepared: the first waiter in line leaves the queue when it is killed
   CHECK(holder.running());
 }
 
-TEST_CASE("prepared: only the first waiter in line keeps what it prepared")
+QUEUE_CASE("prepared: only the first waiter in line keeps what it prepared")
 {
-  QueueFixture queue;
   const rlock::test::Process holder = queue.hold("30s");
   queue.add_waiter();
   queue.add_waiter();

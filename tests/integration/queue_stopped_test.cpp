@@ -107,9 +107,8 @@ TEST_CASE("stopped waiter: any number of them delays the next one by four second
   }
 }
 
-TEST_CASE("killed waiter: any number of them that had no time to listen delays the next one by four seconds at most")
+QUEUE_CASE("killed waiter: any number of them that had no time to listen delays the next one by four seconds at most")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   std::vector<Process> killed;
   for (std::int64_t i = 0; i < 5; ++i) {
@@ -161,9 +160,8 @@ TEST_CASE("stopped waiter: it is passed over, and is first again when it comes b
   CHECK(queue.started_jobs() == std::vector{1, 0, 2});
 }
 
-TEST_CASE("stopped waiter: back before its claim is over it runs in its turn")
+QUEUE_CASE("stopped waiter: back before its claim is over it runs in its turn")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   queue.add_waiter(ttl_of_silent());
   queue.add_waiter(ttl_of_silent());
@@ -173,9 +171,8 @@ TEST_CASE("stopped waiter: back before its claim is over it runs in its turn")
   CHECK(queue.started_jobs() == numbers_below(2));
 }
 
-TEST_CASE("stopped waiter: back when its time is over it starts nothing and takes nothing")
+QUEUE_CASE("stopped waiter: back when its time is over it starts nothing and takes nothing")
 {
-  QueueFixture queue;
   const Gate gate;
   Process holder = queue.hold("30s");
   const Millis wait = 2s * slowness;
@@ -195,9 +192,8 @@ TEST_CASE("stopped waiter: back when its time is over it starts nothing and take
   CHECK(queue.started_jobs() == std::vector{1});
 }
 
-TEST_CASE("stopped waiter: killed with the lock in its hands, it does not block the next")
+QUEUE_CASE("stopped waiter: killed with the lock in its hands, it does not block the next")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   queue.add_waiter(ttl_of_silent());
   queue.add_waiter(ttl_of_silent());

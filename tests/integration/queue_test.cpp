@@ -85,9 +85,8 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
   }
 }
 
-TEST_CASE("queue: every third waiter killed, one stopped: the others run in order")
+QUEUE_CASE("queue: every third waiter killed, one stopped: the others run in order")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   for (int i = 0; i < 30; ++i) {
     queue.add_waiter(ttl_of_silent("8s"));
@@ -149,9 +148,8 @@ TEST_CASE("queue: waiters of each kind run in order of arrival, also when the ho
   }
 }
 
-TEST_CASE("queue: the holder killed and the first waiter as well: the next runs when the lease is over")
+QUEUE_CASE("queue: the holder killed and the first waiter as well: the next runs when the lease is over")
 {
-  QueueFixture queue;
   Process holder = queue.hold("2s");
   for (int i = 0; i < 3; ++i) {
     queue.add_waiter();
@@ -196,9 +194,8 @@ TEST_CASE("queue: the server restarted with its file in the middle of a drain")
   });
 }
 
-TEST_CASE("queue: twenty waiters whose -w ends leave in time, and leave nothing on the server")
+QUEUE_CASE("queue: twenty waiters whose -w ends leave in time, and leave nothing on the server")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   std::vector<Process> waiters;
   const auto from = std::chrono::steady_clock::now();
@@ -218,9 +215,8 @@ TEST_CASE("queue: twenty waiters whose -w ends leave in time, and leave nothing 
   CHECK(as_int(queue.server.command({"PTTL", "rlock:waiters:{k}"})) > 0);
 }
 
-TEST_CASE("queue: --min-hold keeps the lock by its ttl, and the queue knows when it ends")
+QUEUE_CASE("queue: --min-hold keeps the lock by its ttl, and the queue knows when it ends")
 {
-  QueueFixture queue;
   Process holder(queue.rlock("run", {"--min-hold", "1500ms", "--", "true"}));
   CHECK(holder.wait() == success);
   const std::int64_t left = as_int(queue.server.command({"PTTL", "k"}));

@@ -46,9 +46,8 @@ void check_preview(const std::string& line, const std::map<std::string, std::opt
 
 }  // namespace
 
-TEST_CASE("recipes: of the hosts with the leader service one leads, and another one takes over")
+RECIPE_CASE("recipes: of the hosts with the leader service one leads, and another one takes over")
 {
-  RecipeFixture fixture;
   fixture.stub("lead", "exec sleep 1000");
   const std::string command = part_of("leader.service", "\nExecStart=/usr/bin/(rlock .* -- )/usr/local/bin/lead\n");
   const auto start = [&] { return fixture.start({"sh", "-c", "exec " + command + "./lead"}); };
@@ -82,9 +81,8 @@ TEST_CASE("recipes: systemd understands the leader service")
   expect_end(verify, success, {err_is("")}, 30s);
 }
 
-TEST_CASE("recipes: no job starts during maintenance")
+RECIPE_CASE("recipes: no job starts during maintenance")
 {
-  RecipeFixture fixture;
   const std::string key = "deploy:production";
   const auto run = [&](const Words& options) {
     return fixture.start(joined(joined({"bin/rlock", "run", "-k", key}, options), {"--", "true"}));
@@ -107,9 +105,8 @@ TEST_CASE("recipes: no job starts during maintenance")
   CHECK(waiter.wait(30s) == success);
 }
 
-TEST_CASE("recipes: in the morning, what failed and which job is late")
+RECIPE_CASE("recipes: in the morning, what failed and which job is late")
 {
-  RecipeFixture fixture;
   const auto told = [&](const Words& words) {
     Process asked = fixture.start(words, {{"PATH", (fixture.dir / "bin").string() + ":/usr/bin:/bin"}});
     const int code = asked.wait(30s).code;
@@ -127,9 +124,8 @@ TEST_CASE("recipes: in the morning, what failed and which job is late")
   CHECK(told({"./check-overdue.sh", "nightly"}).starts_with(late));
 }
 
-TEST_CASE("recipes: cron mails the output of a job that fails, and nothing else")
+RECIPE_CASE("recipes: cron mails the output of a job that fails, and nothing else")
 {
-  RecipeFixture fixture;
   const auto run = [&](const std::string& job) {
     Process cron = fixture.start({"./cron-quietly.sh", "nightly", "sh", "-c", job}, {{"TMPDIR", fixture.dir.string()}});
     const int code = cron.wait(30s).code;
@@ -143,9 +139,8 @@ TEST_CASE("recipes: cron mails the output of a job that fails, and nothing else"
   CHECK(run("echo output") == "0 ");
 }
 
-TEST_CASE("recipes: the quiet job of cron is stopped with its script")
+RECIPE_CASE("recipes: the quiet job of cron is stopped with its script")
 {
-  RecipeFixture fixture;
   fixture.stub("nightly", "echo output; exec sleep 1000");
   Process cron = fixture.start({"./cron-quietly.sh", "nightly", "./nightly"}, {{"TMPDIR", fixture.dir.string()}});
   await_lines(fixture, 1);
@@ -155,9 +150,8 @@ TEST_CASE("recipes: the quiet job of cron is stopped with its script")
   CHECK(cron.out() == "output\nnightly ended with exit code 143\n");
 }
 
-TEST_CASE("recipes: of several containers one works, and TERM stops it")
+RECIPE_CASE("recipes: of several containers one works, and TERM stops it")
 {
-  RecipeFixture fixture;
   fixture.stub("worker", "exec sleep 1000");
   const auto start = [&] { return fixture.start({"./entrypoint.sh", "./worker", "--all"}, {{"JOB_NAME", "worker"}}); };
   Process first = start();
@@ -172,9 +166,8 @@ TEST_CASE("recipes: of several containers one works, and TERM stops it")
   CHECK(fixture.notes() == "worker --all\nworker --all\n");
 }
 
-TEST_CASE("recipes: a container's worker that ignores TERM is killed, and the lock is free")
+RECIPE_CASE("recipes: a container's worker that ignores TERM is killed, and the lock is free")
 {
-  RecipeFixture fixture;
   fixture.stub("worker", "trap '' TERM\necho deaf >>notes\nwhile :; do sleep 0.05; done");
   Process rlock = fixture.start({"./entrypoint.sh", "./worker"}, {{"JOB_NAME", "worker"}, {"JOB_KILL_AFTER", "300ms"}});
   await_lines(fixture, 2);
@@ -208,9 +201,8 @@ TEST_CASE("recipes: --kill-after leaves rlock time to release before its manager
   }
 }
 
-TEST_CASE("recipes: the commands of the playbook take, check and release the lock")
+RECIPE_CASE("recipes: the commands of the playbook take, check and release the lock")
 {
-  RecipeFixture fixture;
   const std::string playbook = text_of(recipes / "ansible.yml");
   std::vector<std::string> commands;
   static const std::regex command("cmd: (rlock .*)\n");
@@ -231,9 +223,8 @@ TEST_CASE("recipes: the commands of the playbook take, check and release the loc
   CHECK(fixture.is_free("deploy:production"));
 }
 
-TEST_CASE("recipes: the task of Nomad runs its job")
+RECIPE_CASE("recipes: the task of Nomad runs its job")
 {
-  RecipeFixture fixture;
   fixture.stub("nightly");
   std::string list = part_of("nomad.hcl", "args +=\\s*\\[(.*)\\]");
   list = std::regex_replace(list, std::regex("/usr/local/bin/nightly"), "./nightly");

@@ -27,9 +27,8 @@ std::vector<std::string> outputs(std::vector<Process> all)
 
 }  // namespace
 
-TEST_CASE("recipes: a deployment switches under the lock, and leaves it free")
+RECIPE_CASE("recipes: a deployment switches under the lock, and leaves it free")
 {
-  RecipeFixture fixture;
   fixture.stub("build.sh");
   fixture.stub("upload.sh", "rlock status deploy:shop >/dev/null && echo held >>notes");
   fixture.stub("switch.sh", "rlock check && echo ours >>notes");
@@ -38,9 +37,8 @@ TEST_CASE("recipes: a deployment switches under the lock, and leaves it free")
   CHECK(fixture.is_free("deploy:shop"));
 }
 
-TEST_CASE("recipes: a deployment that has lost the lock does not switch")
+RECIPE_CASE("recipes: a deployment that has lost the lock does not switch")
 {
-  RecipeFixture fixture;
   fixture.stub("build.sh");
   fixture.stub("upload.sh", "trap '' TERM; rlock force-unlock deploy:shop --yes --now >/dev/null 2>&1; true");
   fixture.stub("switch.sh");
@@ -48,9 +46,8 @@ TEST_CASE("recipes: a deployment that has lost the lock does not switch")
   CHECK(fixture.notes() == "build.sh\nupload.sh\n");
 }
 
-TEST_CASE("recipes: of pods that start at once one migrates")
+RECIPE_CASE("recipes: of pods that start at once one migrates")
 {
-  RecipeFixture fixture;
   fixture.stub("migrate-database.sh", "sleep 0.2");
   std::vector<Process> pods;
   for (int i = 0; i < 5; ++i) {
@@ -60,9 +57,8 @@ TEST_CASE("recipes: of pods that start at once one migrates")
   CHECK(fixture.notes() == "migrate-database.sh\n");
 }
 
-TEST_CASE("recipes: a page is rebuilt once, and read by all")
+RECIPE_CASE("recipes: a page is rebuilt once, and read by all")
 {
-  RecipeFixture fixture;
   fs::create_directory(fixture.dir / "cache");
   fixture.stub("render.sh", "sleep 0.2; echo content >cache/new; mv cache/new \"cache/$1\"");
   std::vector<Process> readers;
@@ -73,9 +69,8 @@ TEST_CASE("recipes: a page is rebuilt once, and read by all")
   CHECK(fixture.notes() == "render.sh home\n");
 }
 
-TEST_CASE("recipes: a page that is evicted right after it was rendered is rendered again")
+RECIPE_CASE("recipes: a page that is evicted right after it was rendered is rendered again")
 {
-  RecipeFixture fixture;
   fs::create_directory(fixture.dir / "cache");
   fixture.stub("render.sh", "echo content >cache/new; mv cache/new \"cache/$1\"");
   for (int i = 0; i < 3; ++i) {
@@ -86,9 +81,8 @@ TEST_CASE("recipes: a page that is evicted right after it was rendered is render
   CHECK(fixture.notes() == "render.sh home\nrender.sh home\nrender.sh home\n");
 }
 
-TEST_CASE("recipes: stock in segments is sold from a segment of its own each")
+RECIPE_CASE("recipes: stock in segments is sold from a segment of its own each")
 {
-  RecipeFixture fixture;
   fixture.stub("take-one.sh", "sleep 0.1");
   std::vector<Process> customers;
   for (int i = 0; i < 10; ++i) {
@@ -100,9 +94,8 @@ TEST_CASE("recipes: stock in segments is sold from a segment of its own each")
   CHECK(std::regex_match(notes, std::regex("(take-one\\.sh segment-[0-4]\n)+")));
 }
 
-TEST_CASE("recipes: each test has a phone of its own")
+RECIPE_CASE("recipes: each test has a phone of its own")
 {
-  RecipeFixture fixture;
   std::ofstream(fixture.dir / "phones.txt") << "# in the lab\npixel-7\npixel-8\n";
   fixture.stub("test-on.sh", "rlock status phones >status.$1; rlock check && echo own >>notes");
   std::vector<Process> tests;
@@ -148,9 +141,8 @@ TEST_CASE("recipes: a database refuses a late writer")
   CHECK(sql("SELECT balance FROM account; SELECT id FROM booking ORDER BY id") == "80\nfirst\nsecond\n");
 }
 
-TEST_CASE("recipes: the lines of the crontab run their jobs")
+RECIPE_CASE("recipes: the lines of the crontab run their jobs")
 {
-  RecipeFixture fixture;
   std::string expected;
   std::ifstream crontab(fixture.dir / "crontab");
   int entries = 0;
@@ -168,9 +160,8 @@ TEST_CASE("recipes: the lines of the crontab run their jobs")
   CHECK(fixture.notes() == expected);
 }
 
-TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy one is none")
+RECIPE_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy one is none")
 {
-  RecipeFixture fixture;
   std::ifstream crontab(fixture.dir / "crontab");
   int entries = 0;
   for (std::string line; std::getline(crontab, line);) {
@@ -197,9 +188,8 @@ TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy
   CHECK(entries == 4);
 }
 
-TEST_CASE("recipes: the nightly service runs once a night, also where a host boots later")
+RECIPE_CASE("recipes: the nightly service runs once a night, also where a host boots later")
 {
-  RecipeFixture fixture;
   fixture.stub("nightly");
   std::smatch start;
   const std::string service = text_of(recipes / "nightly.service");
@@ -210,9 +200,8 @@ TEST_CASE("recipes: the nightly service runs once a night, also where a host boo
   CHECK(fixture.notes() == "nightly\n");
 }
 
-TEST_CASE("recipes: each --notify tells of a failure, and the ping of a success, too")
+RECIPE_CASE("recipes: each --notify tells of a failure, and the ping of a success, too")
 {
-  RecipeFixture fixture;
   fixture.stub("bin/mail", "cat >>notes");
   fixture.stub("bin/curl", "[ -t 0 ] || cat >>notes");
   std::ofstream(fixture.dir / "hook") << "https://chat.example.org/secret\n";
@@ -247,9 +236,8 @@ TEST_CASE("recipes: each --notify tells of a failure, and the ping of a success,
   CHECK(fixture.notes() == "");
 }
 
-TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases the lock")
+RECIPE_CASE("recipes: a cancelled workflow of GitHub stops the job and releases the lock")
 {
-  RecipeFixture fixture;
   fixture.stub("deploy.sh", "exec sleep 60");
   std::smatch run;
   const std::string workflow = text_of(recipes / "github-actions.yml");

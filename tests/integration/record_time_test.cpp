@@ -35,9 +35,8 @@ void check_time_of_read(record::Backend& backend, const std::function<void()>& s
 
 }  // namespace
 
-TEST_CASE("etcd: the time of a record is that of the answer")
+ETCD_CASE("etcd: the time of a record is that of the answer")
 {
-  EtcdServer server;
   const auto backend = server.open_backend(the_clock);
   check_time_of_read(
       *backend, [&] { server.stop(); }, [&] { server.resume(); });

@@ -27,9 +27,8 @@ ProcessOptions with_clock_ahead(std::chrono::nanoseconds ahead)
 
 }  // namespace
 
-TEST_CASE("s3: the verbs keep, show, freeze and take a lock in a bucket")
+S3_CASE("s3: the verbs keep, show, freeze and take a lock in a bucket")
 {
-  const S3Server server;
   const auto on = [&](Words words) { return run_on(server, std::move(words)); };
   CHECK(on({"run", "-k", "a/b", "--", "sh", "-c", "exit 3"}).code == 3);
   CHECK(has(on({"history", "a/b"}).out, "failed"));
@@ -47,10 +46,9 @@ TEST_CASE("s3: the verbs keep, show, freeze and take a lock in a bucket")
   CHECK(server.lock_names() == std::vector<std::string>{"a/b", "k", "o"});
 }
 
-TEST_CASE(
+S3_CASE(
     "s3: a store that ignores the conditions of a write is refused with 78 by the first acquire, and failed by doctor")
 {
-  const S3Server server;
   CHECK(has(run_on(server, {"doctor"}).out, "ok       conditions"));
   server.ignore_conditions();
   expect_end(run_on(server, {"doctor"}), 1, {out_has("fail     conditions    it ignores If-None-Match")});
@@ -58,9 +56,8 @@ TEST_CASE(
   expect_end(run_at(elsewhere, {"run", "-k", "k", "--", "true"}), 78, {err_has("it ignores If-None-Match")});
 }
 
-TEST_CASE("s3: a job whose commit has lost its answer runs once, and the lock is free after it")
+S3_CASE("s3: a job whose commit has lost its answer runs once, and the lock is free after it")
 {
-  const S3Server server;
   CHECK(run_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   server.lose_next_answer();
   const auto ran = home_dir() / "ran";
@@ -71,9 +68,8 @@ TEST_CASE("s3: a job whose commit has lost its answer runs once, and the lock is
   CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 0);
 }
 
-TEST_CASE("s3: a client that was stopped between its read and its write changes nothing, whatever came between")
+S3_CASE("s3: a client that was stopped between its read and its write changes nothing, whatever came between")
 {
-  const S3Server server;
   const BootClock clock;
   const auto stopped = server.open_backend(clock);
   const auto other = server.open_backend(clock);
@@ -92,9 +88,8 @@ TEST_CASE("s3: a client that was stopped between its read and its write changes 
   CHECK(must(other->read("k", soon())).version != again.version);
 }
 
-TEST_CASE("s3: a lease counts from a second before its request, because the store tells whole seconds")
+S3_CASE("s3: a lease counts from a second before its request, because the store tells whole seconds")
 {
-  const S3Server server;
   const BootClock clock;
   const auto store = record::store_on(server.open_backend(clock), clock);
   const LockSpec spec{
@@ -106,9 +101,8 @@ TEST_CASE("s3: a lease counts from a second before its request, because the stor
   CHECK(std::get<Granted>(attempt).lease.length == 30s);
 }
 
-TEST_CASE("s3: the clocks of clients decide nothing, and one that the store refuses is told with 69")
+S3_CASE("s3: the clocks of clients decide nothing, and one that the store refuses is told with 69")
 {
-  const S3Server server;
   const auto go = home_dir() / "go";
   Process holder = start_at(server.url(), with_job({"run", "--ttl", "15s", "-k", "k"}, shell(until_exists(go))),
                             with_clock_ahead(10min));
@@ -121,9 +115,8 @@ TEST_CASE("s3: the clocks of clients decide nothing, and one that the store refu
              {err_has("this host's clock is wrong")});
 }
 
-TEST_CASE("s3: a waiter gets the lock within a few seconds of its release")
+S3_CASE("s3: a waiter gets the lock within a few seconds of its release")
 {
-  const S3Server server;
   const auto go = home_dir() / "go";
   Process holder = start_on(server, with_job({"run", "-k", "k"}, shell(until_exists(go))));
   wait_until([&] { return is_held(server); }, "the lock is held");
@@ -134,9 +127,8 @@ TEST_CASE("s3: a waiter gets the lock within a few seconds of its release")
   CHECK(waiter.wait(10s) == success);
 }
 
-TEST_CASE("s3: what is not there and what is not rlock's is told with the exit code of its kind")
+S3_CASE("s3: what is not there and what is not rlock's is told with the exit code of its kind")
 {
-  const S3Server server;
   server.put("k", "somebody's");
   expect_end(run_on(server, {"run", "-k", "k", "--", "true"}), 78, {err_has("is no record of this version of rlock")});
   expect_end(run_at(server.url("no-such-bucket", ""), {"run", "-k", "k", "--", "true"}), 69, {err_has("NoSuchBucket")});

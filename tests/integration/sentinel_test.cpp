@@ -118,9 +118,8 @@ TEST_CASE("sentinel: what is wrong is told in one line")
   }
 }
 
-TEST_CASE("sentinel: TLS with the sentinels, with the master, with both")
+AUTHORITY_CASE("sentinel: TLS with the sentinels, with the master, with both")
 {
-  const Authority authority;
   const Certificate certificate = authority.sign("IP:127.0.0.1");
   const RedisServer secured({.tcp = true, .tls = certificate});
   const RedisServer plain({.tcp = true});

@@ -23,9 +23,8 @@ TEST_CASE("several keys: losing one is losing all, and the message names it")
   }
 }
 
-TEST_CASE("several keys: --on-lost warn goes on under what is left, and still obeys force-unlock")
+SEVERAL_KEYS_CASE("several keys: --on-lost warn goes on under what is left, and still obeys force-unlock")
 {
-  const SeveralKeysFixture fixture;
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "3s", "--on-lost", "warn"}, {"sleep", "60"});
   fixture.wait_for("b");
   fixture.wait_for_watchdogs(2);
@@ -39,9 +38,8 @@ TEST_CASE("several keys: --on-lost warn goes on under what is left, and still ob
   CHECK(fixture.is_free("b"));
 }
 
-TEST_CASE("several keys: what is left by kill -9 ends with its lease")
+SEVERAL_KEYS_CASE("several keys: what is left by kill -9 ends with its lease")
 {
-  const SeveralKeysFixture fixture;
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "2s"}, {"sleep", "60"});
   fixture.wait_for("b");
   job.signal(SIGKILL);
@@ -52,9 +50,8 @@ TEST_CASE("several keys: what is left by kill -9 ends with its lease")
   CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(10s) == success);
 }
 
-TEST_CASE("several keys: a signal while waiting for one releases the others and leaves the queue")
+SEVERAL_KEYS_CASE("several keys: a signal while waiting for one releases the others and leaves the queue")
 {
-  const SeveralKeysFixture fixture;
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "3s"}, {"true"});
   fixture.wait_for_line("b");
@@ -66,9 +63,9 @@ TEST_CASE("several keys: a signal while waiting for one releases the others and 
   CHECK(fixture.in_line("b") == 0);
 }
 
-TEST_CASE("several keys: the lower one lost while the higher one is waited for: begun again, under another token")
+SEVERAL_KEYS_CASE(
+    "several keys: the lower one lost while the higher one is waited for: begun again, under another token")
 {
-  const SeveralKeysFixture fixture;
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b"}, {"touch", fixture.path("ran")});
   fixture.wait_for_line("b");
@@ -101,9 +98,8 @@ TEST_CASE("several keys: the lower one lost while the higher one is waited for: 
   CHECK(std::filesystem::exists(fixture.dir / "ran"));
 }
 
-TEST_CASE("several keys: a server that goes away while one is waited for is asked again")
+SEVERAL_KEYS_CASE("several keys: a server that goes away while one is waited for is asked again")
 {
-  SeveralKeysFixture fixture;
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"touch", fixture.path("ran")});
   fixture.wait_for_line("b");
@@ -125,9 +121,8 @@ TEST_CASE("several keys: a server that goes away while one is waited for is aske
   CHECK(fixture.is_free("a"));
 }
 
-TEST_CASE("several keys: a server that goes away while one is waited for, for longer than the lease")
+SEVERAL_KEYS_CASE("several keys: a server that goes away while one is waited for, for longer than the lease")
 {
-  SeveralKeysFixture fixture;
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms", "-w", "2s"}, {"touch", fixture.path("ran")});
   fixture.wait_for_line("b");

@@ -26,9 +26,8 @@ std::string run_pairs(const SeveralKeysFixture& fixture, const std::string& one,
 
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("several keys: they need a few open files, however many they are")
+SEVERAL_KEYS_CASE("several keys: they need a few open files, however many they are")
 {
-  const SeveralKeysFixture fixture;
   std::string keys;
   for (int i = 0; i < 60; ++i) {
     keys += " -k k" + std::to_string(i);
@@ -43,9 +42,8 @@ TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("several keys: five philosophers eat their fill, and never two neighbours at once")
+SEVERAL_KEYS_CASE("several keys: five philosophers eat their fill, and never two neighbours at once")
 {
-  const SeveralKeysFixture fixture;
   std::vector<Process> philosophers;
   for (int i = 0; i < 5; ++i) {
     const std::string right = "f" + std::to_string(i);
@@ -66,10 +64,9 @@ TEST_CASE("several keys: five philosophers eat their fill, and never two neighbo
   }
 }
 
-TEST_CASE("several keys: the job is told of all, the first in order by name, and the same twice is one" *
-          doctest::test_suite("topology-quick"))
+SEVERAL_KEYS_CASE("several keys: the job is told of all, the first in order by name, and the same twice is one" *
+                  doctest::test_suite("topology-quick"))
 {
-  const SeveralKeysFixture fixture;
   Process job = fixture.run(
       {"-k", "c", "-k", "a", "-k", "b", "-k", "a"},
       {"sh", "-c", "env > " + fixture.path("env") + "; until [ -e " + fixture.path("go") + " ]; do sleep 0.02; done"});
@@ -91,9 +88,8 @@ TEST_CASE("several keys: the job is told of all, the first in order by name, and
   }
 }
 
-TEST_CASE("several keys: a busy one leaves the others free" * doctest::test_suite("topology-quick"))
+SEVERAL_KEYS_CASE("several keys: a busy one leaves the others free" * doctest::test_suite("topology-quick"))
 {
-  const SeveralKeysFixture fixture;
   fixture.hold_as_foreign("b");
   for (const Words& options :
        {Words{"-n", "-k", "a", "-k", "b"}, Words{"-w", "300ms", "-k", "c", "-k", "b", "-k", "a"}}) {
@@ -107,9 +103,8 @@ TEST_CASE("several keys: a busy one leaves the others free" * doctest::test_suit
   CHECK_FALSE(std::filesystem::exists(fixture.dir / "ran"));
 }
 
-TEST_CASE("several keys: what is no lock leaves the others free")
+SEVERAL_KEYS_CASE("several keys: what is no lock leaves the others free")
 {
-  const SeveralKeysFixture fixture;
   fixture.server.command({"SET", "b", "x"});
   Process job = fixture.run({"-k", "a", "-k", "b"}, {"true"});
   CHECK(job.wait() == exited(78));
@@ -137,9 +132,8 @@ TEST_CASE("several keys: the lower one is kept for as long as the higher one is 
   CHECK(fixture.is_free("b"));
 }
 
-TEST_CASE("several keys: all are renewed while the job runs")
+SEVERAL_KEYS_CASE("several keys: all are renewed while the job runs")
 {
-  const SeveralKeysFixture fixture;
   Process job = fixture.run({"-k", "a", "-k", "b", "-k", "c", "--ttl", "3s"}, {"sleep", "7"});
   fixture.wait_for("c");
   while (job.running()) {
@@ -152,9 +146,8 @@ TEST_CASE("several keys: all are renewed while the job runs")
   expect_end(job, success, {err_is("")});
 }
 
-TEST_CASE("several keys: a fixed lease counts from when all are taken")
+SEVERAL_KEYS_CASE("several keys: a fixed lease counts from when all are taken")
 {
-  const SeveralKeysFixture fixture;
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--lease", "3s"}, {"sleep", "0.3"});
   fixture.wait_for_line("b");
@@ -169,9 +162,8 @@ TEST_CASE("several keys: a fixed lease counts from when all are taken")
   CHECK(has(late.err(), "its lease of a, b was over"));
 }
 
-TEST_CASE("several keys: --min-hold keeps all of them")
+SEVERAL_KEYS_CASE("several keys: --min-hold keeps all of them")
 {
-  const SeveralKeysFixture fixture;
   CHECK(fixture.run({"-k", "a", "-k", "b", "--min-hold", "1s"}, {"true"}).wait() == success);
   for (const char* key : {"a", "b"}) {
     CHECK(fixture.pttl(key) > 0);
@@ -180,9 +172,8 @@ TEST_CASE("several keys: --min-hold keeps all of them")
   CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == success);
 }
 
-TEST_CASE("several keys: some of them held by an ancestor")
+SEVERAL_KEYS_CASE("several keys: some of them held by an ancestor")
 {
-  const SeveralKeysFixture fixture;
   const std::string job =
       "env > " + fixture.path("held") + "; until [ -e " + fixture.path("go") + " ]; do sleep 0.02; done";
   Process outer = fixture.run({"-k", "b"}, rlock_argv({"run", "-S", fixture.server.url(), "-k", "a", "-k", "b", "-k",

@@ -370,9 +370,8 @@ TEST_CASE("postgres shared table: a column that keeps no milliseconds is 78, als
   }
 }
 
-TEST_CASE("postgres shared table: doctor names the schema of the table")
+POSTGRES_CASE("postgres shared table: doctor names the schema of the table")
 {
-  const PostgresServer server;
   (void)server.sql("create schema jobs");
   const std::string url = server.url("postgres", "table=jobs.shedlock&create=yes");
   const Finished before = run_rlock({"doctor", "-S", url});

@@ -66,9 +66,8 @@ class Diary {
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("shared: ten readers are in at the same time, a writer when the last of them has left")
+QUEUE_CASE("shared: ten readers are in at the same time, a writer when the last of them has left")
 {
-  const QueueFixture queue;
   const Diary diary;
   std::vector<Process> readers;
   for (int i = 0; i < 10; ++i) {
@@ -132,9 +131,8 @@ TEST_CASE("shared: five writers in an endless stream of readers each pass all la
   expect_ends(stream, 20s);
 }
 
-TEST_CASE("shared: killed readers and writers leave nothing stuck, and no job starts before theirs are dead")
+QUEUE_CASE("shared: killed readers and writers leave nothing stuck, and no job starts before theirs are dead")
 {
-  const QueueFixture queue;
   for (const bool writes : {false, true}) {
     CAPTURE(writes);
     const ActivityLog activity;
@@ -155,9 +153,8 @@ TEST_CASE("shared: killed readers and writers leave nothing stuck, and no job st
   }
 }
 
-TEST_CASE("shared: the job of a reader whose hold was taken is dead before long, the others read on")
+QUEUE_CASE("shared: the job of a reader whose hold was taken is dead before long, the others read on")
 {
-  const QueueFixture queue;
   const ActivityLog activity;
   const Diary diary;
   Process other = queue.start({"-s", "--ttl", "3s"}, diary.until_told("other"));
@@ -182,9 +179,8 @@ TEST_CASE("shared: the job of a reader whose hold was taken is dead before long,
   CHECK(other.wait() == success);
 }
 
-TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last foreign reader")
+QUEUE_CASE("shared: readers are woken by a foreign writer, a writer by the last foreign reader")
 {
-  const QueueFixture queue;
   const ForeignReadWrite java(queue.server, "uuid:1");
   struct Row {
     bool java_writes;
@@ -204,9 +200,8 @@ TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last f
   }
 }
 
-TEST_CASE("shared: a waiting writer learns of a foreign reader that came later")
+QUEUE_CASE("shared: a waiting writer learns of a foreign reader that came later")
 {
-  const QueueFixture queue;
   const Diary diary;
   const ForeignReadWrite java(queue.server, "uuid:1");
   Process reader = queue.start({"-s"}, diary.until_told("reader"));

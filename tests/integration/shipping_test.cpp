@@ -28,9 +28,8 @@ std::string step_script(const std::string& name)
 
 }  // namespace
 
-TEST_CASE("action: finds the release of the tag that the workflow names")
+RELEASE_CASE("action: finds the release of the tag that the workflow names")
 {
-  const ReleaseFixture release;
   const ReleaseServer server(release, "/shop/rlock/releases/download/v0.1.0/");
   release.only_with({"curl"});
   const std::map<std::string, std::optional<std::string>> env{
@@ -55,9 +54,8 @@ TEST_CASE("action: finds the release of the tag that the workflow names")
   CHECK(!fs::exists(release.dir / "path"));
 }
 
-TEST_CASE("action: installs rlock, and runs commands under the lock with the inputs")
+RELEASE_CASE("action: installs rlock, and runs commands under the lock with the inputs")
 {
-  const ReleaseFixture release;
   const RedisServer server;
   fs::create_directory(release.dir / "temp");
   const std::map<std::string, std::optional<std::string>> env{
@@ -94,18 +92,16 @@ TEST_CASE("action: installs rlock, and runs commands under the lock with the inp
              30s);
 }
 
-TEST_CASE("action: without a release it says what to give")
+RELEASE_CASE("action: without a release it says what to give")
 {
-  const ReleaseFixture release;
   rlock::test::Process step =
       release.sh(step_script("Install rlock"),
                  {{"RLOCK_FROM", ""}, {"RLOCK_ACTION_REPOSITORY", "shop/rlock"}, {"RLOCK_ACTION_REF", "main"}});
   expect_end(step, exited(64), {out_has("name a release tag")}, 30s);
 }
 
-TEST_CASE("action, templates and workflows: they are YAML, and name options and files that exist")
+RELEASE_CASE("action, templates and workflows: they are YAML, and name options and files that exist")
 {
-  const ReleaseFixture release;
   if (release.sh("python3 -c 'import yaml'").wait(30s) == success) {
     CHECK(release
               .sh("cd " + packaging.string() +
@@ -141,9 +137,8 @@ TEST_CASE("action, templates and workflows: they are YAML, and name options and 
   }
 }
 
-TEST_CASE("demo: the picture of watch is recorded from a real session")
+RELEASE_CASE("demo: the picture of watch is recorded from a real session")
 {
-  const ReleaseFixture release;
   if (release.sh("python3 -c '' && unshare --uts $([ $(id -u) = 0 ] || echo --user --map-root-user) true").wait(30s) !=
       Exit{0}) {
     skip("python3, and root or user namespaces");
@@ -157,9 +152,8 @@ TEST_CASE("demo: the picture of watch is recorded from a real session")
   }
 }
 
-TEST_CASE("release: the address and the registry are those of the fork that makes it")
+RELEASE_CASE("release: the address and the registry are those of the fork that makes it")
 {
-  const ReleaseFixture release;
   struct Row {
     const char* setting;
     const char* expected;
@@ -183,9 +177,8 @@ TEST_CASE("release: the address and the registry are those of the fork that make
   }
 }
 
-TEST_CASE("apt-repository.sh: apt takes the package from it, and refuses an index that was changed")
+RELEASE_CASE("apt-repository.sh: apt takes the package from it, and refuses an index that was changed")
 {
-  const ReleaseFixture release;
   if (release.sh("command -v gpg dpkg-deb dpkg-scanpackages apt-get").wait(30s) != success) {
     skip("gpg, dpkg-dev and apt");
   }

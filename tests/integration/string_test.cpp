@@ -93,9 +93,8 @@ TEST_CASE("string: waits for a client that polls, and is waited for by it")
   CHECK(jobs.size() >= 8 + 4);
 }
 
-TEST_CASE("string: a lock without a ttl is waited for until it is deleted")
+QUEUE_CASE("string: a lock without a ttl is waited for until it is deleted")
 {
-  const QueueFixture queue;
   queue.server.command({"SETNX", "k", "1"});
   Process waiter = start(queue, {}, {"true"});
   wait_until([&] { return as_int(queue.server.command({"ZCARD", "rlock:queue-string:{k}"})) == 1; }, "waiter waits");
@@ -103,9 +102,8 @@ TEST_CASE("string: a lock without a ttl is waited for until it is deleted")
   CHECK(waiter.wait(5s) == success);  // it polls ten times a second, because there is no message
 }
 
-TEST_CASE("string: a name that a JVM locks is refused before anything is written")
+QUEUE_CASE("string: a name that a JVM locks is refused before anything is written")
 {
-  const QueueFixture queue;
   queue.server.command({"HSET", "k", "uuid:1", "1"});
   queue.server.command({"PEXPIRE", "k", "20000"});
   Process waiter = start(queue, {}, {"true"});

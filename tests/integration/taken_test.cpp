@@ -151,9 +151,8 @@ TEST_CASE("taken: on a quorum")
   CHECK(second.running());
 }
 
-TEST_CASE("taken: on a cluster")
+CLUSTER_CASE("taken: on a cluster")
 {
-  const RedisCluster cluster;
   const auto run = [&] { return start_run(cluster.url(), {"-k", "k", "--ttl", "5m", "-n"}, forever); };
   Process first = run();
   wait_for_listeners(cluster.owner("k"), "k");

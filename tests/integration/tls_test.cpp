@@ -58,9 +58,8 @@ TEST_CASE("tls: a job runs on a server that is named by its host")
   run_a_job_on("localhost");
 }
 
-TEST_CASE("tls: a server whose certificate is no good")
+AUTHORITY_CASE("tls: a server whose certificate is no good")
 {
-  const Authority authority;
   const Authority other;
   struct Row {
     Certificate certificate;
@@ -92,9 +91,8 @@ TEST_CASE("tls: one side speaks it, the other does not")
   check_refused("redis://:pw@127.0.0.1:" + port, 69, "(if it speaks TLS: rediss://)");
 }
 
-TEST_CASE("tls: a server that wants a client certificate")
+AUTHORITY_CASE("tls: a server that wants a client certificate")
 {
-  const Authority authority;
   const Authority other;
   const RedisServer server({.tcp = true, .tls = authority.sign(here), .client_ca = authority.file()});
   const Certificate accepted = authority.sign("DNS:us");

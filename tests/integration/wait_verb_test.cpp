@@ -44,18 +44,16 @@ ForeignClient foreign_holder(const QueueFixture& queue)
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("wait: a free lock is not waited for, and not taken")
+QUEUE_CASE("wait: a free lock is not waited for, and not taken")
 {
-  const QueueFixture queue;
   Process wait(queue.rlock("wait", {}));
   CHECK(wait.wait(promptly) == success);
   CHECK(wait.out() + wait.err() == "");
   CHECK(keys(queue.server).empty());
 }
 
-TEST_CASE("wait: over as soon as the holder lets go")
+QUEUE_CASE("wait: over as soon as the holder lets go")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   wait_until([&] { return hearing_releases(queue.server) == 1; }, "the holder watches");
   Process wait(queue.rlock("wait", {}));
@@ -65,27 +63,24 @@ TEST_CASE("wait: over as soon as the holder lets go")
   CHECK(wait.wait(promptly) == success);
 }
 
-TEST_CASE("wait: over as soon as a foreign holder lets go")
+QUEUE_CASE("wait: over as soon as a foreign holder lets go")
 {
-  const QueueFixture queue;
   ForeignClient java = foreign_holder(queue);
   Process wait = waiting(queue);
   java.unlock();
   CHECK(wait.wait(promptly) == success);
 }
 
-TEST_CASE("wait: over when the lease of a killed holder is")
+QUEUE_CASE("wait: over when the lease of a killed holder is")
 {
-  QueueFixture queue;
   Process holder = queue.hold("1s");
   holder.signal(SIGKILL);
   CHECK(Process(queue.rlock("wait", {})).wait(promptly) == success);
   CHECK_FALSE(is_held(queue.server));
 }
 
-TEST_CASE("wait: -w gives up in time, -n at once, with a word unless -q")
+QUEUE_CASE("wait: -w gives up in time, -n at once, with a word unless -q")
 {
-  const QueueFixture queue;
   const ForeignClient java = foreign_holder(queue);
   const auto from = std::chrono::steady_clock::now();
   Process patient(queue.rlock("wait", {"-w", "400ms"}));
@@ -97,9 +92,8 @@ TEST_CASE("wait: -w gives up in time, -n at once, with a word unless -q")
   expect_end(hasty, busy, {err_is("")}, promptly);
 }
 
-TEST_CASE("wait: dies of the signal that ends it, and leaves nothing on the server")
+QUEUE_CASE("wait: dies of the signal that ends it, and leaves nothing on the server")
 {
-  const QueueFixture queue;
   const ForeignClient java = foreign_holder(queue);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     CAPTURE(signal);
@@ -124,18 +118,16 @@ TEST_CASE("wait: goes on after a restart of the server, and hears what is said t
   CHECK(wait.wait(promptly) == success);
 }
 
-TEST_CASE("wait: a server that goes away and stays away is 69 when time is over")
+QUEUE_CASE("wait: a server that goes away and stays away is 69 when time is over")
 {
-  QueueFixture queue;
   const ForeignClient java = foreign_holder(queue);
   Process wait = waiting(queue, {"-w", "1"});
   queue.server.kill_hard();
   CHECK(wait.wait(promptly) == exited(69));
 }
 
-TEST_CASE("wait: does not join the queue, and a lock that goes from job to job is not free")
+QUEUE_CASE("wait: does not join the queue, and a lock that goes from job to job is not free")
 {
-  QueueFixture queue;
   Process holder = queue.hold("30s");
   queue.add_waiter("30s", "; sleep 0.05");
   const std::vector<std::string> before = keys(queue.server);
@@ -156,9 +148,8 @@ TEST_CASE("wait: does not join the queue, and a lock that goes from job to job i
   expect_ends(queue.waiters);
 }
 
-TEST_CASE("wait: an expired lock with a waiter in the queue is not free")
+QUEUE_CASE("wait: an expired lock with a waiter in the queue is not free")
 {
-  QueueFixture queue;
   Process holder = queue.hold("1s");
   queue.add_waiter("30s", "; sleep 0.3");
   queue.await_subscriptions();

@@ -87,9 +87,10 @@ std::map<int, std::string> open_files(pid_t pid)
 
 }  // namespace
 
-TEST_CASE("watch: shows what is held until q, and gives the terminal back")
+#define VIEWER_CASE(title) CASE_WITH(Viewer, viewer, title)
+
+VIEWER_CASE("watch: shows what is held until q, and gives the terminal back")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.sees("stock: held");
   viewer.quit(watch);
@@ -108,18 +109,16 @@ TEST_CASE("watch: gives the terminal back when it is ended by a signal")
   }
 }
 
-TEST_CASE("watch: a window that grows is filled at once")
+VIEWER_CASE("watch: a window that grows is filled at once")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.terminal.resize(30, 120);
   viewer.sees(std::string(120 - 76, ' '));  // the column titles, filled up to the new width
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: a server that goes away is told, and shown again when it is back")
+VIEWER_CASE("watch: a server that goes away is told, and shown again when it is back")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.server.kill_hard();
   viewer.sees("\x1b[31m");
@@ -128,18 +127,16 @@ TEST_CASE("watch: a server that goes away is told, and shown again when it is ba
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: lines where there is no terminal")
+VIEWER_CASE("watch: lines where there is no terminal")
 {
-  const Viewer viewer;
   Process watch = start_on(viewer.server, {"watch", "--interval", "100ms", "--json"});
   wait_until([&] { return has(watch.out(), "\"key\":\"stock\""); }, "a line is written");
   watch.signal(SIGTERM);
   CHECK(watch.wait() == died_of(SIGTERM));
 }
 
-TEST_CASE("watch: Enter gives the selected lock the whole screen, and Esc gives it back")
+VIEWER_CASE("watch: Enter gives the selected lock the whole screen, and Esc gives it back")
 {
-  Viewer viewer;
   viewer.terminal.resize(12, 80);  // no room for the details below the table
   Process watch = viewer.watch("stock");
   viewer.press("\r", "stock: held");
@@ -153,9 +150,8 @@ TEST_CASE("watch: Enter gives the selected lock the whole screen, and Esc gives 
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: f asks, and takes the lock of the holder after y only")
+VIEWER_CASE("watch: f asks, and takes the lock of the holder after y only")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.press("f", "force-unlock stock, held by ");
   viewer.press("n", "Enter details");
@@ -167,9 +163,8 @@ TEST_CASE("watch: f asks, and takes the lock of the holder after y only")
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: z freezes a lock when its job has ended, and thaws it")
+VIEWER_CASE("watch: z freezes a lock when its job has ended, and thaws it")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.freeze("the freeze of stock waits");
   CHECK(viewer.holder.running());
@@ -182,9 +177,8 @@ TEST_CASE("watch: z freezes a lock when its job has ended, and thaws it")
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: a freeze that waits keeps no other action from being done, and z gives it up")
+VIEWER_CASE("watch: a freeze that waits keeps no other action from being done, and z gives it up")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.freeze("the freeze of stock waits");
   viewer.press("z", "give up the freeze of stock");
@@ -198,9 +192,8 @@ TEST_CASE("watch: a freeze that waits keeps no other action from being done, and
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: a job is no freeze, whatever its label: z does not release its lock")
+VIEWER_CASE("watch: a job is no freeze, whatever its label: z does not release its lock")
 {
-  Viewer viewer;
   Process job = start_on(viewer.server, {"run", "-k", "a", "--label", "freeze: dryer", "--", "sleep", "1000"});
   Process watch = viewer.watch("freeze: dryer");
   viewer.press("z", "freeze a for 2h, ");
@@ -211,9 +204,8 @@ TEST_CASE("watch: a job is no freeze, whatever its label: z does not release its
   CHECK(is_held(viewer.server, "a"));
 }
 
-TEST_CASE("watch: a freeze that gets its turn while the user is asked whether to give it up stays")
+VIEWER_CASE("watch: a freeze that gets its turn while the user is asked whether to give it up stays")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.freeze("the freeze of stock waits");
   viewer.press("z", "give up the freeze of stock");
@@ -226,9 +218,8 @@ TEST_CASE("watch: a freeze that gets its turn while the user is asked whether to
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: a lock that is free can be frozen, and has no holder to take it from")
+VIEWER_CASE("watch: a lock that is free can be frozen, and has no holder to take it from")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.press("\r", "Esc back");
   viewer.holder.signal(SIGTERM);
@@ -239,9 +230,8 @@ TEST_CASE("watch: a lock that is free can be frozen, and has no holder to take i
   viewer.quit(watch);
 }
 
-TEST_CASE("watch: a freeze that waits has no socket and no terminal of the screen")
+VIEWER_CASE("watch: a freeze that waits has no socket and no terminal of the screen")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.freeze("the freeze of stock waits");
   wait_until([&] { return as_int(viewer.server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; }, "the freeze waits");
@@ -258,9 +248,8 @@ TEST_CASE("watch: a freeze that waits has no socket and no terminal of the scree
   }
 }
 
-TEST_CASE("watch: a freeze that waits for a job is given up when its user leaves")
+VIEWER_CASE("watch: a freeze that waits for a job is given up when its user leaves")
 {
-  Viewer viewer;
   Process watch = viewer.watch();
   viewer.freeze("the freeze of stock waits");
   wait_until([&] { return as_int(viewer.server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; }, "the freeze waits");

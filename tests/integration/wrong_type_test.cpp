@@ -62,9 +62,8 @@ TEST_CASE("wrong type: what stands in the place of a record is named when a lock
   }
 }
 
-TEST_CASE("wrong type: what may be a lock is looked at, not deleted, where it stands in the place of a record")
+QUEUE_CASE("wrong type: what may be a lock is looked at, not deleted, where it stands in the place of a record")
 {
-  const QueueFixture queue;
   const std::string key = "rlock:queue:{k}";
   queue.server.command({"HSET", key, "6f2b1a7e-0000-4000-8000-000000000001:1", "1"});  // a Java lock of that name
   queue.server.command({"PEXPIRE", key, "60000"});
@@ -74,9 +73,8 @@ TEST_CASE("wrong type: what may be a lock is looked at, not deleted, where it st
   CHECK(rlock_on(queue.server, {"status", key}).code == 0);
 }
 
-TEST_CASE("wrong type: the lock's own key is not offered for deletion")
+QUEUE_CASE("wrong type: the lock's own key is not offered for deletion")
 {
-  const QueueFixture queue;
   queue.server.command({"SADD", "k", "x"});
   Process refused(queue.rlock("run", {"-n", "--", "true"}));
   expect_end(refused, exited(78), {err_lacks("DEL")});

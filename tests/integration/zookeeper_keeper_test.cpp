@@ -52,10 +52,11 @@ std::string token_in(const Finished& acquired)
 
 }  // namespace
 
-TEST_CASE(
+#define SHORT_SESSIONS_CASE(title) CASE_WITH(ShortSessions, at, title)
+
+SHORT_SESSIONS_CASE(
     "zookeeper keeper: acquire --lease lasts for its lease, which is longer than the longest session, and no longer")
 {
-  const ShortSessions at;
   const auto before = SteadyClock::now();
   const Finished acquired = at.acquire("7s");
   const std::string token = token_in(acquired);
@@ -72,9 +73,8 @@ TEST_CASE(
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-TEST_CASE("zookeeper keeper: a release ends the lease at once, and its keeper soon")
+SHORT_SESSIONS_CASE("zookeeper keeper: a release ends the lease at once, and its keeper soon")
 {
-  const ShortSessions at;
   const std::string token = token_in(at.acquire("1h"));
   at.await_keeper();
   CHECK(at.run({"release", "--token", token}).code == 0);
@@ -82,9 +82,8 @@ TEST_CASE("zookeeper keeper: a release ends the lease at once, and its keeper so
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-TEST_CASE("zookeeper keeper: when the keeper is killed, the lock lasts for one session more")
+SHORT_SESSIONS_CASE("zookeeper keeper: when the keeper is killed, the lock lasts for one session more")
 {
-  const ShortSessions at;
   token_in(at.acquire("1h"));
   const pid_t keeper = at.await_keeper();
   CHECK_FALSE(at.is_free());
@@ -92,9 +91,8 @@ TEST_CASE("zookeeper keeper: when the keeper is killed, the lock lasts for one s
   wait_until([&] { return at.is_free(); }, "the session of the keeper has ended");
 }
 
-TEST_CASE("zookeeper keeper: force-unlock --now ends the lease and its keeper")
+SHORT_SESSIONS_CASE("zookeeper keeper: force-unlock --now ends the lease and its keeper")
 {
-  const ShortSessions at;
   token_in(at.acquire("1h"));
   at.await_keeper();
   CHECK(at.run({"force-unlock", "--yes", "--now"}).code == 0);
@@ -102,9 +100,8 @@ TEST_CASE("zookeeper keeper: force-unlock --now ends the lease and its keeper")
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-TEST_CASE("zookeeper keeper: renew makes a lease that is longer than a session")
+SHORT_SESSIONS_CASE("zookeeper keeper: renew makes a lease that is longer than a session")
 {
-  const ShortSessions at;
   const std::string token = token_in(at.acquire("1s"));
   CHECK(at.keepers().empty());
   const auto before = SteadyClock::now();
@@ -113,9 +110,8 @@ TEST_CASE("zookeeper keeper: renew makes a lease that is longer than a session")
   CHECK(SteadyClock::now() > before + lease - 100ms);
 }
 
-TEST_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session after the job")
+SHORT_SESSIONS_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session after the job")
 {
-  const ShortSessions at;
   const auto before = SteadyClock::now();
   expect_end(at.run({"run", "-n", "-v", "--min-hold", "7s", "--", "true"}), 0, {err_has("a keeper")});
   CHECK(SteadyClock::now() < before + lease);  // it does not wait for it
@@ -124,16 +120,14 @@ TEST_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-TEST_CASE("zookeeper keeper: --min-hold within a session needs no keeper")
+SHORT_SESSIONS_CASE("zookeeper keeper: --min-hold within a session needs no keeper")
 {
-  const ShortSessions at;
   expect_end(at.run({"run", "-n", "-v", "--min-hold", "1s", "--", "true"}), 0, {err_lacks("a keeper")});
   CHECK(at.keepers().empty());
 }
 
-TEST_CASE("zookeeper keeper: a job is not run under a fixed lease that is longer than the longest session")
+SHORT_SESSIONS_CASE("zookeeper keeper: a job is not run under a fixed lease that is longer than the longest session")
 {
-  const ShortSessions at;
   expect_end(at.run({"run", "-n", "--lease", "1h", "--", "true"}), 78,
              {err_has("--max-runtime 1h"), err_has("gives a job is 2s")});
   CHECK(at.is_free());

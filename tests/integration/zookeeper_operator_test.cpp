@@ -119,9 +119,8 @@ TEST_CASE("zookeeper: chroots have locks of their own, and a holder keeps others
   CHECK(run_at(server.url("/a"), {"run", "-n", "-k", "k", "--", "true"}).code == 0);
 }
 
-TEST_CASE("zookeeper tls: a certificate that is trusted is needed, and each side says when the other has no TLS")
+AUTHORITY_CASE("zookeeper tls: a certificate that is trusted is needed, and each side says when the other has no TLS")
 {
-  const Authority authority;
   const ZookeeperServer server({.certificate = authority.sign("IP:127.0.0.1")});
   const Words job{"run", "-k", "k", "--wait-server", "10s", "--cacert", authority.file(), "--", "true"};
   const Finished trusted = run_at(server.url(), job);

@@ -64,9 +64,8 @@ TEST_CASE("foreign data: a hash with a field `mode` alone is no read-write lock,
   }
 }
 
-TEST_CASE("foreign data: a hash that took the place of a read lock is its loss, and is not released")
+READ_WRITE_LOCK_CASE("foreign data: a hash that took the place of a read lock is its loss, and is not released")
 {
-  const ReadWriteLock lock;
   lock.read("a");
   lock.server.command({"DEL", "k"});
   lock.server.command({"HSET", "k", "mode", "read", "user", "ann"});
@@ -92,9 +91,8 @@ TEST_CASE("foreign data: a read-write lock is joined by its readers' timeouts, a
   }
 }
 
-TEST_CASE("foreign data: a read-write lock of which only dead readers are left is one until it expires")
+READ_WRITE_LOCK_CASE("foreign data: a read-write lock of which only dead readers are left is one until it expires")
 {
-  const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, redissons);
   REQUIRE_FALSE(java.read());
   lock.server.command({"DEL", timeout_of(redissons)});
@@ -105,9 +103,8 @@ TEST_CASE("foreign data: a read-write lock of which only dead readers are left i
   CHECK(lock.exists("k") == 0);
 }
 
-TEST_CASE("foreign data: a living reader is found among many dead ones")
+READ_WRITE_LOCK_CASE("foreign data: a living reader is found among many dead ones")
 {
-  const ReadWriteLock lock;
   lock.read("living");
   Words fields{"HSET", "k"};
   for (int i = 0; i < 400; ++i) {

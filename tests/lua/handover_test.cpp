@@ -67,9 +67,9 @@ TEST_CASE("hand-over script: the message has the fencing number, the server's ti
   }
 }
 
-TEST_CASE("hand-over script: the server's last fencing number may be ahead of its clock, and the time is the clock's")
+SCRIPTED_LOCK_CASE(
+    "hand-over script: the server's last fencing number may be ahead of its clock, and the time is the clock's")
 {
-  const ScriptedLock lock;
   ChannelListener waiter = listen_as(lock, "w");
   queue_up(lock, Plain{});
   lock.server.command({"SET", "redisson_lock_token:{k}", "4000000000000000"});
@@ -115,9 +115,8 @@ TEST_CASE("hand-over script: the next waiter is told whether the hold that ended
   }
 }
 
-TEST_CASE("hand-over script: the first renewal after it tells the next waiter when the lease ends")
+SCRIPTED_LOCK_CASE("hand-over script: the first renewal after it tells the next waiter when the lease ends")
 {
-  const ScriptedLock lock;
   ChannelListener first = listen_as(lock, "w");
   ChannelListener next = listen_as(lock, "n");
   queue_up(lock, Plain{});

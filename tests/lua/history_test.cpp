@@ -68,9 +68,8 @@ TEST_EACH_KIND("history: a log is kept for the longest --history of its writers"
   CHECK(left() > 7'000'000);
 }
 
-TEST_CASE("history: a log that lost its ttl gets one again")
+SCRIPTED_LOCK_CASE("history: a log that lost its ttl gets one again")
 {
-  const ScriptedLock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
   lock.server.command({"PERSIST", events});
   REQUIRE(word(lock.release("a")) == "released");
@@ -121,9 +120,8 @@ TEST_CASE("history: the release of a lost run tells of it where the log has forg
   }
 }
 
-TEST_CASE("history: the skips of one client in a row are one entry, which counts them")
+SCRIPTED_LOCK_CASE("history: the skips of one client in a row are one entry, which counts them")
 {
-  const ScriptedLock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
   for (const char* owner : {"1", "2", "3"}) {
     CHECK(word(skip(lock, owner)) == "skipped");
@@ -139,9 +137,9 @@ TEST_CASE("history: the skips of one client in a row are one entry, which counts
   CHECK(told(lock) == "acquired:a skipped:41 skipped:54 released:a skipped:61");
 }
 
-TEST_CASE("history: a run that was replaced names the newer run, and is no entry with those that found the lock busy")
+SCRIPTED_LOCK_CASE(
+    "history: a run that was replaced names the newer run, and is no entry with those that found the lock busy")
 {
-  const ScriptedLock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
   CHECK(word(skip(lock, "1")) == "skipped");
   CHECK(word(skip(lock, "2", "h", "host=new")) == "skipped");
@@ -153,9 +151,8 @@ TEST_CASE("history: a run that was replaced names the newer run, and is no entry
   CHECK(EventLogEntry::of(entries.at(1)).holder == "a");
 }
 
-TEST_CASE("history: skips of many clients in a row keep the runs in the log")
+SCRIPTED_LOCK_CASE("history: skips of many clients in a row keep the runs in the log")
 {
-  const ScriptedLock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
   for (int i = 0; i < 300; ++i) {
     REQUIRE(word(skip(lock, std::to_string(i), "h" + std::to_string(i % 20))) == "skipped");
@@ -165,9 +162,8 @@ TEST_CASE("history: skips of many clients in a row keep the runs in the log")
   CHECK(lock.pttl(events) > 0);
 }
 
-TEST_CASE("history: a log of skips alone keeps its ttl, and gets one when it is new")
+SCRIPTED_LOCK_CASE("history: a log of skips alone keeps its ttl, and gets one when it is new")
 {
-  const ScriptedLock lock;
   CHECK(word(skip(lock, "1")) == "skipped");
   CHECK(lock.pttl(events) > default_history.count() * 9 / 10);
   lock.server.command({"PEXPIRE", events, std::to_string(month)});
@@ -176,9 +172,8 @@ TEST_CASE("history: a log of skips alone keeps its ttl, and gets one when it is 
   CHECK(lock.lasting().empty());
 }
 
-TEST_CASE("history: a full memory leaves the log as it was, or takes the skip")
+SCRIPTED_LOCK_CASE("history: a full memory leaves the log as it was, or takes the skip")
 {
-  const ScriptedLock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
   REQUIRE(word(skip(lock, "1")) == "skipped");
   lock.server.command({"CONFIG", "SET", "maxmemory", "1"});

@@ -169,9 +169,8 @@ TEST_EACH_KIND("kinds: taking it away takes the nested holds as well")
   CHECK(only(lock.lasting(), may_last(kind.kind)));
 }
 
-TEST_CASE("kinds: the fencing number grows over all of them, over a flush and a clock that lags")
+SCRIPTED_LOCK_CASE("kinds: the fencing number grows over all of them, over a flush and a clock that lags")
 {
-  const ScriptedLock lock;
   std::uint64_t last = 0;
   for (const char* round : {"first", "after a flush", "ahead of every clock"}) {
     CAPTURE(round);

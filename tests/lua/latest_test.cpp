@@ -50,6 +50,8 @@ struct LatestFixture : ScriptedLock {
 
 }  // namespace
 
+#define LATEST_SCRIPT_CASE(title) CASE_WITH(LatestFixture, lock, title)
+
 TEST_CASE("latest script: of those that wait with it only the newest stays, at the end of the line")
 {
   for (const Kind& kind : kinds) {
@@ -83,9 +85,8 @@ TEST_CASE("latest script: a newer waiter that does not listen yet stays in line,
   }
 }
 
-TEST_CASE("latest script: each request may be sent twice")
+LATEST_SCRIPT_CASE("latest script: each request may be sent twice")
 {
-  LatestFixture lock;
   const auto state = [&] { return show(lock.server.command({"ZRANGE", "rlock:queue:{k}", "0", "-1", "WITHSCORES"})); };
   CHECK(lock.latest("a") == "busy 0");
   CHECK(lock.latest("a") == "busy 0");
@@ -98,9 +99,9 @@ TEST_CASE("latest script: each request may be sent twice")
   CHECK(state() == before);
 }
 
-TEST_CASE("latest script: a first request that arrives after its waiter was replaced, or left, replaces no one")
+LATEST_SCRIPT_CASE(
+    "latest script: a first request that arrives after its waiter was replaced, or left, replaces no one")
 {
-  LatestFixture lock;
   lock.latest("a"), lock.latest("b");
   CHECK(lock.latest("a") == "replaced by b");
   CHECK(lock.line() == Words{"b"});
@@ -110,9 +111,8 @@ TEST_CASE("latest script: a first request that arrives after its waiter was repl
   CHECK(lock.line() == Words{"c"});
 }
 
-TEST_CASE("latest script: the waiter behind a replaced one learns that it is first")
+LATEST_SCRIPT_CASE("latest script: the waiter behind a replaced one learns that it is first")
 {
-  LatestFixture lock;
   lock.latest("a");
   ChannelListener behind = subscribe_as(lock, "p");
   lock.plain("p");
@@ -121,9 +121,8 @@ TEST_CASE("latest script: the waiter behind a replaced one learns that it is fir
   CHECK(std::any_of(heard.begin(), heard.end(), [](const std::string& text) { return text.starts_with("next"); }));
 }
 
-TEST_CASE("latest script: a waiter that has just been handed the lock is in progress, and not replaced")
+LATEST_SCRIPT_CASE("latest script: a waiter that has just been handed the lock is in progress, and not replaced")
 {
-  LatestFixture lock;
   ChannelListener handed = subscribe_as(lock, "a");
   lock.latest("a");
   lock.release_as(lock.kind, "holder");
@@ -155,9 +154,9 @@ TEST_CASE("latest script: one that was handed the lock, slept and comes back doe
   }
 }
 
-TEST_CASE("latest script: a replaced waiter that missed the message learns it when the queue is forgotten, or lost")
+LATEST_SCRIPT_CASE(
+    "latest script: a replaced waiter that missed the message learns it when the queue is forgotten, or lost")
 {
-  LatestFixture lock;
   lock.latest("a"), lock.latest("b");
   lock.forget_queue();
   CHECK(lock.again("a") == "replaced by b");
@@ -178,9 +177,9 @@ TEST_CASE("latest script: after the loss of all notes the newer ticket wins, whi
   }
 }
 
-TEST_CASE("latest script: a lock that is free is granted, and an older run of the log does not hinder a new one")
+LATEST_SCRIPT_CASE(
+    "latest script: a lock that is free is granted, and an older run of the log does not hinder a new one")
 {
-  LatestFixture lock;
   lock.release_as(lock.kind, "holder");
   CHECK(lock.latest("a") == "granted");
   CHECK(lock.latest("a") == "granted");
@@ -214,9 +213,8 @@ TEST_CASE("latest script: one that was stopped in line does not run after a newe
   }
 }
 
-TEST_CASE("latest script: one whose grant was not answered, and ran out, does not run after a newer one")
+LATEST_SCRIPT_CASE("latest script: one whose grant was not answered, and ran out, does not run after a newer one")
 {
-  LatestFixture lock;
   REQUIRE(word(lock.take_away("holder")) == "broken");
   CHECK(lock.latest("older") == "granted");
   lock.server.command({"DEL", lock.name});
@@ -226,9 +224,8 @@ TEST_CASE("latest script: one whose grant was not answered, and ran out, does no
   CHECK(lock.latest("newest") == "granted");
 }
 
-TEST_CASE("latest script: a first request that comes after its client gave up replaces no one")
+LATEST_SCRIPT_CASE("latest script: a first request that comes after its client gave up replaces no one")
 {
-  LatestFixture lock;
   CHECK(lock.latest("a") == "busy 0");
   using namespace std::string_literals;
   const Reply gone = lock.eval(scripts_of(Plain{}).release, "late", {"late", "0", "0", "0", "\0outcome\0unused"s, ""});

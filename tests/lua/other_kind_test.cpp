@@ -116,9 +116,8 @@ TEST_CASE("other kind: a stopped first waiter costs those behind it one turn")
   CHECK(second.received() == Words{"look 90", "look 0"});
 }
 
-TEST_CASE("other kind: any number of dead waiters in front hides no living one")
+SCRIPTED_LOCK_CASE("other kind: any number of dead waiters in front hides no living one")
 {
-  const ScriptedLock lock;
   lock.acquire("a");
   for (int i = 1; i <= 20; ++i) {
     lock.acquire_as(Writer{}, "dead" + std::to_string(i), "wait", 30'000, std::to_string(i));
@@ -157,9 +156,8 @@ TEST_CASE("other kind: a waiter that is dead, or data at its place, changes noth
   }
 }
 
-TEST_CASE("other kind: readers that still read keep a waiter of the plain lock out, and are not disturbed")
+QUEUED_READ_WRITE_CASE("other kind: readers that still read keep a waiter of the plain lock out, and are not disturbed")
 {
-  const QueuedReadWrite lock;
   ChannelListener plain = subscribe_as(lock, "p");
   lock.read("r1"), lock.read("r2");
   lock.acquire_as(Plain{}, "p", "wait");

@@ -17,9 +17,10 @@ constexpr const char* force = "rlock:force:{k}";
 
 }  // namespace
 
-TEST_CASE("plain_acquire: another owner's lock is not touched")
+#define PLAIN_LOCK_CASE(title) CASE_WITH(Lock, lock, title)
+
+PLAIN_LOCK_CASE("plain_acquire: another owner's lock is not touched")
 {
-  const Lock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
   const Reply refused = lock.acquire("b");
   CHECK(word(refused) == "busy");
@@ -56,9 +57,8 @@ TEST_CASE("plain_acquire: what is no such lock is named and left alone")
   }
 }
 
-TEST_CASE("plain_acquire: every key it writes has a ttl")
+PLAIN_LOCK_CASE("plain_acquire: every key it writes has a ttl")
 {
-  const Lock lock;
   lock.acquire("a");
   CHECK(lock.lasting() == Words{});
   CHECK(lock.pttl("k") <= 30'000);
@@ -81,9 +81,8 @@ TEST_CASE("plain_acquire: a missing right leaves no lock, whichever it is")
   }
 }
 
-TEST_CASE("plain_renew: never another owner's lock, never a lock that is gone, never another kind")
+PLAIN_LOCK_CASE("plain_renew: never another owner's lock, never a lock that is gone, never another kind")
 {
-  const Lock lock;
   CHECK(word(lock.renew("a")) == "lost");
   CHECK_FALSE(is_held(lock.server));
 
@@ -98,9 +97,8 @@ TEST_CASE("plain_renew: never another owner's lock, never a lock that is gone, n
   CHECK(lock.pttl("k") == -1);
 }
 
-TEST_CASE("plain_release: another owner's lock, a lock that is gone, another kind: untouched")
+PLAIN_LOCK_CASE("plain_release: another owner's lock, a lock that is gone, another kind: untouched")
 {
-  const Lock lock;
   CHECK(word(lock.release("a")) == "lost");
   lock.acquire("b");
   const Reply refused = lock.release("a");
@@ -112,9 +110,8 @@ TEST_CASE("plain_release: another owner's lock, a lock that is gone, another kin
   CHECK(as_text(lock.server.command({"GET", "k"})) == "x");
 }
 
-TEST_CASE("plain_inspect: free, held, something else")
+PLAIN_LOCK_CASE("plain_inspect: free, held, something else")
 {
-  const Lock lock;
   const Reply free = lock.inspect();
   CHECK(word(free) == "known");
   CHECK(lock.holders().empty());
@@ -177,9 +174,8 @@ TEST_CASE("plain_inspect: the answer is the same where somebody waits, apart fro
   same_with_waiter();
 }
 
-TEST_CASE("plain_force: asks and breaks only the owner that was meant")
+PLAIN_LOCK_CASE("plain_force: asks and breaks only the owner that was meant")
 {
-  const Lock lock;
   CHECK(word(lock.ask("a")) == "free");
   CHECK(word(lock.take_away("a")) == "free");
   lock.acquire("b");
@@ -196,9 +192,8 @@ TEST_CASE("plain_force: asks and breaks only the owner that was meant")
   CHECK(lock.lasting() == Words{});
 }
 
-TEST_CASE("plain_acquire again: only under an owner that holds the lock at this moment")
+PLAIN_LOCK_CASE("plain_acquire again: only under an owner that holds the lock at this moment")
 {
-  const Lock lock;
   const auto again = [&](const std::string& owner, const std::string& hold) {
     return lock.acquire(owner, hold, 30'000, "again");
   };
@@ -225,9 +220,8 @@ TEST_CASE("plain_acquire again: only under an owner that holds the lock at this 
   CHECK(word(again("a", "other")) == "lost");
 }
 
-TEST_CASE("a nested hold: never shortens the lease, and tells of the outermost")
+PLAIN_LOCK_CASE("a nested hold: never shortens the lease, and tells of the outermost")
 {
-  const Lock lock;
   lock.acquire("a", "a", 20'000);
   lock.eval(scripts::plain_acquire, "a", {"inner", "1000", "host=inner", "again", "0", "0"});
   CHECK(lock.pttl("k") > 19'000);
@@ -238,9 +232,8 @@ TEST_CASE("a nested hold: never shortens the lease, and tells of the outermost")
   CHECK(lock.pttl(holder) > 59'000);
 }
 
-TEST_CASE("a nested hold: what was refused or never was cannot let the outer one go")
+PLAIN_LOCK_CASE("a nested hold: what was refused or never was cannot let the outer one go")
 {
-  const Lock lock;
   lock.acquire("a");
   SUBCASE("memory is full")
   {
@@ -262,9 +255,8 @@ TEST_CASE("a nested hold: what was refused or never was cannot let the outer one
   CHECK(word(lock.release("a")) == "released");
 }
 
-TEST_CASE("a nested hold: on a lock whose record was lost, every key still has a ttl")
+PLAIN_LOCK_CASE("a nested hold: on a lock whose record was lost, every key still has a ttl")
 {
-  const Lock lock;
   lock.acquire("a");
   lock.server.command({"DEL", holder});
   CHECK(word(lock.acquire("a", "inner", 1000, "again")) == "granted");

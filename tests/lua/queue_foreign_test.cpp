@@ -17,9 +17,9 @@ std::string left_to_foreign(const ScriptedLock& lock, const std::string& waiters
 
 }  // namespace
 
-TEST_CASE("queue script: a release tells the first waiter of a fair lock of Redisson, also when no rlock waits")
+SCRIPTED_LOCK_CASE(
+    "queue script: a release tells the first waiter of a fair lock of Redisson, also when no rlock waits")
 {
-  const ScriptedLock lock;
   ChannelListener fair(lock.server, Words{"redisson_lock__channel:{k}:jvm:1"});
   lock.server.command({"RPUSH", "redisson_lock_queue:{k}", "jvm:1"});
   lock.acquire("a");
@@ -27,9 +27,8 @@ TEST_CASE("queue script: a release tells the first waiter of a fair lock of Redi
   CHECK(fair.received() == Words{"0"});
 }
 
-TEST_CASE("queue script: the first waiter is told about a foreign holder, which notifies no single owner")
+QUEUED_READ_WRITE_CASE("queue script: the first waiter is told about a foreign holder, which notifies no single owner")
 {
-  const QueuedReadWrite lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
   ChannelListener writer = subscribe_as(lock, "w");
   lock.read("a"), lock.read("b");
@@ -42,9 +41,8 @@ TEST_CASE("queue script: the first waiter is told about a foreign holder, which 
   CHECK(refused.elements.at(4).kind == Reply::Kind::nil);
 }
 
-TEST_CASE("queue script: a read lock handed to an rlock reader is announced to foreign readers")
+QUEUED_READ_WRITE_CASE("queue script: a read lock handed to an rlock reader is announced to foreign readers")
 {
-  const QueuedReadWrite lock;
   ChannelListener java(lock.server, "redisson_rwlock:{k}");
   const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:r", "rlock:owner:{k}:w2"});
   lock.write("w");
@@ -140,9 +138,8 @@ TEST_CASE("queue script: every third hand-over is left to the waiters of Redisso
   }
 }
 
-TEST_CASE("queue script: the first waiter behind a foreign holder asks once a second: a fair lock is silent")
+SCRIPTED_LOCK_CASE("queue script: the first waiter behind a foreign holder asks once a second: a fair lock is silent")
 {
-  const ScriptedLock lock;
   lock.server.command({"HSET", "k", "uuid:1", "1"});
   lock.server.command({"PEXPIRE", "k", "60000"});
   CHECK(lock.wait("a").elements.at(7).integer == 1000);
@@ -181,9 +178,8 @@ TEST_CASE("queue script: what foreign clients take from an empty queue does not 
   }
 }
 
-TEST_CASE("queue script: after a spell of foreign clients the queue keeps the lock for as long as that took")
+SCRIPTED_LOCK_CASE("queue script: after a spell of foreign clients the queue keeps the lock for as long as that took")
 {
-  const ScriptedLock lock;
   const ChannelListener java(lock.server, "redisson_lock__channel:{k}");
   const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
   lock.acquire("o0");
@@ -198,9 +194,8 @@ TEST_CASE("queue script: after a spell of foreign clients the queue keeps the lo
   CHECK(left_to_foreign(lock) == left);
 }
 
-TEST_CASE("queue script: a lock that is not free yet is not left to foreign clients")
+QUEUED_READ_WRITE_CASE("queue script: a lock that is not free yet is not left to foreign clients")
 {
-  const QueuedReadWrite lock;
   const ChannelListener java(lock.server, "redisson_rwlock:{k}");
   const ChannelListener writer = subscribe_as(lock, "w");
   for (const char* owner : {"a", "b", "c", "d", "e"}) {

@@ -38,9 +38,8 @@ void add_dead(const ScriptedLock& lock, const LockKeys& keys, const std::string&
 
 }  // namespace
 
-TEST_CASE("queue script: a reader behind a waiting writer is refused, whether it waits or only tries")
+QUEUED_READ_WRITE_CASE("queue script: a reader behind a waiting writer is refused, whether it waits or only tries")
 {
-  const QueuedReadWrite lock;
   ChannelListener writer = subscribe_as(lock, "w");
   ChannelListener reader = subscribe_as(lock, "b");
   lock.read("a");
@@ -63,9 +62,8 @@ TEST_CASE("queue script: a reader behind a waiting writer is refused, whether it
   CHECK(word(lock.read("b")) == "granted");
 }
 
-TEST_CASE("queue script: a hand-over lasts no longer than the lease of the waiter, which may be dead")
+SCRIPTED_LOCK_CASE("queue script: a hand-over lasts no longer than the lease of the waiter, which may be dead")
 {
-  const ScriptedLock lock;
   ChannelListener waiter = subscribe_as(lock, "w");
   ChannelListener next = subscribe_as(lock, "n");
   CHECK(word(lock.acquire("a")) == "granted");
@@ -79,9 +77,8 @@ TEST_CASE("queue script: a hand-over lasts no longer than the lease of the waite
 }
 
 // A waiter that came when many waited rests for long, and learns only by this message that it is first.
-TEST_CASE("queue script: the first waiter learns when the lock ends, also past a dead one")
+SCRIPTED_LOCK_CASE("queue script: the first waiter learns when the lock ends, also past a dead one")
 {
-  const ScriptedLock lock;
   ChannelListener holder = subscribe_as(lock, "w");
   ChannelListener behind = subscribe_as(lock, "b");
   lock.acquire("a");
@@ -93,9 +90,8 @@ TEST_CASE("queue script: the first waiter learns when the lock ends, also past a
   CHECK(in_line(lock, "rlock:queue:{k}") == Words{"b"});
 }
 
-TEST_CASE("queue script: readers behind each other come in together, those behind the next writer do not")
+QUEUED_READ_WRITE_CASE("queue script: readers behind each other come in together, those behind the next writer do not")
 {
-  const QueuedReadWrite lock;
   ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
   ChannelListener writer = subscribe_as(lock, "w2");
   ChannelListener last = subscribe_as(lock, "r3");
@@ -114,9 +110,8 @@ TEST_CASE("queue script: readers behind each other come in together, those behin
   CHECK(in_line(lock, line_of_readers) == Words{"r3"});
 }
 
-TEST_CASE("queue script: a dead writer in front blocks no reader, a living one does")
+QUEUED_READ_WRITE_CASE("queue script: a dead writer in front blocks no reader, a living one does")
 {
-  const QueuedReadWrite lock;
   lock.read("a");
   {
     const ChannelListener writer = subscribe_as(lock, "w");
@@ -128,9 +123,8 @@ TEST_CASE("queue script: a dead writer in front blocks no reader, a living one d
   CHECK(lock.hash("rlock:waiters-rw:{k}").count("w") == 0);
 }
 
-TEST_CASE("queue script: a dead writer in front is found by a reader's renewal, a living one stays")
+QUEUED_READ_WRITE_CASE("queue script: a dead writer in front is found by a reader's renewal, a living one stays")
 {
-  const QueuedReadWrite lock;
   const auto renew = [&] { return word(lock.renew("a")); };
   lock.read("a");
   ChannelListener behind = subscribe_as(lock, "b");
@@ -146,9 +140,8 @@ TEST_CASE("queue script: a dead writer in front is found by a reader's renewal, 
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
 }
 
-TEST_CASE("queue script: a writer killed while it waits is found by the next renewal of a job that reads")
+QUEUED_READ_WRITE_CASE("queue script: a writer killed while it waits is found by the next renewal of a job that reads")
 {
-  const QueuedReadWrite lock;
   const auto run = [&](const char* kind) {
     return rlock_argv({"run", "-S", lock.server.url(), kind, "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   };
@@ -165,9 +158,8 @@ TEST_CASE("queue script: a writer killed while it waits is found by the next ren
   CHECK(in_line(lock, line_of_readers) == Words{});
 }
 
-TEST_CASE("queue script: a writer that gives up lets in the readers behind it")
+QUEUED_READ_WRITE_CASE("queue script: a writer that gives up lets in the readers behind it")
 {
-  const QueuedReadWrite lock;
   ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
   const ChannelListener writer = subscribe_as(lock, "w");
   lock.read("a");
@@ -177,9 +169,8 @@ TEST_CASE("queue script: a writer that gives up lets in the readers behind it")
   CHECK(lock.hash("k").size() == 4);
 }
 
-TEST_CASE("queue script: a writer that goes on reading lets in the readers in front of the next writer")
+QUEUED_READ_WRITE_CASE("queue script: a writer that goes on reading lets in the readers in front of the next writer")
 {
-  const QueuedReadWrite lock;
   ChannelListener reader = subscribe_as(lock, "r");
   const ChannelListener writer = subscribe_as(lock, "w2");
   lock.write("w");
@@ -191,9 +182,8 @@ TEST_CASE("queue script: a writer that goes on reading lets in the readers in fr
   CHECK(in_line(lock, line_of_readers) == Words{"w2"});
 }
 
-TEST_CASE("queue script: a hundred and thirty readers behind a writer all come in, by a few that look")
+QUEUED_READ_WRITE_CASE("queue script: a hundred and thirty readers behind a writer all come in, by a few that look")
 {
-  const QueuedReadWrite lock;
   Words channels;
   lock.write("w");
   for (int i = 0; i < 130; ++i) {
@@ -272,9 +262,9 @@ TEST_CASE("queue script: a permit that is handed over and not confirmed goes to 
   CHECK(as_int(lock.server.command({"ZCARD", "{k}:timeout"})) == 1);
 }
 
-TEST_CASE("queue script: the first waiter is told when to look, if the remaining holders may end without a message")
+QUEUED_READ_WRITE_CASE(
+    "queue script: the first waiter is told when to look, if the remaining holders may end without a message")
 {
-  const QueuedReadWrite lock;
   ChannelListener writer = subscribe_as(lock, "w");
   lock.read("long", "try", 300'000), lock.read("killed", "try", 2000);
   lock.write("w");
@@ -300,9 +290,8 @@ TEST_CASE("queue script: an owner that finds its lock gone admits the next")
   }
 }
 
-TEST_CASE("queue script: a caller that admits a waiter watches its confirmation, and so does the next waiter")
+SCRIPTED_LOCK_CASE("queue script: a caller that admits a waiter watches its confirmation, and so does the next waiter")
 {
-  const ScriptedLock lock;
   ChannelListener sleeper = subscribe_as(lock, "w1");
   ChannelListener next = subscribe_as(lock, "w2");
   ChannelListener caller = subscribe_as(lock, "w3");
@@ -330,9 +319,8 @@ TEST_CASE("queue script: a lost lock is reported as lost, whatever blocks the ne
   }
 }
 
-TEST_CASE("queue script: a release tells whether a waiter was admitted")
+SCRIPTED_LOCK_CASE("queue script: a release tells whether a waiter was admitted")
 {
-  const ScriptedLock lock;
   const ChannelListener next = subscribe_as(lock, "w1");
   lock.acquire("a");
   lock.wait("w1", long_ago);
@@ -386,9 +374,8 @@ TEST_CASE("queue script: of a thousand dead waiters each script looks at fifty, 
   }
 }
 
-TEST_CASE("queue script: a hand-over past dead waiters looks at fifty behind the new holder")
+SCRIPTED_LOCK_CASE("queue script: a hand-over past dead waiters looks at fifty behind the new holder")
 {
-  const ScriptedLock lock;
   const LockKeys keys(*LockName::parse(lock.name), Plain{});
   ChannelListener waiter = subscribe_as(lock, "w");
   lock.acquire("a");

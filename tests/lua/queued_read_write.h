@@ -24,3 +24,5 @@ struct QueuedReadWrite : ScriptedLock {
 };
 
 }  // namespace rlock::test
+
+#define QUEUED_READ_WRITE_CASE(title) CASE_WITH(rlock::test::QueuedReadWrite, lock, title)

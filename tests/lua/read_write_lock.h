@@ -32,3 +32,5 @@ inline std::string timeout_of(const std::string& owner, int hold = 1)
 }
 
 }  // namespace rlock::test
+
+#define READ_WRITE_LOCK_CASE(title) CASE_WITH(rlock::test::ReadWriteLock, lock, title)

@@ -5,9 +5,8 @@
 
 using namespace rlock::test;
 
-TEST_CASE("rw beside Redisson: each keeps the other's writers out, and shares with its readers")
+READ_WRITE_LOCK_CASE("rw beside Redisson: each keeps the other's writers out, and shares with its readers")
 {
-  const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
   REQUIRE_FALSE(java.read());
   CHECK(word(lock.read("a")) == "granted");
@@ -26,9 +25,8 @@ TEST_CASE("rw beside Redisson: each keeps the other's writers out, and shares wi
   CHECK(java.write());
 }
 
-TEST_CASE("rw beside Redisson: the release of one client's reader keeps the other's")
+READ_WRITE_LOCK_CASE("rw beside Redisson: the release of one client's reader keeps the other's")
 {
-  const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
   ChannelListener listener(lock.server, rw_channel);
   lock.read("a", 20'000);
@@ -47,9 +45,8 @@ TEST_CASE("rw beside Redisson: the release of one client's reader keeps the othe
   CHECK(listener.received() == Words{"0"});
 }
 
-TEST_CASE("rw beside Redisson: nested reads of rlock survive its release")
+READ_WRITE_LOCK_CASE("rw beside Redisson: nested reads of rlock survive its release")
 {
-  const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
   lock.read("a");
   lock.nested(Reader{}, "a", "inner");
@@ -62,9 +59,8 @@ TEST_CASE("rw beside Redisson: nested reads of rlock survive its release")
   CHECK(word(lock.end_read("a")) == "released");
 }
 
-TEST_CASE("rw beside Redisson: a renewal by rlock restores what its renewal shortened")
+READ_WRITE_LOCK_CASE("rw beside Redisson: a renewal by rlock restores what its renewal shortened")
 {
-  const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
   lock.read("a", 300'000);
   java.read(30'000);
@@ -98,9 +94,9 @@ TEST_CASE("rw beside Redisson: the field of a dead reader blocks no client, whic
   }
 }
 
-TEST_CASE("rw beside Redisson: its writer that goes on reading admits rlock readers, and no stray field blocks writers")
+READ_WRITE_LOCK_CASE(
+    "rw beside Redisson: its writer that goes on reading admits rlock readers, and no stray field blocks writers")
 {
-  const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
   java.write();
   java.read();
@@ -115,9 +111,8 @@ TEST_CASE("rw beside Redisson: its writer that goes on reading admits rlock read
   CHECK(lock.exists("k") == 0);
 }
 
-TEST_CASE("rw beside Redisson: an rlock writer that goes on reading leaves what its readers expect")
+READ_WRITE_LOCK_CASE("rw beside Redisson: an rlock writer that goes on reading leaves what its readers expect")
 {
-  const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
   lock.write("a");
   lock.nested(Reader{}, "a", "inner");

@@ -5,9 +5,8 @@
 
 using namespace rlock::test;
 
-TEST_CASE("rw: a reader on the wire")
+READ_WRITE_LOCK_CASE("rw: a reader on the wire")
 {
-  const ReadWriteLock lock;
   REQUIRE(word(lock.read("u-u-i-d:7")) == "granted");
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"u-u-i-d:7", "1"}});
   CHECK(as_text(lock.server.command({"GET", timeout_of("u-u-i-d:7")})) == "1");
@@ -21,9 +20,8 @@ TEST_CASE("rw: a reader on the wire")
   CHECK(lock.exists(timeout_of("u-u-i-d:7")) == 0);
 }
 
-TEST_CASE("rw: a writer on the wire")
+READ_WRITE_LOCK_CASE("rw: a writer on the wire")
 {
-  const ReadWriteLock lock;
   REQUIRE(word(lock.write("a")) == "granted");
   CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"a:write", "1"}});
   CHECK(lock.pttl("k") > 29'000);
@@ -32,9 +30,8 @@ TEST_CASE("rw: a writer on the wire")
   CHECK(lock.exists("k") == 0);
 }
 
-TEST_CASE("rw: a name with a tag of its own has its timeouts as Redisson names them")
+READ_WRITE_LOCK_CASE("rw: a name with a tag of its own has its timeouts as Redisson names them")
 {
-  const ReadWriteLock lock;
   const LockKeys keys(*LockName::parse("a{b}c"), Reader{});
   lock.server.command({"EVAL",
                        scripts_of(Reader{}).acquire.source(),
@@ -65,9 +62,8 @@ TEST_CASE("rw: a name with a tag of its own has its timeouts as Redisson names t
   CHECK(lock.exists("a{b}c:o:rwlock_timeout:1") == 1);
 }
 
-TEST_CASE("rw: readers together, writers alone")
+READ_WRITE_LOCK_CASE("rw: readers together, writers alone")
 {
-  const ReadWriteLock lock;
   CHECK(word(lock.read("a")) == "granted");
   CHECK(word(lock.read("b")) == "granted");
   const Reply refused = lock.write("w");
@@ -84,9 +80,8 @@ TEST_CASE("rw: readers together, writers alone")
   CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"w:write", "1"}});
 }
 
-TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and 0 after a writer")
+READ_WRITE_LOCK_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and 0 after a writer")
 {
-  const ReadWriteLock lock;
   ChannelListener listener(lock.server, rw_channel);
   lock.read("a"), lock.read("b");
   lock.end_read("a");
@@ -103,9 +98,8 @@ TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and
   CHECK(listener.received() == Words{"1", "0"});
 }
 
-TEST_CASE("rw: a writer may read as well, and go on reading, and then other readers are admitted")
+READ_WRITE_LOCK_CASE("rw: a writer may read as well, and go on reading, and then other readers are admitted")
 {
-  const ReadWriteLock lock;
   ChannelListener listener(lock.server, rw_channel);
   lock.write("a", 20'000);
   CHECK(lock.nested(Reader{}, "a", "inner").elements.at(2).integer == 2);
@@ -121,9 +115,8 @@ TEST_CASE("rw: a writer may read as well, and go on reading, and then other read
   CHECK(listener.received() == Words{"0"});
 }
 
-TEST_CASE("rw: a writer that stops reading keeps its lease")
+READ_WRITE_LOCK_CASE("rw: a writer that stops reading keeps its lease")
 {
-  const ReadWriteLock lock;
   lock.write("a", 30'000);
   lock.nested(Reader{}, "a", "one", 1000);
   lock.nested(Reader{}, "a", "two", 1000);
@@ -135,9 +128,8 @@ TEST_CASE("rw: a writer that stops reading keeps its lease")
   CHECK(lock.pttl("k") > 29'000);
 }
 
-TEST_CASE("rw: a read hold does not become a write hold")
+READ_WRITE_LOCK_CASE("rw: a read hold does not become a write hold")
 {
-  const ReadWriteLock lock;
   lock.read("a");
   const Reply refused = lock.nested(Writer{}, "a", "inner");
   CHECK(word(refused) == "other");
@@ -145,9 +137,8 @@ TEST_CASE("rw: a read hold does not become a write hold")
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}});
 }
 
-TEST_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than the owner's lease")
+READ_WRITE_LOCK_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than the owner's lease")
 {
-  const ReadWriteLock lock;
   lock.read("other", 300'000);
   lock.read("a", 2000);
   lock.nested(Reader{}, "a", "inner", 1000);
@@ -160,9 +151,8 @@ TEST_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer 
   CHECK(lock.exists(timeout_of("a", 1)) == 1);
 }
 
-TEST_CASE("rw: a reader whose timeout is gone has lost its hold, though others keep the hash alive")
+READ_WRITE_LOCK_CASE("rw: a reader whose timeout is gone has lost its hold, though others keep the hash alive")
 {
-  const ReadWriteLock lock;
   lock.read("a"), lock.read("b");
   lock.server.command({"DEL", timeout_of("a")});
   const Reply renewed = lock.eval_as(Reader{}, scripts_of(Reader{}).renew, "a", {"30000"});
@@ -175,9 +165,8 @@ TEST_CASE("rw: a reader whose timeout is gone has lost its hold, though others k
   CHECK(lock.exists("k") == 0);
 }
 
-TEST_CASE("rw: a reader that comes back after its timeout counts as one hold, not as two")
+READ_WRITE_LOCK_CASE("rw: a reader that comes back after its timeout counts as one hold, not as two")
 {
-  const ReadWriteLock lock;
   lock.read("a"), lock.read("b");
   lock.server.command({"DEL", timeout_of("a")});
   CHECK(lock.read("a").elements.at(2).integer == 1);
@@ -186,9 +175,8 @@ TEST_CASE("rw: a reader that comes back after its timeout counts as one hold, no
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"b", "1"}});
 }
 
-TEST_CASE("rw: a lost lock names the writer that has it")
+READ_WRITE_LOCK_CASE("rw: a lost lock names the writer that has it")
 {
-  const ReadWriteLock lock;
   lock.write("a");
   lock.server.command({"DEL", "k"});
   lock.write("b");
@@ -200,9 +188,9 @@ TEST_CASE("rw: a lost lock names the writer that has it")
   }
 }
 
-TEST_CASE("rw: a killed reader is forgotten as soon as the living have left, a killed writer when its lease is over")
+READ_WRITE_LOCK_CASE(
+    "rw: a killed reader is forgotten as soon as the living have left, a killed writer when its lease is over")
 {
-  const ReadWriteLock lock;
   lock.read("dead", 60), lock.read("a");
   wait_until([&] { return lock.exists(timeout_of("dead")) == 0; }, "the killed reader's timeout is over");
   CHECK(word(lock.write("w")) == "busy");
@@ -212,9 +200,8 @@ TEST_CASE("rw: a killed reader is forgotten as soon as the living have left, a k
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"b", "1"}});
 }
 
-TEST_CASE("rw: a release does not extend the other holders' time")
+READ_WRITE_LOCK_CASE("rw: a release does not extend the other holders' time")
 {
-  const ReadWriteLock lock;
   lock.read("long", 300'000), lock.read("short", 5000);
   CHECK(lock.pttl("k") > 290'000);
   lock.end_read("long");
@@ -222,9 +209,8 @@ TEST_CASE("rw: a release does not extend the other holders' time")
   CHECK(lock.pttl("k") > 3000);
 }
 
-TEST_CASE("rw: --min-hold of a reader shortens the whole, whatever dead readers are in it")
+READ_WRITE_LOCK_CASE("rw: --min-hold of a reader shortens the whole, whatever dead readers are in it")
 {
-  const ReadWriteLock lock;
   lock.read("dead"), lock.read("a");
   lock.server.command({"DEL", timeout_of("dead")});
   lock.release("a", "a", 2000);
@@ -236,9 +222,8 @@ TEST_CASE("rw: --min-hold of a reader shortens the whole, whatever dead readers 
   CHECK(lock.pttl("k") > 500);
 }
 
-TEST_CASE("rw: the dead do not pile up in a hash that others keep alive")
+READ_WRITE_LOCK_CASE("rw: the dead do not pile up in a hash that others keep alive")
 {
-  const ReadWriteLock lock;
   lock.read("living", 600'000);
   Words fields{"HSET", "k"};
   Words records{"HSET", "rlock:holder:{k}"};
@@ -263,9 +248,8 @@ TEST_CASE("rw: the dead do not pile up in a hash that others keep alive")
   CHECK(lock.exists("k") == 0);
 }
 
-TEST_CASE("rw: with six hundred readers each is still let go, and some are shown")
+READ_WRITE_LOCK_CASE("rw: with six hundred readers each is still let go, and some are shown")
 {
-  const ReadWriteLock lock;
   for (int i = 0; i < 600; ++i) {
     REQUIRE(word(lock.read("r" + std::to_string(i), 600'000)) == "granted");  // none may end before the last is let go
   }
@@ -280,9 +264,8 @@ TEST_CASE("rw: with six hundred readers each is still let go, and some are shown
   CHECK(lock.exists("rlock:holder:{k}") == 0);
 }
 
-TEST_CASE("rw: inspect shows each holder once, with what it holds")
+READ_WRITE_LOCK_CASE("rw: inspect shows each holder once, with what it holds")
 {
-  const ReadWriteLock lock;
   lock.write("a");
   lock.nested(Reader{}, "a", "inner");
   auto seen = lock.holders();

@@ -46,9 +46,8 @@ Words log_of(const ScriptedLock& lock)
 
 }  // namespace
 
-TEST_CASE("schema: the entries that the scripts write")
+SCRIPTED_LOCK_CASE("schema: the entries that the scripts write")
 {
-  const ScriptedLock lock;
   SUBCASE("grant, nested hold, hand-over, confirmation")
   {
     request(lock, "a", "try");
@@ -118,9 +117,8 @@ TEST_CASE("schema: a reader's entry has its mode")
   CHECK(log_of(lock) == Words{"T|acquired|a|info|I|wish|read"});
 }
 
-TEST_CASE("schema: the fields of a record are found at any place after the first")
+SCRIPTED_LOCK_CASE("schema: the fields of a record are found at any place after the first")
 {
-  const ScriptedLock lock;
   SUBCASE("a late renewal, of a job whose command names a lease")
   {
     request(lock, "a", "try", "host=h\nauto=1\ncommand=job lease=1\nlease=30000");

@@ -219,9 +219,8 @@ TEST_CASE("silent waiters: a newcomer does not have the lock handed to the next 
   }
 }
 
-TEST_CASE("silent waiters: behind dead ones alone a caller that does not wait gets the free lock")
+SCRIPTED_LOCK_CASE("silent waiters: behind dead ones alone a caller that does not wait gets the free lock")
 {
-  const ScriptedLock lock;
   lock.acquire("holder");
   lock.wait("dead1"), lock.wait("dead2", "2");
   lock.release("holder");  // to dead1, which has just come
@@ -229,9 +228,9 @@ TEST_CASE("silent waiters: behind dead ones alone a caller that does not wait ge
   CHECK(word(lock.acquire("visitor")) == "granted");
 }
 
-TEST_CASE("silent waiters: a reader behind one does not pass a writer that waits, and readers come in together")
+QUEUED_READ_WRITE_CASE(
+    "silent waiters: a reader behind one does not pass a writer that waits, and readers come in together")
 {
-  const QueuedReadWrite lock;
   const ChannelListener all(lock.server, Words{"rlock:owner:{k}:silent", "rlock:owner:{k}:w", "rlock:owner:{k}:r"});
   lock.write("holder");
   lock.read("silent"), lock.read("reads"), lock.write("w"), lock.read("r");

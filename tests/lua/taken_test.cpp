@@ -47,9 +47,8 @@ TEST_CASE("taken: hand-overs, nested holds, renewals and those that share it are
   }
 }
 
-TEST_CASE("taken: a lock that had expired is told by the waiter that finds it")
+SCRIPTED_LOCK_CASE("taken: a lock that had expired is told by the waiter that finds it")
 {
-  const ScriptedLock lock;
   lock.acquire("a");
   const ChannelListener waiter = subscribe_as(lock, "w");
   lock.wait("w");

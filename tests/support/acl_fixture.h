@@ -28,3 +28,5 @@ struct AclFixture {
 };
 
 }  // namespace rlock::test
+
+#define ACL_CASE(title) CASE_WITH(rlock::test::AclFixture, fixture, title)

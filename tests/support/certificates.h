@@ -24,3 +24,5 @@ class Authority {
 };
 
 }  // namespace rlock::test
+
+#define AUTHORITY_CASE(title) CASE_WITH(rlock::test::Authority, authority, title)

@@ -65,3 +65,5 @@ class EtcdServer final : public ClusterServer {
 };
 
 }  // namespace rlock::test
+
+#define ETCD_CASE(title) CASE_WITH(rlock::test::EtcdServer, server, title)

@@ -9,13 +9,4 @@
 #include "support/text_file.h"
 #include "support/wait_until.h"
 
-namespace rlock::test {
-
-struct OneServer {
-  RedisServer server;
-};
-
-}  // namespace rlock::test
-
-// A test case with a `server` of its own.
-#define SERVER_CASE(title) TEST_CASE_FIXTURE(rlock::test::OneServer, title)
+#define SERVER_CASE(title) CASE_WITH(rlock::test::RedisServer, server, title)

@@ -39,3 +39,5 @@ class MariadbServer final : public SqlServer {
 };
 
 }  // namespace rlock::test
+
+#define MARIADB_CASE(title) CASE_WITH(rlock::test::MariadbServer, server, title)

@@ -62,3 +62,5 @@ class MongoServer final : public DatabaseServer {
 };
 
 }  // namespace rlock::test
+
+#define MONGO_CASE(title) CASE_WITH(rlock::test::MongoServer, server, title)

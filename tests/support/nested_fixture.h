@@ -59,3 +59,5 @@ struct ThreeDeep {
 };
 
 }  // namespace rlock::test
+
+#define NESTED_RUNS_CASE(title) CASE_WITH(rlock::test::NestedRunsFixture, fixture, title)

@@ -39,3 +39,5 @@ class PostgresServer final : public SqlServer {
 };
 
 }  // namespace rlock::test
+
+#define POSTGRES_CASE(title) CASE_WITH(rlock::test::PostgresServer, server, title)

@@ -53,3 +53,5 @@ extern template class QueueFixtureAt<RedisCluster>;
 std::vector<int> numbers_below(int count);
 
 }  // namespace rlock::test
+
+#define QUEUE_CASE(title) CASE_WITH(rlock::test::QueueFixture, queue, title)

@@ -58,3 +58,5 @@ class RecipeFixture {
 };
 
 }  // namespace rlock::test
+
+#define RECIPE_CASE(title) CASE_WITH(rlock::test::RecipeFixture, fixture, title)

@@ -67,3 +67,5 @@ class RedisCluster {
 };
 
 }  // namespace rlock::test
+
+#define CLUSTER_CASE(title) CASE_WITH(rlock::test::RedisCluster, cluster, title)

@@ -185,3 +185,5 @@ class ReleaseServer {
 };
 
 }  // namespace rlock::test
+
+#define RELEASE_CASE(title) CASE_WITH(rlock::test::ReleaseFixture, release, title)

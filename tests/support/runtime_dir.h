@@ -33,3 +33,5 @@ class RuntimeDir {
 };
 
 }  // namespace rlock::test
+
+#define RUNTIME_DIR_CASE(title) CASE_WITH(rlock::test::RuntimeDir, dir, title)

@@ -34,3 +34,5 @@ class S3Server final : public DatabaseServer {
 };
 
 }  // namespace rlock::test
+
+#define S3_CASE(title) CASE_WITH(rlock::test::S3Server, server, title)

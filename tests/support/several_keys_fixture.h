@@ -64,3 +64,5 @@ class SeveralKeysFixture {
 };
 
 }  // namespace rlock::test
+
+#define SEVERAL_KEYS_CASE(title) CASE_WITH(rlock::test::SeveralKeysFixture, fixture, title)

@@ -31,3 +31,14 @@ inline std::size_t count(std::string_view text, std::string_view part)
 }
 
 }  // namespace rlock::test
+
+// A test case with a fixture of its own: `type name;`. Headers of fixtures and files of cases give it a short name, as SERVER_CASE.
+#define CASE_WITH(type, name, title) CASE_WITH_BODY(DOCTEST_ANONYMOUS(case_with_), type, name, title)
+#define CASE_WITH_BODY(body, type, name, title) \
+  static void body(type& name);                 \
+  TEST_CASE(title)                              \
+  {                                             \
+    type name;                                  \
+    body(name);                                 \
+  }                                             \
+  static void body([[maybe_unused]] type& name)

@@ -62,6 +62,8 @@ const std::vector<LockState> three{lock("b", 5s, 90'000, 1), lock("a", 20s, 1'00
 
 }  // namespace
 
+#define VIEW_CASE(title) CASE_WITH(View, view, title)
+
 TEST_CASE("watch: fills the screen exactly, whatever its size")
 {
   for (const Size size : {Size{3, 20}, Size{10, 40}, Size{24, 80}, Size{50, 200}}) {
@@ -82,9 +84,8 @@ TEST_CASE("watch: the ttl of another client may be zero for a moment")
   CHECK(has(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]), "[--------] 0s"));
 }
 
-TEST_CASE("watch: a lock without a ttl never ends, or ends with the session of its client, which is unknown")
+VIEW_CASE("watch: a lock without a ttl never ends, or ends with the session of its client, which is unknown")
 {
-  View view;
   LockState state = three.front();
   state.ttl = {};
   CHECK(has(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]), "never ends"));
@@ -119,9 +120,8 @@ TEST_CASE("watch: the row of a lock whose renewals are refused says so before it
   CHECK(has(row(), " -      (1 of 2 revoked) ./a.sh"));
 }
 
-TEST_CASE("watch: sorts as its keys say, reversed by pressing them again")
+VIEW_CASE("watch: sorts as its keys say, reversed by pressing them again")
 {
-  View view;
   CHECK(order(three, view) == Names{"a", "b", "c"});
   press(view, "k");
   CHECK(order(three, view) == Names{"c", "b", "a"});
@@ -136,9 +136,8 @@ TEST_CASE("watch: sorts as its keys say, reversed by pressing them again")
   CHECK(view.quits);
 }
 
-TEST_CASE("watch: filters by what is typed after /, keys mean nothing then")
+VIEW_CASE("watch: filters by what is typed after /, keys mean nothing then")
 {
-  View view;
   press(view, "/c.shq");
   CHECK(view.filter == "c.shq");
   CHECK_FALSE(view.quits);
@@ -183,9 +182,8 @@ TEST_CASE("watch: the rate is how often it changed hands while it was watched")
       has(bare(drawn({lock("a", 20s, 1000, 0, 9)}, view, {.rows = 5, .columns = 80}, rates, start + 4s)[2]), "0.5/s"));
 }
 
-TEST_CASE("watch: a server that is away is a banner, and nothing from a server is a control character")
+VIEW_CASE("watch: a server that is away is a banner, and nothing from a server is a control character")
 {
-  View view;
   LockState odd = lock("a", 20s, 1000);
   odd.holders.front().info->command = "\x1b[2J";
   odd.holders.front().info->host = "\x1b]0;";
@@ -196,9 +194,8 @@ TEST_CASE("watch: a server that is away is a banner, and nothing from a server i
   CHECK(bare(lines.back()).starts_with("q quit"));
 }
 
-TEST_CASE("watch: the banner has as many lines as its words need, and the last one is whole")
+VIEW_CASE("watch: the banner has as many lines as its words need, and the last one is whole")
 {
-  View view;
   const std::string why = "cannot reach redis://db1:6379: no answer within 5s (raise --server-timeout)";
   const auto lines = drawn(three, view, {.rows = 12, .columns = 40}, {}, {}, why);
   std::string all;
@@ -212,9 +209,8 @@ TEST_CASE("watch: the banner has as many lines as its words need, and the last o
   CHECK(drawn(three, view, {.rows = 3, .columns = 20}, {}, {}, why).size() == 3);
 }
 
-TEST_CASE("watch: the message has a line of its own above the keys")
+VIEW_CASE("watch: the message has a line of its own above the keys")
 {
-  View view;
   const Rates rates;
   for (const std::size_t rows : {std::size_t{3}, std::size_t{4}, std::size_t{24}}) {
     const auto lines = frame({.states = three,
@@ -330,9 +326,8 @@ TEST_CASE("watch: of several holders f takes the one whose number is typed, and 
   CHECK(chosen("99") == std::nullopt);  // 9 is complete, and the other 9 is no y
 }
 
-TEST_CASE("watch: the keys after one that asks a question are left for its answer")
+VIEW_CASE("watch: the keys after one that asks a question are left for its answer")
 {
-  View view;
   CHECK(press(view, "zyq") == "yq");
   view.wanted.reset();
   view.question = Question{LockAction::freeze, three[0]};
@@ -341,9 +336,8 @@ TEST_CASE("watch: the keys after one that asks a question are left for its answe
   CHECK_FALSE(view.wanted);
 }
 
-TEST_CASE("watch: a question waits for y, and any other key takes it back and means nothing else")
+VIEW_CASE("watch: a question waits for y, and any other key takes it back and means nothing else")
 {
-  View view;
   press(view, "f");
   CHECK(view.wanted == LockAction::force_unlock);
   view.question = Question{LockAction::force_unlock, three[0]};
@@ -368,9 +362,8 @@ TEST_CASE("watch: a lock with the name of a key beside a lock is not frozen, and
   CHECK(obstacle_to(LockAction::force_unlock, held).empty());
 }
 
-TEST_CASE("watch: the details of a lock fill the screen, whatever its size, and arrows do not leave it")
+VIEW_CASE("watch: the details of a lock fill the screen, whatever its size, and arrows do not leave it")
 {
-  View view;
   press(view, "\r\x1b[B");
   CHECK(view.details);
   CHECK(view.selected == 0);

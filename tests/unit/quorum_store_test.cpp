@@ -72,9 +72,10 @@ bool is_busy(const Result<Attempt>& attempt) { return attempt && std::holds_alte
 
 }  // namespace
 
-TEST_CASE("quorum store: a lease lasts as long as those of a quorum do, not as long as the ttl that was asked for")
+#define FIVE_CASE(title) CASE_WITH(Five, five, title)
+
+FIVE_CASE("quorum store: a lease lasts as long as those of a quorum do, not as long as the ttl that was asked for")
 {
-  const Five five;
   five.servers[0]->give_less(8s, 0s);
   five.servers[1]->give_less(6s, 0s);
   five.servers[2]->give_less(3s, 500ms);
@@ -98,9 +99,8 @@ TEST_CASE("quorum store: a lease lasts as long as those of a quorum do, not as l
   CHECK_FALSE(std::get<Renewed>(*checked).lease);
 }
 
-TEST_CASE("quorum store: a lock is taken everywhere, kept, and given back everywhere")
+FIVE_CASE("quorum store: a lock is taken everywhere, kept, and given back everywhere")
 {
-  const Five five;
   const auto store = five.store();
   CHECK(granted(store->acquire(spec, alice, {}, five.within(5s))));
   wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
@@ -160,10 +160,9 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
   CHECK(late.held_by(alice) == 0);  // an unknown result is not a refusal: it was taken back there as well
 }
 
-TEST_CASE(
+FIVE_CASE(
     "quorum store: a lock that another owner has on a quorum is busy, and one that it has on fewer servers is granted")
 {
-  const Five five;
   const auto store = five.store();
   REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
   wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
@@ -182,9 +181,8 @@ TEST_CASE(
   CHECK(std::holds_alternative<NotHeld>(*renewal));
 }
 
-TEST_CASE("quorum store: a loss is told in the words of a server that knows its cause")
+FIVE_CASE("quorum store: a loss is told in the words of a server that knows its cause")
 {
-  const Five five;
   const auto store = five.store();
   REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
   wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
@@ -202,9 +200,8 @@ TEST_CASE("quorum store: a loss is told in the words of a server that knows its 
   CHECK(text_of(std::get<NotHeld>(*renewal)) == "now held by bob");
 }
 
-TEST_CASE("quorum store: a lock that too few servers still know of is neither kept nor proven lost")
+FIVE_CASE("quorum store: a lock that too few servers still know of is neither kept nor proven lost")
 {
-  const Five five;
   const auto store = five.store();
   REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
   wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
@@ -216,9 +213,8 @@ TEST_CASE("quorum store: a lock that too few servers still know of is neither ke
   CHECK(renewal.error().code == ErrorCode::unreachable);
 }
 
-TEST_CASE("quorum store: the fencing number grows though the server with the greatest has no part in the next quorum")
+FIVE_CASE("quorum store: the fencing number grows though the server with the greatest has no part in the next quorum")
 {
-  const Five five;
   five.servers[0]->set_fence(1'000'000);  // its clock is ahead
   five.servers[3]->be(Behavior::down);
   five.servers[4]->be(Behavior::down);
@@ -260,9 +256,8 @@ TEST_CASE("quorum store: a nested hold has the number of its outer one, whatever
   CHECK(std::get<Granted>(*inner).fence == 1);
 }
 
-TEST_CASE("quorum store: a grant whose fencing number too few servers remember is none, and is taken back")
+FIVE_CASE("quorum store: a grant whose fencing number too few servers remember is none, and is taken back")
 {
-  const Five five;
   for (const auto& server : five.servers) {
     server->refuse("raise");
   }
@@ -318,9 +313,8 @@ TEST_CASE("quorum store: the longest ttl that any server knows decides, unless t
   CHECK(granted(five.store({.restart_guard = 44s})->acquire(spec, bob, {}, five.within(5s))));
 }
 
-TEST_CASE("quorum store: the markers are told the leases that the servers gave, not the ttl that was asked for")
+FIVE_CASE("quorum store: the markers are told the leases that the servers gave, not the ttl that was asked for")
 {
-  const Five five;
   const auto store = five.store();
   const auto is_told = [&](Millis lease) {
     wait_until([&] { return Millis{five.markers->told_ms} == lease; }, "the marker is told");
@@ -353,9 +347,8 @@ TEST_CASE("quorum store: where too many servers are away, young ones are not wai
   CHECK_FALSE(five.store()->acquire(spec, alice, {}, five.within(5s)));
 }
 
-TEST_CASE("quorum store: two racing clients, again and again: never two holders, and in the end always one")
+FIVE_CASE("quorum store: two racing clients, again and again: never two holders, and in the end always one")
 {
-  const Five five;
   const auto store_a = five.store();
   const auto store_b = five.store();
   std::atomic<int> inside{0};

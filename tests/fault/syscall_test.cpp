@@ -80,9 +80,7 @@ FaultResult run_with(const Servers& servers, const std::string& failure)
 
 void check_calls(std::span<const FailingCall> calls, int least_runs)
 {
-#ifdef __SANITIZE_ADDRESS__
-  skip("a program with the address sanitizer cannot be preloaded");
-#endif
+  skip_with_address_sanitizer("a program with the address sanitizer cannot be preloaded");
   const Servers servers = start_servers(1);
   std::vector<Series> series;
   for (const FailingCall& call : calls) {

@@ -17,17 +17,11 @@ ACL_CASE("acl: a pattern covers names with braces as well, with every kind of lo
   for (const Words& kind : std::vector<Words>{{}, {"-x"}, {"--permits", "1"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "" : kind.front());
     Process holder = fixture.start(run_words(kind, {"--", "sleep", "60"}));
-    wait_until(
-        [&] {
-          return fixture.run({"status", "-k", "app:{t}:k"}).code == 0;
-        },
-        "the lock is held", std::chrono::seconds(30));
+    const auto is_held_now = [&] { return fixture.run({"status", "-k", "app:{t}:k"}).code == 0; };
+    wait_until(is_held_now, "the lock is held", std::chrono::seconds(30));
     Process waiter = fixture.start(run_words(kind, {"--", "true"}));
-    wait_until(
-        [&] {
-          return has(fixture.run({"status", "-k", "app:{t}:k"}).out, "waiting");
-        },
-        "the waiter is queued", std::chrono::seconds(30));
+    const auto waits = [&] { return has(fixture.run({"status", "-k", "app:{t}:k"}).out, "waiting"); };
+    wait_until(waits, "the waiter is queued", std::chrono::seconds(30));
     CHECK(fixture.run({"list", "app:*"}).code == 0);
     holder.signal(SIGTERM);
     holder.wait(std::chrono::seconds(30));

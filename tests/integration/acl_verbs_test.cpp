@@ -81,14 +81,12 @@ void hold_show_and_force(const AclFixture& fixture, const Kind& kind)
 
 void by_hand(const AclFixture& fixture, const Kind& kind)
 {
-  const Finished acquired = fixture.run(joined({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
-  REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
+  const Finished acquired = succeeded(fixture.run(joined({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options)));
   const Words claim{"-k", "app:k", "--token", first_line(acquired.out)};
   ends_with(0, fixture, joined({"check"}, claim));
   ends_with(0, fixture, joined({"renew"}, claim));
   ends_with(0, fixture, joined({"release"}, claim));
-  const Finished broken = fixture.run(joined({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
-  REQUIRE(broken.code == 0);
+  const Finished broken = succeeded(fixture.run(joined({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options)));
   ends_with(0, fixture, {"force-unlock", "--now", "--token", first_line(broken.out), "-k", "app:k"});
 }
 

@@ -76,8 +76,7 @@ SERVER_CASE("acquire: of several locks it takes all or none, and prints one toke
   other.signal(SIGTERM);
   other.wait();
 
-  const Finished taken = rlock_on(server, take);
-  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  const Finished taken = succeeded(rlock_on(server, take));
   const auto leases = parsed_lines(taken.out);
   REQUIRE(leases.size() == 2);
   CHECK(leases[0].at("key") == "a");

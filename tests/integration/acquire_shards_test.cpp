@@ -16,8 +16,7 @@ SERVER_CASE("acquire: --shards takes each lock once, and says which")
   std::set<std::int64_t> taken;
   for (int i = 0; i < 3; ++i) {
     const Finished got =
-        rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
-    REQUIRE_MESSAGE(got.code == 0, got.err);
+        succeeded(rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"}));
     const Json lease = Json::parse(got.out);
     const std::int64_t shard = lease.at("shard").number();
     CHECK(lease.at("key") == "stock:" + std::to_string(shard));
@@ -34,8 +33,7 @@ SERVER_CASE("shards by name: each is taken once, and status, list and watch show
   const Words take = joined({"acquire"}, joined(phones, {"-n", "--lease", "60s", "--json"}));
   std::set<std::string> taken;
   for (int free = 2; free >= 0; --free) {
-    const Finished got = rlock_on(server, take);
-    REQUIRE_MESSAGE(got.code == 0, got.err);
+    const Finished got = succeeded(rlock_on(server, take));
     const Json lease = Json::parse(got.out);
     const std::string name = lease.at("shard_name").text();
     CHECK(lease.at("key") == "phones:" + name);
@@ -84,9 +82,7 @@ SERVER_CASE("shards by name: the job is told which it has, and callers that wait
   for (const Process& holder : holders) {
     holder.signal(SIGTERM);
   }
-  for (Process& waiter : waiters) {
-    CHECK(waiter.wait(20s) == success);
-  }
+  expect_ends(waiters, 20s);
 }
 
 TEST_CASE("acquire: --shards with --export names the lock that was taken, so that release finds it")
@@ -107,8 +103,7 @@ TEST_CASE("check: --json tells the number of the shard in a job, and after acqui
   const Words run{"run", "-S", server.direct_url(), "-k",    "stock", "--shards",
                   "3",   "--", RLOCK_BINARY,        "check", "--json"};
   for (int i = 0; i < 3; ++i) {
-    const Finished told = run_rlock(run);
-    REQUIRE(told.code == 0);
+    const Finished told = succeeded(run_rlock(run));
     const Json lease = Json::parse(told.out);
     CHECK(lease.at("key") == "stock:" + std::to_string(lease.at("shard").number()));
   }

@@ -46,8 +46,7 @@ SERVER_CASE("bench: how long, how many, and nothing is left")
 
   const Finished text = rlock_on(server, {"bench", "--for", "20ms"});
   CHECK(text.out.starts_with("acquire    p50 "));
-  CHECK(has(text.out, "#\n"));
-  CHECK(has(text.out, " a second over 4 connections\n"));
+  expect_has(text.out, {"#\n", " a second over 4 connections\n"});
 }
 
 SERVER_CASE("bench: an interrupt leaves nothing behind either")

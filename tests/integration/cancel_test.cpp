@@ -87,8 +87,7 @@ TEST_CASE("cancel: the job in progress is dead before the next one begins, ends 
     CHECK(next.wait(60s) == success);
     CHECK(holder.wait(60s) == cancelled);
     CHECK(overlap(lock.activity.jobs()) == "");
-    CHECK(has(holder.err(), "force-unlocked by "));
-    CHECK(has(holder.err(), "[build 7]"));
+    expect_has(holder.err(), {"force-unlocked by ", "[build 7]"});
     CHECK(has(next.err(), ": asking it to stop\n"));
   }
 }

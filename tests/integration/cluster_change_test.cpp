@@ -124,11 +124,8 @@ TEST_CASE("cluster: a job keeps its lock through the death of the master, and a 
   queue.await_subscriptions(1);
   CHECK(show(queue.server.command({"HKEYS", "k"})) == owners);
   CHECK(queue.queue_length() == 2);
-  wait_until(
-      [&] {
-        return as_int(queue.server.command({"PTTL", "k"})) > 12'000;
-      },
-      "it is renewed at its new master", 20s);
+  const auto is_renewed = [&] { return as_int(queue.server.command({"PTTL", "k"})) > 12'000; };
+  wait_until(is_renewed, "it is renewed at its new master", 20s);
   CHECK(holder.running());
   CHECK(run_rlock({"run", "-S", queue.server.url(), "-k",
                    queue.server.key_at(queue.server.other_than(queue.server.owner("k")), "s"), "--sync", "1", "--",

@@ -62,9 +62,7 @@ TEST_CASE("cluster: the queue is served in order, without the dead waiters")
 {
   ClusterQueueFixture queue;
   Process holder = queue.hold("30s");
-  for (int i = 0; i < 20; ++i) {
-    queue.add_waiter();
-  }
+  queue.add_waiters(20);
   queue.await_subscriptions();
   queue.waiters[3].signal(SIGKILL);
   holder.signal(SIGTERM);
@@ -172,11 +170,8 @@ CLUSTER_CASE("cluster: several keys in different slots are held all or none, and
 
   Process all =
       start_on(cluster, {"run", "-k", keys[2], "-k", keys[0], "-k", keys[1], "--ttl", "2s", "--", "sleep", "100"});
-  wait_until(
-      [&] {
-        return as_int(cluster.command({"ZCARD", "rlock:queue:{" + keys[2] + "}"})) == 1;
-      },
-      "it waits for the last");
+  const auto waits = [&] { return as_int(cluster.command({"ZCARD", "rlock:queue:{" + keys[2] + "}"})) == 1; };
+  wait_until(waits, "it waits for the last");
   last.signal(SIGTERM);
   const auto all_held = [&] {
     return std::all_of(keys.begin(), keys.end(), [&](const auto& key) { return is_held(cluster, key); });

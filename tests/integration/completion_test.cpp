@@ -91,9 +91,7 @@ class Typist {
 
 void press_tab_in(const Shell& shell)
 {
-  if (!find_command(shell.name, "/usr/bin:/bin")) {
-    skip(shell.name + " is not installed");
-  }
+  skip_if(!find_command(shell.name, "/usr/bin:/bin"), shell.name + " is not installed");
   const RedisServer server;
   Process holder = start_on(server, {"run", "-k", "stock:17", "--", "sleep", "1000"});
   wait_until([&] { return as_int(server.command({"EXISTS", "stock:17"})) == 1; }, "the lock is held");

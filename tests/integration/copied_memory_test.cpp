@@ -13,9 +13,7 @@ class CopiedMemoryFixture {
  public:
   CopiedMemoryFixture() : dir(make_temp_dir("copied"))
   {
-#ifdef __SANITIZE_ADDRESS__
-    skip("a program with the address sanitizer cannot be preloaded");
-#endif
+    skip_with_address_sanitizer("a program with the address sanitizer cannot be preloaded");
   }
 
   rlock::test::Process run(std::vector<std::string> job)

@@ -204,14 +204,9 @@ TEST_CASE(
   Process writer = line.start_rlock_run(writes, {"true"});
   line.await_contenders(3);
   const std::string status = line.status();
-  CHECK_MESSAGE(has(status, "\"owner\":\"" + owner + "\""), status);
-  CHECK_MESSAGE(has(status, "\"mode\":\"shared\""), status);
-  CHECK_MESSAGE(has(status, "\"format\":\"curator\""), status);
-  CHECK_MESSAGE(has(status, "\"place\":1"), status);
+  expect_has(status, {"\"owner\":\"" + owner + "\"", "\"mode\":\"shared\"", "\"format\":\"curator\"", "\"place\":1"});
   const std::string shown = line.rlock({"status", "k"}).out;
-  CHECK_MESSAGE(has(shown, ", shared (format curator)"), shown);
-  CHECK_MESSAGE(has(shown, owner), shown);
-  CHECK_MESSAGE(has(shown, "sleep 60"), shown);
+  expect_has(shown, {", shared (format curator)", owner, "sleep 60"});
   CHECK(has(line.rlock({"list"}).out, "k"));
   CHECK(line.rlock({"ttl", "k"}).code == 0);
   const Finished forced = line.rlock({"force-unlock", "-k", "k", "--token", owner, "--yes", "--grace", "200ms"});
@@ -230,8 +225,7 @@ TEST_CASE("curator read-write: force-unlock takes the lock from a reader of rloc
   const auto go = home_dir() / "go";
   Process native = line.start_curator("read", shell(noting("native") + "; " + until_exists(go)));
   await_order("native\n");
-  const Finished taken = line.rlock({"acquire", "-s", "--format", "curator", "-k", "k", "--lease", "60s"});
-  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  const Finished taken = succeeded(line.rlock({"acquire", "-s", "--format", "curator", "-k", "k", "--lease", "60s"}));
   const std::string token = first_line(taken.out);
   line.await_contenders(2);
   CHECK(line.rlock({"check", "-k", "k", "--token", token}).code == 0);

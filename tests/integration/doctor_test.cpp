@@ -242,11 +242,8 @@ TEST_CASE("doctor: a slow server, and a server busy with a script")
   const RedisServer server(fit({}));
   {
     const Burden burden(server);
-    wait_until(
-        [&] {
-          return has(as_text(server.command({"INFO", "commandstats"})), "cmdstat_eval:");
-        },
-        "it is burdened");
+    const auto has_evaluated = [&] { return has(as_text(server.command({"INFO", "commandstats"})), "cmdstat_eval:"); };
+    wait_until(has_evaluated, "it is burdened");
     CHECK(examined(server.url(), {"--ttl", "500ms"}).status("round-trip") != "ok");
   }
 

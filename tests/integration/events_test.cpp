@@ -13,8 +13,7 @@ namespace {
 std::vector<Json> events(const RedisServer& server, Words words = {"-k", "k"})
 {
   words.insert(words.begin(), {"events", "--json", "-S", server.url()});
-  const Finished told = run_rlock(words);
-  REQUIRE_MESSAGE(told.code == 0, told.err);
+  const Finished told = succeeded(run_rlock(words));
   return json_lines(told.out);
 }
 
@@ -47,20 +46,15 @@ SERVER_CASE("events: taken and let go, by whom, with its number")
   CHECK(told[0].at("owner") == told[0].at("token"));  // accepted by release
   CHECK(as_int(server.command({"PTTL", "rlock:events:{k}"})) > 0);
   const Finished text = rlock_on(server, {"events", "-k", "k"});
-  CHECK(has(text.out, "  k  acquired  "));
-  CHECK(has(text.out, ", running true [nightly], fence "));
+  expect_has(text.out, {"  k  acquired  ", ", running true [nightly], fence "});
 }
 
 QUEUE_CASE("events: each hand-over of a line is one event")
 {
   Process holder = queue.hold("30s");
-  for (int i = 0; i < 3; ++i) {
-    queue.add_waiter();
-  }
+  queue.add_waiters(3);
   holder.signal(SIGTERM);
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait() == Exit{0});
-  }
+  expect_ends(queue.waiters);
   const auto told = events(queue.server);
   CHECK(names(told) == "acquired handed_over handed_over handed_over released");
   for (std::size_t i = 1; i < 4; ++i) {

@@ -21,8 +21,7 @@ struct LeftoverFixture {
 
   explicit LeftoverFixture(const std::string& ttl = "30s", const std::string& how = "sleep 100 & echo $! >leftover")
   {
-    const Finished end = flock.run({"--ttl", ttl}, {"sh", "-c", how});
-    REQUIRE(end.code == 0);
+    const Finished end = succeeded(flock.run({"--ttl", ttl}, {"sh", "-c", how}));
     REQUIRE(end.err == "");
     leftover = pid_from(flock.dir() / "leftover");
     wait_until([&] { return (keeper = keeper_pid()) != 0; }, "the keeper is there");

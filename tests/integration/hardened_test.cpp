@@ -76,9 +76,7 @@ class Program {
 
 TEST_CASE("release: the program is hardened")
 {
-  if (!RLOCK_IS_RELEASE) {
-    skip("only the preset release builds a hardened program");
-  }
+  skip_if(!RLOCK_IS_RELEASE, "only the preset release builds a hardened program");
   const Program program(RLOCK_BINARY);
   CHECK(program.is_position_independent());
   CHECK(program.binds_now());

@@ -115,8 +115,7 @@ SERVER_CASE("history: a lock for a process that was lost with all data of the se
 {
   Process watched({"sleep", "1000"});
   const std::string pid = std::to_string(watched.pid());
-  const Finished taken = rlock_on(server, {"acquire", "-k", "k", "--pid", pid, "--ttl", "300ms", "--json"});
-  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  const Finished taken = succeeded(rlock_on(server, {"acquire", "-k", "k", "--pid", pid, "--ttl", "300ms", "--json"}));
   server.command({"FLUSHALL"});
   CHECK(watched.wait() == died_of(SIGTERM));
   wait_until([&] { return outcomes(history_of(server)) == "lost"; }, "the keeper has noted it");
@@ -191,8 +190,7 @@ SERVER_CASE("history: a run whose rlock was killed is lost, and its exit code is
 SERVER_CASE("history: a script tells its exit code when it releases")
 {
   const auto released_with = [&](const Words& options) {
-    const Finished taken = rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"});
-    REQUIRE(taken.code == 0);
+    const Finished taken = succeeded(rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"}));
     const std::string token = taken.out.substr(0, taken.out.size() - 1);
     CHECK(rlock_on(server, joined({"release", "-k", "k", "--token", token}, options)).code == 0);
     return outcomes({history_of(server).at(0)});
@@ -236,8 +234,7 @@ SERVER_CASE("history: who forced a run, and why")
   CHECK(Json::parse(forced.out).at("reason") == "moving the database: 14:05");
   CHECK(holder.wait() == Exit{121});
   const std::string text = holder.err();
-  CHECK_MESSAGE(has(text, "the lock k was force-unlocked by ann as "), text);
-  CHECK_MESSAGE(has(text, "): moving the database: 14:05"), text);
+  expect_has(text, {"the lock k was force-unlocked by ann as ", "): moving the database: 14:05"});
   const Json run = history_of(server)[0];
   CHECK(run.at("reason") == "moving the database: 14:05");
   CHECK(run.at("forced_by").text().starts_with("ann as "));

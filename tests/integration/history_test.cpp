@@ -50,8 +50,7 @@ SERVER_CASE("history: a free lock shows its last run")
 
   const Finished text = rlock_on(server, {"status", "k"});
   CHECK(text.out.starts_with("k: free\n  last run "));
-  CHECK(has(text.out, ", failed (exit 3), by "));
-  CHECK(has(text.out, ", running sh -c 'exit 3' [nightly]\n"));
+  expect_has(text.out, {", failed (exit 3), by ", ", running sh -c 'exit 3' [nightly]\n"});
   const std::string table = rlock_on(server, {"history", "-k", "k"}).out;
   CHECK(table.starts_with("START "));
   CHECK(has(table, "  failed     3     "));
@@ -207,9 +206,7 @@ SERVER_CASE("history: waiters of once that share a success are no runs")
   for (int i = 0; i < 3; ++i) {
     all.emplace_back(words);
   }
-  for (Process& each : all) {
-    CHECK(each.wait() == Exit{0});
-  }
+  expect_ends(all);
   CHECK(outcomes(history_of(server)) == "succeeded 0");
 }
 

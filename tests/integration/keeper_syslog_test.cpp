@@ -10,12 +10,7 @@ using namespace rlock::test;
 namespace {
 
 struct Syslog {
-  Syslog()
-  {
-#ifdef __SANITIZE_ADDRESS__
-    skip("a program with the address sanitizer cannot be preloaded");
-#endif
-  }
+  Syslog() { skip_with_address_sanitizer("a program with the address sanitizer cannot be preloaded"); }
   [[nodiscard]] ProcessOptions options() const
   {
     return {.env = {{"LD_PRELOAD", RLOCK_PRELOAD_SYSLOG}, {"RLOCK_TEST_SYSLOG", file.string()}}};

@@ -134,8 +134,7 @@ SERVER_CASE("list: --all has free locks with their last success and failure, and
   CHECK(json_lines(rlock_on(server, {"list", "--all", "--json", "never"}).out)[0].at("overdue") == false);
   CHECK(rlock_on(server, {"list", "--overdue", "never"}).code == 0);
   const std::string families = rlock_on(server, {"list", "--all", "-o", "prometheus"}).out;
-  CHECK(has(families, "rlock_overdue{key=\"late\"} 1\n"));
-  CHECK(has(families, "rlock_overdue{key=\"never\"} 0\n"));
+  expect_has(families, {"rlock_overdue{key=\"late\"} 1\n", "rlock_overdue{key=\"never\"} 0\n"});
   CHECK(!has(families, "rlock_overdue{key=\"usual\"}"));
   CHECK(rlock_on(server, {"forget", "late"}).code == 0);
   CHECK(keys_in(rlock_on(server, {"list", "--all", "--json"}).out) == "never usual");

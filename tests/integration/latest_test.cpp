@@ -70,8 +70,7 @@ TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and th
   CHECK(third.wait(30s) == success);
   CHECK(first.out() + second.out() + third.out() == "third\n");
   const Finished history = rlock_on(lock.server, {"history", "k"});
-  CHECK_MESSAGE(has(history.out, "  replaced"), history.out);
-  CHECK_MESSAGE(has(history.out, "(replaced by "), history.out);
+  expect_has(history.out, {"  replaced", "(replaced by "});
   CHECK_FALSE(has(history.out, "(held by "));
 }
 

@@ -86,8 +86,7 @@ TEST_CASE("priority: the urgent one runs before those that came earlier, and sta
   Process usual = join("usual", 2, {});
   Process urgent = join("urgent", 3, {"--priority", "10"});
   const Finished status = rlock_on(lock.server, {"status", "k"});
-  CHECK_MESSAGE(has(status.out, ", priority 10, running sh -c "), status.out);
-  CHECK_MESSAGE(has(status.out, ", priority -5, running sh -c "), status.out);
+  expect_has(status.out, {", priority 10, running sh -c ", ", priority -5, running sh -c "});
   const Finished list = rlock_on(lock.server, {"list", "--json"});
   CHECK_MESSAGE(has(list.out, R"("priority":10,)"), list.out);
   holder.signal(SIGTERM);

@@ -193,11 +193,8 @@ TEST_SUITE_END();
 SERVER_CASE("list: --older-than leaves out locks that are not held for so long")
 {
   REQUIRE(rlock_on(server, {"acquire", "-k", "old", "--lease", "5m"}).code == 0);
-  wait_until(
-      [&] {
-        return has(rlock_on(server, {"list", "--older-than", "1s"}).out, "old");
-      },
-      "it is held for a second");
+  const auto is_listed = [&] { return has(rlock_on(server, {"list", "--older-than", "1s"}).out, "old"); };
+  wait_until(is_listed, "it is held for a second");
   REQUIRE(rlock_on(server, {"acquire", "-k", "young", "--lease", "5m"}).code == 0);
   expect_end(rlock_on(server, {"list", "--older-than", "1h"}), 1,
              {err_is("rlock: no lock is held for more than 1h\n")});

@@ -43,8 +43,7 @@ void check_kept(const Words& kind)
   const RuntimeDir dir;
   const RuntimeDir other;  // whose callers find a server by its process, and would start one that knows no lock
   const ProcessOptions options = with_idle(dir, "200ms");
-  const Finished acquired = on_local(options, joined({"acquire", "k", "--lease", "5m"}, kind));
-  REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
+  const Finished acquired = succeeded(on_local(options, joined({"acquire", "k", "--lease", "5m"}, kind)));
   const auto servers = dir.servers();
   REQUIRE(servers.size() == 1);
   let_pass(2s);

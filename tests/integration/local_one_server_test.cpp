@@ -208,11 +208,8 @@ RUNTIME_DIR_CASE("local: a waiter starts the killed server again and waits on")
 {
   REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--lease", "6s"}), dir.options()).code == 0);
   Process waiter = start_rlock(on_local({"run", "-k", "k", "-w", "30s", "--", "echo", "ran"}), dir.options());
-  wait_until(
-      [&] {
-        return has(run_rlock(on_local({"status", "-k", "k"}), dir.options()).out, "waiting");
-      },
-      "the waiter is queued", 30s);
+  const auto waits = [&] { return has(run_rlock(on_local({"status", "-k", "k"}), dir.options()).out, "waiting"); };
+  wait_until(waits, "the waiter is queued", 30s);
   dir.kill_servers();
   expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }

@@ -9,8 +9,7 @@ using namespace rlock::test;
 
 RUNTIME_DIR_CASE("local: starts one, private and detached, and the next finds it")
 {
-  const Finished first = run_rlock({"run", "-S", "local:", "-k", "k", "--", "echo", "ran"}, dir.options());
-  REQUIRE(first.code == 0);
+  const Finished first = succeeded(run_rlock({"run", "-S", "local:", "-k", "k", "--", "echo", "ran"}, dir.options()));
   CHECK(first.out == "ran\n");
   CHECK(first.err == "");
   struct stat about {};
@@ -56,11 +55,8 @@ RUNTIME_DIR_CASE("local: twelve that come at the same moment start one and exclu
 RUNTIME_DIR_CASE("local: a crash of the server loses no lock")
 {
   Process holder = start_rlock({"run", "-S", "local:", "-k", "k", "--ttl", "10s", "--", "sleep", "30"}, dir.options());
-  wait_until(
-      [&] {
-        return run_rlock({"status", "-S", "local:", "-k", "k"}, dir.options()).code == 0;
-      },
-      "the lock is taken");
+  const auto is_taken = [&] { return run_rlock({"status", "-S", "local:", "-k", "k"}, dir.options()).code == 0; };
+  wait_until(is_taken, "the lock is taken");
   dir.kill_servers();
   const Finished busy = run_rlock({"run", "-S", "local:", "-k", "k", "-n", "--", "true"}, dir.options());
   CHECK(busy.code == 75);
@@ -87,8 +83,7 @@ RUNTIME_DIR_CASE("local: says what to install where there is no server program")
   options.env["PATH"] = make_temp_dir("empty").string();
   const Finished end = run_rlock({"run", "-S", "local:", "-k", "k", "--", "/bin/true"}, options);
   CHECK((end.code == 69 || end.code == 78));
-  CHECK(has(end.err, "redis-server"));
-  CHECK(has(end.err, "install"));
+  expect_has(end.err, {"redis-server", "install"});
 }
 
 // As the package redis-tools of Debian has it.

@@ -53,12 +53,7 @@ std::string rendered(const std::filesystem::path& page)
   return std::regex_replace(mandoc.out(), std::regex(".\b"), "");
 }
 
-void need_mandoc()
-{
-  if (!find_command("mandoc", "/usr/bin:/bin")) {
-    skip("mandoc is not installed");
-  }
-}
+void need_mandoc() { skip_if(!find_command("mandoc", "/usr/bin:/bin"), "mandoc is not installed"); }
 
 }  // namespace
 

@@ -26,9 +26,7 @@ TEST_CASE("mongo doctor: the only member of a replica set")
 
 TEST_CASE("mongo acl: prints what mongosh makes a role and a user with, without a request")
 {
-  if (!has_mongo()) {
-    skip("no libmongoc");
-  }
+  skip_if(!has_mongo(), "no libmongoc");
   const Finished printed = run_at("mongodb://127.0.0.1:1/app", {"acl", "--user", "de\"ploy"});
   CHECK(printed.code == 0);
   CHECK(printed.out.starts_with("db = db.getSiblingDB(\"app\")\n"));
@@ -40,9 +38,7 @@ TEST_CASE("mongo acl: prints what mongosh makes a role and a user with, without 
 
 TEST_CASE("mongo acl: prints the collection of the URL")
 {
-  if (!has_mongo()) {
-    skip("no libmongoc");
-  }
+  skip_if(!has_mongo(), "no libmongoc");
   const Finished own = run_at("mongodb://127.0.0.1:1/app?collection=my%2Dlocks", {"acl", "--user", "deploy"});
   CHECK(has(own.out, R"(db.getCollection("my-locks").createIndex)"));
   CHECK(has(own.out, R"({resource: {db: db.getName(), collection: "my-locks"})"));

@@ -48,11 +48,8 @@ CLIENT_CASE("five alternating contenders run in the order of their arrival")
   Process fourth = line.start_native(shell(noting("4")));
   line.await_contenders(4);
   Process fifth = line.start_rlock_run({}, shell(noting("5")));
-  wait_until(
-      [&] {
-        return pids_waiting(line.status()) == std::vector{0, third.pid(), 0, fifth.pid()};
-      },
-      "the waiters of both programs are shown in their order");
+  const auto are_shown = [&] { return pids_waiting(line.status()) == std::vector{0, third.pid(), 0, fifth.pid()}; };
+  wait_until(are_shown, "the waiters of both programs are shown in their order");
   create(go);
   for (Process* each : {&first, &second, &third, &fourth, &fifth}) {
     CHECK_MESSAGE(each->wait(native_start) == success, each->err());
@@ -160,8 +157,7 @@ CLIENT_CASE("rlocks stand in the line one after the other, and run in their orde
 
 CLIENT_CASE("a lease without a process, which force-unlock takes")
 {
-  const Finished taken = line.rlock({"acquire", "--format", line.format(), "-k", "k", "--lease", "60s"});
-  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  const Finished taken = succeeded(line.rlock({"acquire", "--format", line.format(), "-k", "k", "--lease", "60s"}));
   line.await_contenders(1);
   SUBCASE("by force") { CHECK(line.rlock({"force-unlock", "-k", "k", "--yes", "--now"}).code == 0); }
   SUBCASE("by its token")
@@ -289,8 +285,7 @@ TEST_CASE("etcd format: no lease is left behind, and a key that contains rlock's
 TEST_CASE("etcd format: a lease that another process renews, and --min-hold, keep native clients waiting")
 {
   EtcdLine line;
-  const Finished taken = line.rlock({"acquire", "--format", "etcd", "-k", "k", "--lease", "3s"});
-  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  const Finished taken = succeeded(line.rlock({"acquire", "--format", "etcd", "-k", "k", "--lease", "3s"}));
   const std::string token = first_line(taken.out);
   line.await_contenders(1);
   CHECK(line.rlock({"renew", "-k", "k", "--token", token, "--lease", "60s"}).code == 0);
@@ -420,8 +415,7 @@ TEST_CASE("etcd format: events show the fencing numbers that the jobs have")
   const auto go = home_dir() / "go";
   const auto fence_of = [&](const Finished& run) { return "\"fence\":" + first_line(run.out); };
   const auto events = [&] { return line.rlock({"events", "--json", "-k", "k"}).out; };
-  const Finished alone = line.rlock_run({}, shell("echo $RLOCK_FENCE"));
-  REQUIRE_MESSAGE(alone.code == 0, alone.err);
+  const Finished alone = succeeded(line.rlock_run({}, shell("echo $RLOCK_FENCE")));
   CHECK_MESSAGE(has(events(), "\"event\":\"acquired\""), events());
   Process holder = line.start_rlock_run({}, shell(until_exists(go)));
   line.await_contenders(1);

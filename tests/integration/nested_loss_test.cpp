@@ -145,11 +145,8 @@ NESTED_RUNS_CASE("nested: a lock that the outer has lost is not re-entered")
     fixture.server.command({"HSET", "k", "somebody:1", "1"});
     fixture.server.command({"PEXPIRE", "k", "20000"});
     fixture.tell("first");
-    wait_until(
-        [&] {
-          return as_int(fixture.server.command({"ZCARD", "rlock:queue:{k}"})) == 1;
-        },
-        "the inner one waits");
+    const auto inner_waits = [&] { return as_int(fixture.server.command({"ZCARD", "rlock:queue:{k}"})) == 1; };
+    wait_until(inner_waits, "the inner one waits");
     CHECK(as_text(fixture.server.command({"HGET", "k", "somebody:1"})) == "1");
     fixture.server.command({"DEL", "k"});
     fixture.server.command({"PUBLISH", "redisson_lock__channel:{k}", "0"});

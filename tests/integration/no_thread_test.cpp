@@ -49,9 +49,8 @@ class CrowdedUser {
  public:
   CrowdedUser()
   {
-    if (::geteuid() != 0 || !fs::exists("/usr/bin/setpriv") || !fs::exists("/usr/bin/perl")) {
-      skip("needs root, setpriv(1) and perl(1)");
-    }
+    skip_if(::geteuid() != 0 || !fs::exists("/usr/bin/setpriv") || !fs::exists("/usr/bin/perl"),
+            "needs root, setpriv(1) and perl(1)");
     ::chmod(m_dir.parent_path().c_str(), 0755);
     ::chmod(m_dir.c_str(), 0777);
     fs::copy_file(rlock_argv({}).front(), m_dir / "rlock");

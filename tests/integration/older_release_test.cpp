@@ -469,9 +469,7 @@ constexpr std::array scenarios_of_operators{
 std::string older_program()
 {
   const char* const path = std::getenv("RLOCK_TEST_OLDER");
-  if (path == nullptr) {
-    skip("RLOCK_TEST_OLDER names no older rlock");
-  }
+  skip_if(path == nullptr, "RLOCK_TEST_OLDER names no older rlock");
   return path;
 }
 

@@ -165,9 +165,7 @@ TEST_CASE("once: the attempts are shared by those who wait, and so is their resu
   }
   wait_until([&] { return callers.runs() == 1 && callers.in_line() == 3; }, "one runs, the others wait", 60s);
   callers.go();
-  for (Process& one : all) {
-    CHECK(one.wait(60s) == exited(expected));
-  }
+  expect_ends(all, 60s, exited(expected));
   CHECK(callers.runs() == 2);
   CHECK(text_of(told) == (expected == 0 ? "succeeded 2\n" : "failed 2\n"));
 }
@@ -186,10 +184,8 @@ CALLERS_CASE("once: --min-hold delays no attempt, and who comes while it keeps t
   CHECK(second - first < 5000);
 
   const Finished status = rlock_on(callers.server, {"status", "-k", "k"});
-  CHECK(has(status.out, "held, its job is over"));
-  CHECK(has(status.out, "  ran      sh -c"));
-  CHECK(has(status.out, "  to end   rlock force-unlock -k k"));
-  CHECK(has(status.out, ", then free: --min-hold, or the pause before the next attempt"));
+  expect_has(status.out, {"held, its job is over", "  ran      sh -c", "  to end   rlock force-unlock -k k",
+                          ", then free: --min-hold, or the pause before the next attempt"});
   CHECK(has(rlock_on(callers.server, {"list"}).out, "kept after sh -c"));
   CHECK(has(rlock_on(callers.server, {"status", "-k", "k", "--json"}).out, "\"job_over\":true"));
   CHECK(has(rlock_on(callers.server, {"run", "-k", "k", "-n", "true"}).err, "kept after sh -c"));
@@ -257,9 +253,7 @@ TEST_CASE("once: a waiter shares the success, however short it is remembered")
   const Callers callers;
   auto all = callers.crowd(10, "1ms", callers.gate());
   callers.go();
-  for (Process& one : all) {
-    CHECK(one.wait(60s) == Exit{0});
-  }
+  expect_ends(all, 60s);
   CHECK(callers.runs() == 1);
 }
 
@@ -307,9 +301,7 @@ TEST_CASE("once: a caller that only wants the lock gets it in turn")
   callers.go();
   CHECK(other.wait() == Exit{0});
   CHECK(callers.runs() == 2);
-  for (Process& one : all) {
-    CHECK(one.wait() == Exit{0});
-  }
+  expect_ends(all);
 }
 
 CALLERS_CASE("once: --for is needed, and -n is busy")

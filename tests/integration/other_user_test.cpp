@@ -18,9 +18,7 @@ class OtherUser {
   OtherUser()
   {
     const fs::path setpriv = "/usr/bin/setpriv";
-    if (::geteuid() != 0 || !fs::exists(setpriv)) {
-      skip("needs root and setpriv(1)");
-    }
+    skip_if(::geteuid() != 0 || !fs::exists(setpriv), "needs root and setpriv(1)");
     for (const fs::path& directory : {m_dir.parent_path(), m_dir}) {
       ::chmod(directory.c_str(), 0755);
     }
@@ -28,9 +26,7 @@ class OtherUser {
     ::chmod((m_dir / "as-root").c_str(), 04755);
     fs::copy_file(rlock_argv({}).front(), m_dir / "rlock");
     Process probe(as_nobody({m_dir / "as-root", "--reuid", "0", "true"}));
-    if (probe.wait() != success) {
-      skip("setuid programs have no effect in the directory for temporary files");
-    }
+    skip_if(probe.wait() != success, "setuid programs have no effect in the directory for temporary files");
   }
 
   // A job that runs as root until the test ends it.

@@ -57,9 +57,7 @@ class Pooler {
       : m_dir(std::filesystem::path(file_for_postgres("")).parent_path())
   {
     const auto program = std::ranges::find_if(m_places, [](const char* place) { return ::access(place, X_OK) == 0; });
-    if (program == m_places.end()) {
-      skip("no PgBouncer (install pgbouncer)");
-    }
+    skip_if(program == m_places.end(), "no PgBouncer (install pgbouncer)");
     const std::string settings = file_for_postgres(
         "[databases]\npostgres = host=" + server.socket_directory().string() +
         " user=postgres\n[pgbouncer]\nauth_type = any\nlisten_addr =\nunix_socket_dir = " + m_dir.string() +
@@ -216,9 +214,7 @@ POSTGRES_CASE("postgres waiting: crashes of the server during a queue lose no lo
     server.start();
     std::this_thread::sleep_for(600ms);
   }
-  for (Process& each : all) {
-    CHECK(each.wait(60s) == success);
-  }
+  expect_ends(all, 60s);
   check_no_overlap();
 }
 

@@ -62,9 +62,7 @@ void check_end_without_release(bool dies)
   QueueFixture queue;
   Process holder = dies ? queue.hold("5s") : Process(queue.rlock("acquire", {"--lease", "5s"}));
   wait_until([&] { return as_int(queue.server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
-  for (int i = 0; i < 9; ++i) {
-    queue.add_waiter(ttl_of_silent());
-  }
+  queue.add_waiters(9, ttl_of_silent());
   queue.await_subscriptions();
   for (std::size_t i = 0; i < 8; ++i) {
     stop_process(queue.waiters[i].pid());
@@ -90,9 +88,7 @@ TEST_CASE("stopped waiter: any number of them delays the next one by four second
     CAPTURE(behind);
     QueueFixture queue;
     Process holder = queue.hold("30s");
-    for (int i = 0; i < 8; ++i) {
-      queue.add_waiter(ttl_of_silent());
-    }
+    queue.add_waiters(8, ttl_of_silent());
     for (int i = 0; i <= behind; ++i) {
       queue.add_waiter(ttl_of_silent());
     }
@@ -141,9 +137,8 @@ TEST_CASE("stopped waiter: eight of them delay the next one by four seconds at m
 
 TEST_CASE("stopped waiter: it is passed over, and is first again when it comes back")
 {
-  if (ends_holds_with_clients()) {
-    skip("no waiter knows when the claim of a silent one ends, so the first one that looks then gets the lock");
-  }
+  skip_if(ends_holds_with_clients(),
+          "no waiter knows when the claim of a silent one ends, so the first one that looks then gets the lock");
   QueueFixture queue;
   const Gate gate;
   Process holder = queue.hold("30s");

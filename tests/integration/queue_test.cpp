@@ -41,9 +41,7 @@ TEST_CASE("queue: two hundred behind one holder run in order of arrival, each on
   const int crowd = crowd_of(200);
   QueueFixture queue;
   Process holder = queue.hold("30s");
-  for (int i = 0; i < crowd; ++i) {
-    queue.add_waiter();
-  }
+  queue.add_waiters(crowd);
   queue.await_subscriptions();
   holder.signal(SIGTERM);
   expect_ends(queue.waiters, 60s);
@@ -64,9 +62,7 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
     QueueFixture queue;
     Process holder = queue.hold("30s");
     const auto began = std::chrono::steady_clock::now();
-    for (int i = 0; i < crowd; ++i) {
-      queue.add_waiter();
-    }
+    queue.add_waiters(crowd);
     queue.await_subscriptions();
     // Each asks again after ten seconds, which pass below a sanitizer.
     const auto again = crowd * ((std::chrono::steady_clock::now() - began) / look_again_after);
@@ -88,9 +84,7 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
 QUEUE_CASE("queue: every third waiter killed, one stopped: the others run in order")
 {
   Process holder = queue.hold("30s");
-  for (int i = 0; i < 30; ++i) {
-    queue.add_waiter(ttl_of_silent("8s"));
-  }
+  queue.add_waiters(30, ttl_of_silent("8s"));
   queue.await_subscriptions();
   for (std::size_t i = 0; i < queue.waiters.size(); i += 3) {
     queue.waiters[i].signal(SIGKILL);
@@ -151,9 +145,7 @@ TEST_CASE("queue: waiters of each kind run in order of arrival, also when the ho
 QUEUE_CASE("queue: the holder killed and the first waiter as well: the next runs when the lease is over")
 {
   Process holder = queue.hold("2s");
-  for (int i = 0; i < 3; ++i) {
-    queue.add_waiter();
-  }
+  queue.add_waiters(3);
   queue.await_subscriptions();
   queue.waiters[0].signal(SIGSTOP);  // so that it begins no job between the two signals
   holder.signal(SIGKILL);

@@ -16,9 +16,7 @@ namespace {
 // Runs promtool(1), which must succeed.
 void promtool(const std::string& arguments)
 {
-  if (!find_command("promtool", "/usr/bin:/bin:/usr/local/bin")) {
-    skip("there is no promtool here");
-  }
+  skip_if(!find_command("promtool", "/usr/bin:/bin:/usr/local/bin"), "there is no promtool here");
   Process tool({"sh", "-c", "promtool " + arguments});
   CHECK_MESSAGE(tool.wait(30s) == success, (tool.out() + tool.err()));
 }
@@ -49,9 +47,7 @@ SERVER_CASE("recipes: the metrics service writes the state of all locks, also wh
   const Words service{"sh", "-c", service_command(file)};
   CHECK(Process(service, options).wait(30s) == success);
   const std::string there = text_of(file);
-  CHECK(has(there, "rlock_up 1\n"));
-  CHECK(has(there, "rlock_held{key=\"backup\"} 0\n"));
-  CHECK(has(there, "rlock_overdue{key=\"backup\"} 0\n"));
+  expect_has(there, {"rlock_up 1\n", "rlock_held{key=\"backup\"} 0\n", "rlock_overdue{key=\"backup\"} 0\n"});
   promtool("check metrics <" + file.string());
 
   server.kill_hard();
@@ -126,9 +122,7 @@ TEST_CASE("recipes: alerts and dashboard ask for families that rlock has")
 
 TEST_CASE("recipes: systemd understands the service and the timer of the metrics")
 {
-  if (!find_command("systemd-analyze", "/usr/bin:/bin")) {
-    skip("there is no systemd-analyze here");
-  }
+  skip_if(!find_command("systemd-analyze", "/usr/bin:/bin"), "there is no systemd-analyze here");
   const fs::path dir = make_temp_dir("units");
   for (const char* unit : {"rlock-metrics.service", "rlock-metrics.timer"}) {
     fs::copy(recipes / unit, dir);

@@ -69,9 +69,7 @@ RECIPE_CASE("recipes: of the hosts with the leader service one leads, and anothe
 
 TEST_CASE("recipes: systemd understands the leader service")
 {
-  if (!find_command("systemd-analyze", "/usr/bin:/bin")) {
-    skip("there is no systemd-analyze here");
-  }
+  skip_if(!find_command("systemd-analyze", "/usr/bin:/bin"), "there is no systemd-analyze here");
   const fs::path dir = make_temp_dir("units");
   std::string service = text_of(recipes / "leader.service");
   service = std::regex_replace(service, std::regex("/usr/bin/rlock"), RLOCK_BINARY);

@@ -114,9 +114,7 @@ RECIPE_CASE("recipes: each test has a phone of its own")
 
 TEST_CASE("recipes: a database refuses a late writer")
 {
-  if (!find_command("sqlite3", "/usr/bin:/bin")) {
-    skip("sqlite3 is not installed");
-  }
+  skip_if(!find_command("sqlite3", "/usr/bin:/bin"), "sqlite3 is not installed");
   RecipeFixture fixture;
   const auto sql = [&](const std::string& statement) {
     Process database = fixture.start({"sqlite3", "bank.db", statement});
@@ -216,13 +214,11 @@ RECIPE_CASE("recipes: each --notify tells of a failure, and the ping of a succes
   CHECK(run("./notify-mail.sh ops@example.org", "true") == "");
   const std::string mail = run("./notify-mail.sh ops@example.org", "exit 3");
   CHECK(mail.starts_with("bin/mail -s nightly on "));
-  CHECK(has(mail, ": failed ops@example.org\nnightly: failed with exit code 3 after "));
-  CHECK(has(mail, "\nexit code 3, after 0 s\n"));
+  expect_has(mail, {": failed ops@example.org\nnightly: failed with exit code 3 after ", "\nexit code 3, after 0 s\n"});
 
   CHECK(run("./notify-webhook.sh hook", "true") == "");
   const std::string post = run("./notify-webhook.sh hook", "exit 3");
-  CHECK(has(post, " -d {\"text\": \""));
-  CHECK(has(post, ": nightly failed: nightly: failed with exit code 3 after "));
+  expect_has(post, {" -d {\"text\": \"", ": nightly failed: nightly: failed with exit code 3 after "});
   CHECK(post.ends_with("\"}\nurl = \"https://chat.example.org/secret\"\n"));
 
   CHECK(run("./notify-ping.sh https://hc.example.org/x", "true").ends_with(" https://hc.example.org/x\n"));
@@ -276,9 +272,7 @@ TEST_CASE("recipes: what cannot run here names only options that there are")
 
 TEST_CASE("recipes: systemd understands the service and the timer")
 {
-  if (!find_command("systemd-analyze", "/usr/bin:/bin")) {
-    skip("there is no systemd-analyze here");
-  }
+  skip_if(!find_command("systemd-analyze", "/usr/bin:/bin"), "there is no systemd-analyze here");
   const fs::path dir = make_temp_dir("units");
   std::string service = text_of(recipes / "nightly.service");
   for (const auto& [there, here] :

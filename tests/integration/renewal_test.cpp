@@ -138,9 +138,7 @@ SERVER_CASE("a fixed lease is never renewed, and its job is stopped before it is
 // The watchdog starts late and needs a thread and descriptors, which the job may have used up.
 TEST_CASE("renewal: no watchdog for want of descriptors costs neither the job nor the release")
 {
-#ifdef __SANITIZE_ADDRESS__
-  skip("the undefined-behaviour sanitizer takes two descriptors to look at an object");
-#endif
+  skip_with_address_sanitizer("the undefined-behaviour sanitizer takes two descriptors to look at an object");
   const RedisServer server;
   int ran = 0;
   const int plenty = is_quorum_topology() ? 24 : 14;

@@ -33,11 +33,8 @@ struct StateCase {
     all.insert(all.end(), {"--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.02; done"});
     rlock.emplace(rlock_argv(all));
     wait_until([&] { return exists("k"); }, "it is held");
-    wait_until(
-        [&] {
-          return fixture.command({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1;
-        },
-        "its watchdog listens");
+    const auto listens = [&] { return fixture.command({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1; };
+    wait_until(listens, "its watchdog listens");
   }
   void finish_job() const { std::ofstream(go).close(); }
   [[nodiscard]] bool cannot(const std::string& what) const { return has(rlock->err(), "cannot " + what); }

@@ -77,10 +77,9 @@ SEVERAL_KEYS_CASE("several keys: the job is told of all, the first in order by n
   CHECK(as_text(fixture.server.command({"HGET", "a", token})) == "1");
   wait_until([&] { return has(fixture.file("env"), "RLOCK_FENCE"); }, "the job wrote it");
   const std::string env = "\n" + fixture.file("env");
-  CHECK(has(env, "\nRLOCK_KEY=a\n"));
-  CHECK(has(env, "\nRLOCK_TOKEN=" + token + "\n"));
-  CHECK(has(env, "\nRLOCK_FENCE=" + as_text(fixture.server.command({"GET", "redisson_lock_token:{a}"})) + "\n"));
-  CHECK(has(env, "\nRLOCK_HELD=" + token + " a\n" + token + " b\n" + token + " c\n"));
+  expect_has(env, {"\nRLOCK_KEY=a\n", "\nRLOCK_TOKEN=" + token + "\n",
+                   "\nRLOCK_FENCE=" + as_text(fixture.server.command({"GET", "redisson_lock_token:{a}"})) + "\n",
+                   "\nRLOCK_HELD=" + token + " a\n" + token + " b\n" + token + " c\n"});
   std::ofstream(fixture.dir / "go");
   expect_end(job, success, {err_is("")});
   for (const char* key : {"a", "b", "c"}) {

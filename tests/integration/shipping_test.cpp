@@ -179,9 +179,8 @@ RELEASE_CASE("release: the address and the registry are those of the fork that m
 
 RELEASE_CASE("apt-repository.sh: apt takes the package from it, and refuses an index that was changed")
 {
-  if (release.sh("command -v gpg dpkg-deb dpkg-scanpackages apt-get").wait(30s) != success) {
-    skip("gpg, dpkg-dev and apt");
-  }
+  skip_if(release.sh("command -v gpg dpkg-deb dpkg-scanpackages apt-get").wait(30s) != success,
+          "gpg, dpkg-dev and apt");
   const std::string prepare =
       "export GNUPGHOME=$PWD/gpg; mkdir -m 700 gpg; trap 'gpgconf --kill all' EXIT\n"
       "set -e; gpg --batch -q --passphrase '' --quick-generate-key 'test <test@rlock.test>' ed25519 sign never\n"

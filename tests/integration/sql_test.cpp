@@ -117,8 +117,7 @@ SQL_CASE("doctor: a good server passes, in text and JSON, and keeps no row of th
 {
   const Finished text = run_on(server, {"doctor"});
   CHECK(text.code == 0);
-  CHECK(has(text.out, "ok       lock          a trial lock was taken"));
-  CHECK(has(text.out, "ok       messages"));
+  expect_has(text.out, {"ok       lock          a trial lock was taken", "ok       messages"});
   CHECK(has(run_on(server, {"doctor", "--json"}).out, R"({"check":"tables","status":"ok")"));
   nothing_is_left(server);
 }

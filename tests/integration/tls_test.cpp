@@ -52,9 +52,7 @@ TEST_CASE("tls: a job runs on a server that is named by its address") { run_a_jo
 
 TEST_CASE("tls: a job runs on a server that is named by its host")
 {
-  if (!resolves("localhost")) {
-    skip("this machine does not know the name localhost");
-  }
+  skip_if(!resolves("localhost"), "this machine does not know the name localhost");
   run_a_job_on("localhost");
 }
 
@@ -147,9 +145,7 @@ TEST_CASE("tls: renewed, waited for and taken by force as without")
   const Instant start = BootClock().now();
   std::ofstream(dir / "go").close();
   CHECK(first.wait() == Exit{0});
-  for (Process& waiter : waiters) {
-    CHECK(waiter.wait() == Exit{0});
-  }
+  expect_ends(waiters);
   CHECK(BootClock().now() - start < 8s);  // the first look without a message comes after look_again_after
   CHECK(text_of(dir / "order") == "0\n1\n2\n3\n4\n");
 

@@ -80,9 +80,9 @@ TEST_CASE("unkillable: a process that waits for a frozen file system is in state
   const fs::path mounted = scene.dir / "fs";
   fs::create_directory(mounted);
   const auto shell = [&](const std::string& text) { return Process({"sh", "-c", text, scene.dir}).wait() == success; };
-  if (::geteuid() != 0 || !shell("truncate -s 16M $0/image && mkfs.ext4 -q $0/image && mount -o loop $0/image $0/fs")) {
-    skip("needs root, mkfs.ext4 and a loop device");
-  }
+  skip_if(
+      ::geteuid() != 0 || !shell("truncate -s 16M $0/image && mkfs.ext4 -q $0/image && mount -o loop $0/image $0/fs"),
+      "needs root, mkfs.ext4 and a loop device");
   REQUIRE(shell("fsfreeze -f $0/fs"));
   Process rlock = scene.start({"--ttl", "2s", "--max-runtime", "1s"}, "echo $$ >$0/pid; echo x >$0/fs/file");
   const pid_t pid = scene.pid();

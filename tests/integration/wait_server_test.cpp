@@ -91,9 +91,7 @@ TEST_CASE("wait-server: the same with a server that is loading its data")
 
 TEST_CASE("wait-server: a host name that cannot be looked up is looked up again, until the time is over")
 {
-#ifdef __SANITIZE_ADDRESS__
-  skip("a program with the address sanitizer cannot be preloaded");
-#endif
+  skip_with_address_sanitizer("a program with the address sanitizer cannot be preloaded");
   const RedisServer server({.tcp = true, .alone = true});
   const std::string url = "redis://localhost:" + std::to_string(server.port());
   check_verbs(

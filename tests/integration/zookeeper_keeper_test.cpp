@@ -60,8 +60,7 @@ SHORT_SESSIONS_CASE(
   const auto before = SteadyClock::now();
   const Finished acquired = at.acquire("7s");
   const std::string token = token_in(acquired);
-  CHECK_MESSAGE(has(acquired.err, "a keeper"), acquired.err);
-  CHECK_MESSAGE(has(acquired.err, "ends within 2s"), acquired.err);
+  expect_has(acquired.err, {"a keeper", "ends within 2s"});
   at.await_keeper();
   while (SteadyClock::now() < before + lease - 1s) {
     const Finished check = at.run({"check", "--token", token});

@@ -165,8 +165,6 @@ TEST_CASE("death: without a matching /proc the rest of the process group is stop
       return events + (::kill(left, 0) == 0 ? "; still there" : "; gone");
     });
   });
-  if (result == "refused") {
-    skip("a pid namespace of one's own is not allowed");
-  }
+  skip_if(result == "refused", "a pid namespace of one's own is not allowed");
   CHECK(result == "left 1; exit 0 killed; gone");
 }

@@ -22,8 +22,7 @@ ProcessOptions as_shop() { return {.env = {{"RLOCK_PASSWORD", test_password}}}; 
 
 Words acl_line(const std::string& glob)
 {
-  const Finished printed = run_rlock({"acl", "-k", glob, "--user", "shop"});
-  REQUIRE(printed.code == 0);
+  const Finished printed = succeeded(run_rlock({"acl", "-k", glob, "--user", "shop"}));
   std::istringstream text(printed.out);
   Words words;
   for (std::string word; text >> word;) {
@@ -37,9 +36,7 @@ void AclFixture::allow(Words line) const
   server.command({"ACL", "DELUSER", "shop"});
   line.emplace_back(">" + std::string(test_password));
   const Reply reply = server.command(line);
-  if (reply.is_error() && reply.text.find("unknown command") != std::string::npos) {
-    skip("the server knows no ACL");
-  }
+  skip_if(reply.is_error() && reply.text.find("unknown command") != std::string::npos, "the server knows no ACL");
   REQUIRE(show(reply) == "\"OK\"");
 }
 

@@ -41,9 +41,7 @@ void give_to_user(const fs::path& path, const std::string& user)
     return;
   }
   const passwd* const account = ::getpwnam(user.c_str());
-  if (account == nullptr) {
-    skip("no user " + user + " (install its server)");
-  }
+  skip_if(account == nullptr, "no user " + user + " (install its server)");
   REQUIRE(::chown(path.c_str(), account->pw_uid, account->pw_gid) == 0);
   const fs::path all_temp_dirs = fs::temp_directory_path();
   for (fs::path above = path.parent_path(); above != all_temp_dirs && above != above.parent_path();

@@ -189,9 +189,8 @@ class DatabaseTopology final : public Topology {
 
 std::shared_ptr<Topology> database_topology(const DatabaseRow& database, const RedisOptions& options)
 {
-  if (options.own_clock || !options.args.empty()) {
-    skip("on " + std::string(database.name) + ", a Redis server with settings of its own is not there");
-  }
+  skip_if(options.own_clock || !options.args.empty(),
+          "on " + std::string(database.name) + ", a Redis server with settings of its own is not there");
   return database_topology(database.name, database.start());
 }
 

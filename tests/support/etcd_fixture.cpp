@@ -39,9 +39,7 @@ bool has_etcd() { return is_program("etcd") && is_program("etcdctl") && etcd::li
 
 EtcdServer::EtcdServer(EtcdOptions options) : ClusterServer("etcd", options.nodes), m_options(std::move(options))
 {
-  if (!has_etcd()) {
-    skip("no etcd, etcdctl or libnghttp2 (packaging/install-deps.sh databases)");
-  }
+  skip_if(!has_etcd(), "no etcd, etcdctl or libnghttp2 (packaging/install-deps.sh databases)");
   for (std::size_t node = 0; node < m_options.nodes; ++node) {
     m_peer_ports.push_back(free_port());
   }

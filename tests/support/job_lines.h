@@ -33,11 +33,8 @@ inline void await_order(const std::string& words)
 inline void await_place(const std::string& url, int place)
 {
   const std::string text = "\"place\":" + std::to_string(place);
-  wait_until(
-      [&] {
-        return run_at(url, {"status", "--json", "k"}).out.find(text) != std::string::npos;
-      },
-      "a waiter has the place " + std::to_string(place));
+  const auto is_there = [&] { return run_at(url, {"status", "--json", "k"}).out.find(text) != std::string::npos; };
+  wait_until(is_there, "a waiter has the place " + std::to_string(place));
 }
 
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

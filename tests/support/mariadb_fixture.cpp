@@ -37,9 +37,8 @@ fs::path program(const char* name)
 
 std::string user_of_package()
 {
-  if (!has_mariadb()) {
-    skip("no MariaDB server (install mariadb-server) and no MySQL (name its directory in RLOCK_TEST_MYSQL)");
-  }
+  skip_if(!has_mariadb(),
+          "no MariaDB server (install mariadb-server) and no MySQL (name its directory in RLOCK_TEST_MYSQL)");
   return "mysql";
 }
 

@@ -93,13 +93,9 @@ bool has_mongo() { return !mongo_program().empty() && mongo::libmongoc(); }
 
 MongoServer::MongoServer(MongoOptions options) : DatabaseServer("mongo", ""), m_options(std::move(options))
 {
-  if (!has_mongo()) {
-    skip("no MongoDB server (name a mongod in RLOCK_TEST_MONGOD, or run tests/ferretdb/build.sh)");
-  }
+  skip_if(!has_mongo(), "no MongoDB server (name a mongod in RLOCK_TEST_MONGOD, or run tests/ferretdb/build.sh)");
   const bool is_special = !m_options.user.empty() || !m_options.replica_set.empty() || m_options.certificate;
-  if (is_special && !is_ferretdb()) {
-    skip("this case starts FerretDB with settings of its own");
-  }
+  skip_if(is_special && !is_ferretdb(), "this case starts FerretDB with settings of its own");
   if (m_options.certificate || !m_options.replica_set.empty() || !is_ferretdb()) {
     m_port = free_port();
   }
@@ -192,9 +188,7 @@ void MongoServer::delete_locks() const
 
 void MongoServer::end_connections()
 {
-  if (!is_ferretdb()) {
-    skip("only FerretDB ends all connections when a test wants it");
-  }
+  skip_if(!is_ferretdb(), "only FerretDB ends all connections when a test wants it");
   signal_server(SIGUSR1);
 }
 

@@ -29,15 +29,11 @@ Words native_client(NativeFormat format)
 {
   if (format == NativeFormat::kazoo) {
     const std::string python = python_with_kazoo();
-    if (python.empty()) {
-      skip("no kazoo (install python3-kazoo)");
-    }
+    skip_if(python.empty(), "no kazoo (install python3-kazoo)");
     return {python, "-B", (interop / "kazoo_lock.py").string()};
   }
   const fs::path curator = libraries / "curator";
-  if (!fs::exists(curator / "classes")) {
-    skip("no Curator (sh tests/interop/run.sh --download)");
-  }
+  skip_if(!fs::exists(curator / "classes"), "no Curator (sh tests/interop/run.sh --download)");
   return {"java",
           "-Xmx64m",
           "-XX:+UseSerialGC",

@@ -28,8 +28,7 @@ void holder_stands(const NativeLine& line, const std::string& mark)
   const Finished next = line.rlock_run({}, shell("echo $RLOCK_FENCE"));
   CHECK(std::stoll(next.out) > std::stoll(fence));
   const std::string events = line.rlock({"events", "--json", "-k", "k"}).out;
-  CHECK_MESSAGE(has(events, "\"fence\":" + fence + ","), events);
-  CHECK_MESSAGE(has(events, "\"fence\":" + first_line(next.out) + ","), events);
+  expect_has(events, {"\"fence\":" + fence + ",", "\"fence\":" + first_line(next.out) + ","});
 }
 
 void native_waits(const NativeLine& line)

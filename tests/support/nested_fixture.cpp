@@ -101,11 +101,8 @@ std::int64_t NestedRunsFixture::pttl(const std::string& key) const { return as_i
 void NestedRunsFixture::gone_within(Millis ttl, const std::string& key) const
 {
   CHECK(pttl(key) <= ttl.count());
-  wait_until(
-      [&] {
-        return as_int(server.command({"EXISTS", key})) == 0;
-      },
-      key + " is free", ttl + std::chrono::seconds(1));
+  const auto is_free = [&] { return as_int(server.command({"EXISTS", key})) == 0; };
+  wait_until(is_free, key + " is free", ttl + std::chrono::seconds(1));
 }
 
 bool NestedRunsFixture::all_keys_end() const

@@ -35,9 +35,7 @@ constexpr const char* postgres_user = "postgres";
 
 std::string required_user()
 {
-  if (!has_postgres()) {
-    skip("no PostgreSQL server (install postgresql)");
-  }
+  skip_if(!has_postgres(), "no PostgreSQL server (install postgresql)");
   return postgres_user;
 }
 

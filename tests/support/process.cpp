@@ -275,6 +275,12 @@ void expect_end(const Finished& end, int code, const std::vector<Said>& said, co
   check_said(said, end.out, end.err);
 }
 
+Finished succeeded(Finished end)
+{
+  REQUIRE_MESSAGE(end.code == 0, end.err);
+  return end;
+}
+
 void expect_end(Process& process, const Exit& exit, const std::vector<Said>& said, Millis timeout, const char* file,
                 int line)
 {

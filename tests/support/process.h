@@ -113,6 +113,9 @@ void expect_end(Process& process, const Exit& exit, const std::vector<Said>& sai
                 Millis timeout = std::chrono::seconds(10), const char* file = __builtin_FILE(),
                 int line = __builtin_LINE());
 
+// A failure ends the test case, and shows stderr.
+Finished succeeded(Finished end);
+
 // The built rlock: returns at once, or at its end. support/redis_fixture.h has both for a server.
 Process start_rlock(Words args, const ProcessOptions& options = {});
 Finished run_rlock(Words args, const ProcessOptions& options = {});

@@ -64,6 +64,14 @@ void QueueFixtureAt<Server>::add_waiter(const std::string& ttl, const std::strin
 }
 
 template <typename Server>
+void QueueFixtureAt<Server>::add_waiters(int count, const std::string& ttl)
+{
+  for (int i = 0; i < count; ++i) {
+    add_waiter(ttl);
+  }
+}
+
+template <typename Server>
 void QueueFixtureAt<Server>::await_subscriptions(std::size_t besides)
 {
   const std::size_t in_front =

@@ -28,6 +28,7 @@ class QueueFixtureAt {
   // Starts a waiter, and returns when the waiter is in the queue. Its job writes the waiter's number and then runs `work`, shell
   // code.
   void add_waiter(const std::string& ttl = "30s", const std::string& work = "", std::vector<std::string> options = {});
+  void add_waiters(int count, const std::string& ttl = "30s");  // whose jobs end at once
   // Returns when all waiters that must listen, and `besides` holders, have subscribed.
   void await_subscriptions(std::size_t besides = 0);
 

@@ -46,9 +46,7 @@ bool has_s3()
 
 S3Server::S3Server() : DatabaseServer("s3", ""), m_port(free_port())
 {
-  if (!has_s3()) {
-    skip("no store of objects (pip install 'moto[s3,server]', and libcurl)");
-  }
+  skip_if(!has_s3(), "no store of objects (pip install 'moto[s3,server]', and libcurl)");
   S3Server::start();
 }
 

@@ -52,11 +52,6 @@ Document mongo_hello(std::int32_t wire_version, bool is_primary)
   return document;
 }
 
-void need_libmongoc()
-{
-  if (!rlock::mongo::libmongoc()) {
-    skip("no libmongoc");
-  }
-}
+void need_libmongoc() { skip_if(!rlock::mongo::libmongoc(), "no libmongoc"); }
 
 }  // namespace rlock::test

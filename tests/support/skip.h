@@ -14,4 +14,18 @@ namespace rlock::test {
   throw;  // not reached; FAIL is not declared noreturn
 }
 
+inline void skip_if(bool is_missing, const std::string& why)
+{
+  if (is_missing) {
+    skip(why);
+  }
+}
+
+inline void skip_with_address_sanitizer([[maybe_unused]] const std::string& why)
+{
+#ifdef __SANITIZE_ADDRESS__
+  skip(why);
+#endif
+}
+
 }  // namespace rlock::test

@@ -20,6 +20,14 @@ inline bool has(const std::vector<std::string>& words, const std::string& word)
 {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
+// Each part is in the text.
+inline void expect_has(const std::string& text, const std::vector<std::string>& parts)
+{
+  for (const std::string& part : parts) {
+    CAPTURE(part);
+    CHECK_MESSAGE(has(text, part), text);
+  }
+}
 // How often `part` occurs.
 inline std::size_t count(std::string_view text, std::string_view part)
 {

@@ -199,9 +199,8 @@ bool is_quorum_topology()
 
 void skip_on(std::initializer_list<TopologyKind> kinds, const std::string& why)
 {
-  if (std::find(kinds.begin(), kinds.end(), topology_kind()) != kinds.end()) {
-    skip(std::string("on ") + requested_name() + ", " + why);
-  }
+  skip_if(std::find(kinds.begin(), kinds.end(), topology_kind()) != kinds.end(),
+          std::string("on ") + requested_name() + ", " + why);
 }
 
 void skip_on_quorum(const std::string& why) { skip_on({TopologyKind::quorum3, TopologyKind::quorum5}, why); }

@@ -19,9 +19,8 @@ class Tracer {
  public:
   explicit Tracer(pid_t pid) : m_pid(pid)
   {
-    if (::ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) != 0) {
-      skip(std::string("may not trace a process: ") + std::strerror(errno));
-    }
+    skip_if(::ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) != 0,
+            std::string("may not trace a process: ") + std::strerror(errno));
   }
   ~Tracer() { release(); }
   Tracer(const Tracer&) = delete;

@@ -94,9 +94,7 @@ std::string zookeeper_word(std::uint16_t port, const std::string& word)
 ZookeeperServer::ZookeeperServer(ZookeeperOptions options)
     : ClusterServer("zk", options.nodes), m_options(std::move(options))
 {
-  if (!has_zookeeper()) {
-    skip("no ZooKeeper (install zookeeper)");
-  }
+  skip_if(!has_zookeeper(), "no ZooKeeper (install zookeeper)");
   if (m_options.certificate) {  // key and certificate in one file
     std::ofstream(dir() / "tls.pem") << std::ifstream(m_options.certificate->key).rdbuf()
                                      << std::ifstream(m_options.certificate->file).rdbuf();

@@ -220,8 +220,7 @@ void ends_before_the_hold(Tested& store, const LeaseTerm& lease)
 
 }  // namespace
 
-TEST_CASE(
-    "contract: a grant, a nested one and a renewal tell a lease that ends before the hold does, and a check tells none")
+TEST_CASE("contract: a grant, a nested one and a renewal tell a lease that ends before the hold; a check none")
 {
   on_each_store([](Tested& store) {
     const Owner holder = Tested::owner();

@@ -204,8 +204,7 @@ TEST_CASE("presence: an attempt that is refused makes no presence, and one that 
   CHECK(store.presences() == 1);
 }
 
-TEST_CASE(
-    "presence: another client is shown a ttl that is no less than what the owner counts on, and no more than its lease")
+TEST_CASE("presence: another client sees a ttl no less than what the owner counts on, and no more than its lease")
 {
   for (const bool is_automatic : {true, false}) {
     CAPTURE(is_automatic);

@@ -38,9 +38,7 @@ void all_ran_alone(ClusterQueueFixture& queue, const ActivityLog& activity, int 
 
 }  // namespace
 
-TEST_CASE(
-    "cluster: the slot of a lock moves while it is held and waited for: the holder keeps it, and it is handed over at "
-    "once")
+TEST_CASE("cluster: the slot of a lock moves while it is held and waited for: it is kept, and handed over at once")
 {
   ClusterQueueFixture queue;
   RedisServer& first = queue.server.owner("k");

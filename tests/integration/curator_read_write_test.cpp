@@ -116,9 +116,7 @@ TEST_CASE("curator read-write: both sides run in the order of the line, and no r
   wait_until([&] { return line.contenders().empty(); }, "the line is empty");
 }
 
-TEST_CASE(
-    "curator read-write: a reader that may not pass a waiting writer of rlock is told of the client that holds the "
-    "lock")
+TEST_CASE("curator read-write: a reader that may not pass a waiting writer of rlock is told who holds the lock")
 {
   const ZookeeperLine line = read_write();
   const auto go = home_dir() / "go";
@@ -191,8 +189,7 @@ TEST_CASE("curator read-write: after kill -9 of a waiting writer the readers beh
   CHECK(native.wait(native_start) == success);
 }
 
-TEST_CASE(
-    "curator read-write: status, list and ttl show the readers of both sides, and force-unlock takes the lock from one")
+TEST_CASE("curator read-write: status, list and ttl show readers of both sides; force-unlock takes it from one")
 {
   const ZookeeperLine line = read_write();
   Process native = line.start_curator("read", shell(noting("native") + "; exec sleep 60"));
@@ -261,8 +258,7 @@ TEST_CASE("curator read-write: a later caller without the format stands in the l
   CHECK_MESSAGE(reader.wait() == success, reader.err());
 }
 
-TEST_CASE(
-    "curator read-write: a reader without the format is over before one with it begins, and before a writer of Curator")
+TEST_CASE("curator read-write: a reader without the format ends before one with it begins, and before a writer")
 {
   const ZookeeperLine line = read_write();
   const auto go = home_dir() / "go";

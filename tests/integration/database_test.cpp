@@ -170,8 +170,7 @@ DATABASE_CASE("the event log is written, changed and cut with the commits, and f
   CHECK(server.lock_names().empty());
 }
 
-DATABASE_CASE(
-    "a commit that was decided before a waiter began to listen is refused, and the waiter hears what comes then")
+DATABASE_CASE("a commit that was decided before a waiter began to listen is refused, and the waiter hears what comes")
 {
   const BootClock clock;
   const auto sender = server.open_backend(clock);

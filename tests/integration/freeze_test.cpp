@@ -229,8 +229,7 @@ TEST_CASE("freeze: --until takes the next 22:00, and refuses what is no time to 
   CHECK(lock.state().at("ttl_ms") > 86'000'000);
 }
 
-TEST_CASE(
-    "freeze: --cancel-in-progress does not break one, nor does a signal that ends one that waits leave it in line")
+TEST_CASE("freeze: --cancel-in-progress does not break one, and a signal that ends one that waits leaves none in line")
 {
   skip_on_quorum("several servers have no queue");
   const FreezeFixture lock;

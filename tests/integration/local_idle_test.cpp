@@ -61,7 +61,7 @@ void check_kept(const Words& kind)
 
 }  // namespace
 
-RUNTIME_DIR_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_IDLE, and its data stays")
+LOCAL_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_IDLE, and its data stays")
 {
   const ProcessOptions options = with_idle(dir, "300ms");
   const Words once{"once", "-k", "o", "--for", "1h", "--", "echo", "ran"};
@@ -73,7 +73,7 @@ RUNTIME_DIR_CASE("local: the server ends when no process has used it for RLOCK_L
   await_end(dir);
 }
 
-RUNTIME_DIR_CASE("local: the process that ends the server does not look like the rlock that started it")
+LOCAL_CASE("local: the process that ends the server does not look like the rlock that started it")
 {
   REQUIRE(on_local(dir.options(), {"run", "-k", "k", "--", "true", "words of the job"}).code == 0);
   wait_until([&] { return dir.watchers().size() == 1; }, "the process has its name");
@@ -85,7 +85,7 @@ RUNTIME_DIR_CASE("local: the process that ends the server does not look like the
   wait_until([&] { return dir.watchers().empty(); }, "it has ended with the server");
 }
 
-RUNTIME_DIR_CASE("local: a job that runs keeps the server, also one that is silent for longer than RLOCK_LOCAL_IDLE")
+LOCAL_CASE("local: a job that runs keeps the server, also one that is silent for longer than RLOCK_LOCAL_IDLE")
 {
   const ProcessOptions options = with_idle(dir, "200ms");
   const auto end = make_temp_dir("end") / "end";
@@ -113,7 +113,7 @@ TEST_CASE("local: a lock whose holder has no connection keeps the server, a perm
   check_kept({"--format", "string"});
 }
 
-RUNTIME_DIR_CASE("local: the server does not end while a caller is about to connect, and a caller waits for its end")
+LOCAL_CASE("local: the server does not end while a caller is about to connect, and a caller waits for its end")
 {
   const ProcessOptions options = with_idle(dir, "100ms");
   REQUIRE(on_local(with_idle(dir, "0"), {"run", "-k", "k", "--", "true"}).code == 0);
@@ -165,7 +165,7 @@ TEST_CASE("local: callers that come at the moment of the end exclude each other,
   await_end(dir);
 }
 
-RUNTIME_DIR_CASE("local: RLOCK_LOCAL_IDLE=0 keeps the server, and what is no duration is refused")
+LOCAL_CASE("local: RLOCK_LOCAL_IDLE=0 keeps the server, and what is no duration is refused")
 {
   REQUIRE(on_local(with_idle(dir, "0"), {"run", "-k", "k", "--", "true"}).code == 0);
   wait_until([&] { return dir.watchers().empty(); }, "no process watches it");

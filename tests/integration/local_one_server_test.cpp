@@ -66,7 +66,7 @@ int squat()
 
 }  // namespace
 
-RUNTIME_DIR_CASE("local: two runtime directories share one server")
+LOCAL_CASE("local: two runtime directories share one server")
 {
   const RuntimeDir other;
   const auto end = make_temp_dir("end") / "end";
@@ -94,7 +94,7 @@ TEST_CASE("local: callers with different runtime directories that come at the sa
   CHECK(servers == 1);
 }
 
-RUNTIME_DIR_CASE("local: a server whose directory was removed under a job is named, and no second one is started")
+LOCAL_CASE("local: a server whose directory was removed under a job is named, and no second one is started")
 {
   const auto end = make_temp_dir("end") / "end";
   Process holder = hold(dir, end);
@@ -117,7 +117,7 @@ RUNTIME_DIR_CASE("local: a server whose directory was removed under a job is nam
   CHECK(try_once(dir).code == 0);
 }
 
-RUNTIME_DIR_CASE("local: the name taken by a process that is no server is named with 69")
+LOCAL_CASE("local: the name taken by a process that is no server is named with 69")
 {
   const int fd = squat();
   expect_end(run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options()), 69,
@@ -165,14 +165,14 @@ TEST_CASE("local: a container with the network of its host has a server of its o
   CHECK(holder.wait(30s) == success);
 }
 
-RUNTIME_DIR_CASE("local: a name for a further server has to be one")
+LOCAL_CASE("local: a name for a further server has to be one")
 {
   ProcessOptions options = dir.options();
   options.env["RLOCK_LOCAL_NAME"] = "../x";
   expect_end(run_rlock(on_local({"run", "-k", "k", "--", "true"}), options), 78, {err_has("RLOCK_LOCAL_NAME")});
 }
 
-RUNTIME_DIR_CASE("local: running jobs of every kind of lock start the killed server again and keep their locks")
+LOCAL_CASE("local: running jobs of every kind of lock start the killed server again and keep their locks")
 {
   const auto end = make_temp_dir("end");
   const std::vector<std::vector<std::string>> kinds = {
@@ -204,7 +204,7 @@ RUNTIME_DIR_CASE("local: running jobs of every kind of lock start the killed ser
   CHECK(dir.servers() == after);  // a server that a job's rlock started outlives the job
 }
 
-RUNTIME_DIR_CASE("local: a waiter starts the killed server again and waits on")
+LOCAL_CASE("local: a waiter starts the killed server again and waits on")
 {
   REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--lease", "6s"}), dir.options()).code == 0);
   Process waiter = start_rlock(on_local({"run", "-k", "k", "-w", "30s", "--", "echo", "ran"}), dir.options());
@@ -214,7 +214,7 @@ RUNTIME_DIR_CASE("local: a waiter starts the killed server again and waits on")
   expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
-RUNTIME_DIR_CASE("local: a keeper starts the killed server again and keeps the lock")
+LOCAL_CASE("local: a keeper starts the killed server again and keeps the lock")
 {
   Process kept({"sleep", "60"});
   REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(kept.pid())}), dir.options())

@@ -7,7 +7,7 @@
 
 using namespace rlock::test;
 
-RUNTIME_DIR_CASE("local: starts one, private and detached, and the next finds it")
+LOCAL_CASE("local: starts one, private and detached, and the next finds it")
 {
   const Finished first = succeeded(run_rlock({"run", "-S", "local:", "-k", "k", "--", "echo", "ran"}, dir.options()));
   CHECK(first.out == "ran\n");
@@ -22,7 +22,7 @@ RUNTIME_DIR_CASE("local: starts one, private and detached, and the next finds it
   CHECK(dir.servers() == servers);
 }
 
-RUNTIME_DIR_CASE("local: a command that is not found starts no server, and is in the history of one that runs")
+LOCAL_CASE("local: a command that is not found starts no server, and is in the history of one that runs")
 {
   const Words missing{"run", "-S", "local:", "-k", "k", "--", "/nonexistent/job"};
   CHECK(run_rlock(missing, dir.options()).code == 127);
@@ -35,7 +35,7 @@ RUNTIME_DIR_CASE("local: a command that is not found starts no server, and is in
   CHECK(has(history.out, "  failed     127  "));
 }
 
-RUNTIME_DIR_CASE("local: twelve that come at the same moment start one and exclude each other")
+LOCAL_CASE("local: twelve that come at the same moment start one and exclude each other")
 {
   const std::filesystem::path count = make_temp_dir("count") / "n";
   std::ofstream(count) << "0\n";
@@ -52,7 +52,7 @@ RUNTIME_DIR_CASE("local: twelve that come at the same moment start one and exclu
   CHECK(dir.servers().size() == 1);
 }
 
-RUNTIME_DIR_CASE("local: a crash of the server loses no lock")
+LOCAL_CASE("local: a crash of the server loses no lock")
 {
   Process holder = start_rlock({"run", "-S", "local:", "-k", "k", "--ttl", "10s", "--", "sleep", "30"}, dir.options());
   const auto is_taken = [&] { return run_rlock({"status", "-S", "local:", "-k", "k"}, dir.options()).code == 0; };
@@ -64,7 +64,7 @@ RUNTIME_DIR_CASE("local: a crash of the server loses no lock")
   CHECK(holder.wait() == died_of(SIGTERM));
 }
 
-RUNTIME_DIR_CASE("local: a directory that other users can enter is refused, and a symbolic link")
+LOCAL_CASE("local: a directory that other users can enter is refused, and a symbolic link")
 {
   std::filesystem::create_directory(dir.home());
   std::filesystem::permissions(dir.home(), std::filesystem::perms::all);
@@ -77,7 +77,7 @@ RUNTIME_DIR_CASE("local: a directory that other users can enter is refused, and 
   std::filesystem::remove(dir.home());
 }
 
-RUNTIME_DIR_CASE("local: says what to install where there is no server program")
+LOCAL_CASE("local: says what to install where there is no server program")
 {
   ProcessOptions options = dir.options();
   options.env["PATH"] = make_temp_dir("empty").string();
@@ -87,7 +87,7 @@ RUNTIME_DIR_CASE("local: says what to install where there is no server program")
 }
 
 // As the package redis-tools of Debian has it.
-RUNTIME_DIR_CASE("local: starts the server that is installed as redis-check-rdb")
+LOCAL_CASE("local: starts the server that is installed as redis-check-rdb")
 {
   const auto programs = make_temp_dir("programs");
   const std::filesystem::path installed = server_program();

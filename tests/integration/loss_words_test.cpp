@@ -62,8 +62,7 @@ TEST_CASE("loss words: a server that has lost all data")
             "fail-over lost it); noticed at "));
 }
 
-SERVER_CASE(
-    "loss words: a permit that was deleted, after so many events of others that the log has forgotten its grant")
+SERVER_CASE("loss words: a permit that was deleted, after so many events of others that its grant is forgotten")
 {
   const std::vector<std::string> permit{"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--permits", "2"};
   Process holder(rlock_argv(with_job(permit, {"sleep", "60"})));

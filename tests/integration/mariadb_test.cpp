@@ -146,8 +146,7 @@ TEST_CASE("mariadb: of several hosts the one that may be written to is used, and
   CHECK(has(primary.server.sql("select name from rlock_lock"), "k"));
 }
 
-AUTHORITY_CASE(
-    "mariadb: TLS with a certificate of the host, and no connection without the right name, authority or encryption")
+AUTHORITY_CASE("mariadb: TLS with a certificate of the host, and no connection with a wrong name, authority or no TLS")
 {
   const Certificate right = readable(authority.sign("DNS:localhost"));
   const Certificate other = readable(authority.sign("DNS:db.example"));

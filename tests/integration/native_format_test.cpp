@@ -58,8 +58,7 @@ CLIENT_CASE("five alternating contenders run in the order of their arrival")
   wait_until([&] { return line.contenders().empty(); }, "the line is empty");
 }
 
-CLIENT_CASE(
-    "the second waiter stands in the line when it has become the first, before a native client that comes later")
+CLIENT_CASE("the second waiter, when it has become the first, stands in the line before a later native client")
 {
   const auto go = home_dir() / "go";
   const auto end = home_dir() / "end";

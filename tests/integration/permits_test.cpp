@@ -148,9 +148,7 @@ QUEUE_CASE("permits: a request for another number is told both numbers, 78")
   CHECK(later.wait() == success);
 }
 
-QUEUE_CASE(
-    "permits: a permit released by a foreign client goes to an rlock waiter, and one released by rlock wakes a foreign "
-    "client")
+QUEUE_CASE("permits: a permit that a foreign client releases goes to an rlock waiter, and the other way round")
 {
   const ForeignPermits java(queue.server);
   const std::string permit = permit_bytes("0123456789abcdef0123456789abcdef");

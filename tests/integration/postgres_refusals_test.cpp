@@ -218,8 +218,7 @@ TEST_CASE("postgres refusals: a server that ends each connection at the first re
   CHECK(is_clean(end.err));
 }
 
-POSTGRES_CASE(
-    "postgres refusals: a right that only the end of a run needs is missed before the job starts, and not by status")
+POSTGRES_CASE("postgres refusals: a right that only the end of a run needs is missed before its job, and not by status")
 {
   check_granted(server.url());
   CHECK(server.sql("create role bob login").empty());

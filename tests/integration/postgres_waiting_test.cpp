@@ -93,9 +93,7 @@ POSTGRES_CASE("postgres waiting: holder and waiters have one connection each")
   expect_ends(waiters);
 }
 
-TEST_CASE(
-    "postgres waiting: far back in a line that does not move, waiters close their connections and are served in the "
-    "end")
+TEST_CASE("postgres waiting: far back in a line that stands still waiters close their connections, and are served")
 {
   constexpr int many = 20;
   const PostgresServer server;
@@ -122,8 +120,7 @@ TEST_CASE(
   check_no_overlap();
 }
 
-TEST_CASE(
-    "postgres waiting: when the server has no connection left, a waiter in line goes on waiting, and a new run is 69")
+TEST_CASE("postgres waiting: when the server has no connection left, a waiter goes on waiting, and a new run is 69")
 {
   PostgresServer server({"max_connections=6", "superuser_reserved_connections=0"});
   const auto go = home_dir() / "go";
@@ -218,9 +215,7 @@ POSTGRES_CASE("postgres waiting: crashes of the server during a queue lose no lo
   check_no_overlap();
 }
 
-POSTGRES_CASE(
-    "postgres waiting: when the server stands still beyond the lease, the job is dead in time and the next one runs "
-    "after")
+POSTGRES_CASE("postgres waiting: when the server stands still beyond the lease, the job dies in time and the next runs")
 {
   const auto alive = home_dir() / "judge";
   Process holder = start_at(server.url(), {"run", "-k", "k", "--ttl", "3s", "--server-timeout", "500ms", "--", "flock",

@@ -123,9 +123,7 @@ QUEUE_CASE("prepared: only the first waiter in line keeps what it prepared")
                           "the second waiter has no child");
 }
 
-TEST_CASE(
-    "prepared: a server that answers after the kernel's last resort leaves the runner one child, the guardian of its "
-    "job")
+TEST_CASE("prepared: a server that answers after the last resort leaves the runner one child, the guardian of its job")
 {
   const RedisServer server({.alone = true});
   const auto dir = make_temp_dir("job");

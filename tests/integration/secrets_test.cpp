@@ -82,8 +82,7 @@ TEST_CASE("secrets: whichever way it comes, no process and no line shows more th
   }
 }
 
-TEST_CASE(
-    "secrets: the rlocks of a job and of a script know the file of the password and the user, and not the password")
+TEST_CASE("secrets: the rlocks of a job and of a script know the file of the password and the user, not the password")
 {
   const RedisServer server({.password = "other"});
   REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "on", ">" + secret, "~*", "&*", "+@all"})) == "\"OK\"");

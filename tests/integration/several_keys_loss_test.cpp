@@ -23,7 +23,7 @@ TEST_CASE("several keys: losing one is losing all, and the message names it")
   }
 }
 
-SEVERAL_KEYS_CASE("several keys: --on-lost warn goes on under what is left, and still obeys force-unlock")
+KEYS_CASE("several keys: --on-lost warn goes on under what is left, and still obeys force-unlock")
 {
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "3s", "--on-lost", "warn"}, {"sleep", "60"});
   fixture.wait_for("b");
@@ -38,7 +38,7 @@ SEVERAL_KEYS_CASE("several keys: --on-lost warn goes on under what is left, and 
   CHECK(fixture.is_free("b"));
 }
 
-SEVERAL_KEYS_CASE("several keys: what is left by kill -9 ends with its lease")
+KEYS_CASE("several keys: what is left by kill -9 ends with its lease")
 {
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "2s"}, {"sleep", "60"});
   fixture.wait_for("b");
@@ -50,7 +50,7 @@ SEVERAL_KEYS_CASE("several keys: what is left by kill -9 ends with its lease")
   CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(10s) == success);
 }
 
-SEVERAL_KEYS_CASE("several keys: a signal while waiting for one releases the others and leaves the queue")
+KEYS_CASE("several keys: a signal while waiting for one releases the others and leaves the queue")
 {
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "3s"}, {"true"});
@@ -63,8 +63,7 @@ SEVERAL_KEYS_CASE("several keys: a signal while waiting for one releases the oth
   CHECK(fixture.in_line("b") == 0);
 }
 
-SEVERAL_KEYS_CASE(
-    "several keys: the lower one lost while the higher one is waited for: begun again, under another token")
+KEYS_CASE("several keys: the lower one lost while the higher is waited for: begun again, under another token")
 {
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b"}, {"touch", fixture.path("ran")});
@@ -98,7 +97,7 @@ SEVERAL_KEYS_CASE(
   CHECK(std::filesystem::exists(fixture.dir / "ran"));
 }
 
-SEVERAL_KEYS_CASE("several keys: a server that goes away while one is waited for is asked again")
+KEYS_CASE("several keys: a server that goes away while one is waited for is asked again")
 {
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"touch", fixture.path("ran")});
@@ -121,7 +120,7 @@ SEVERAL_KEYS_CASE("several keys: a server that goes away while one is waited for
   CHECK(fixture.is_free("a"));
 }
 
-SEVERAL_KEYS_CASE("several keys: a server that goes away while one is waited for, for longer than the lease")
+KEYS_CASE("several keys: a server that goes away while one is waited for, for longer than the lease")
 {
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms", "-w", "2s"}, {"touch", fixture.path("ran")});

@@ -26,7 +26,7 @@ std::string run_pairs(const SeveralKeysFixture& fixture, const std::string& one,
 
 TEST_SUITE_BEGIN("topology-quick");
 
-SEVERAL_KEYS_CASE("several keys: they need a few open files, however many they are")
+KEYS_CASE("several keys: they need a few open files, however many they are")
 {
   std::string keys;
   for (int i = 0; i < 60; ++i) {
@@ -42,7 +42,7 @@ TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("topology");
 
-SEVERAL_KEYS_CASE("several keys: five philosophers eat their fill, and never two neighbours at once")
+KEYS_CASE("several keys: five philosophers eat their fill, and never two neighbours at once")
 {
   std::vector<Process> philosophers;
   for (int i = 0; i < 5; ++i) {
@@ -64,7 +64,7 @@ SEVERAL_KEYS_CASE("several keys: five philosophers eat their fill, and never two
   }
 }
 
-SEVERAL_KEYS_CASE("several keys: the job is told of all, the first in order by name, and the same twice is one" *
+KEYS_CASE("several keys: the job is told of all, the first in order by name, and the same twice is one" *
                   doctest::test_suite("topology-quick"))
 {
   Process job = fixture.run(
@@ -87,7 +87,7 @@ SEVERAL_KEYS_CASE("several keys: the job is told of all, the first in order by n
   }
 }
 
-SEVERAL_KEYS_CASE("several keys: a busy one leaves the others free" * doctest::test_suite("topology-quick"))
+KEYS_CASE("several keys: a busy one leaves the others free" * doctest::test_suite("topology-quick"))
 {
   fixture.hold_as_foreign("b");
   for (const Words& options :
@@ -102,7 +102,7 @@ SEVERAL_KEYS_CASE("several keys: a busy one leaves the others free" * doctest::t
   CHECK_FALSE(std::filesystem::exists(fixture.dir / "ran"));
 }
 
-SEVERAL_KEYS_CASE("several keys: what is no lock leaves the others free")
+KEYS_CASE("several keys: what is no lock leaves the others free")
 {
   fixture.server.command({"SET", "b", "x"});
   Process job = fixture.run({"-k", "a", "-k", "b"}, {"true"});
@@ -131,7 +131,7 @@ TEST_CASE("several keys: the lower one is kept for as long as the higher one is 
   CHECK(fixture.is_free("b"));
 }
 
-SEVERAL_KEYS_CASE("several keys: all are renewed while the job runs")
+KEYS_CASE("several keys: all are renewed while the job runs")
 {
   Process job = fixture.run({"-k", "a", "-k", "b", "-k", "c", "--ttl", "3s"}, {"sleep", "7"});
   fixture.wait_for("c");
@@ -145,7 +145,7 @@ SEVERAL_KEYS_CASE("several keys: all are renewed while the job runs")
   expect_end(job, success, {err_is("")});
 }
 
-SEVERAL_KEYS_CASE("several keys: a fixed lease counts from when all are taken")
+KEYS_CASE("several keys: a fixed lease counts from when all are taken")
 {
   fixture.hold_as_foreign("b");
   Process job = fixture.run({"-k", "a", "-k", "b", "--lease", "3s"}, {"sleep", "0.3"});
@@ -161,7 +161,7 @@ SEVERAL_KEYS_CASE("several keys: a fixed lease counts from when all are taken")
   CHECK(has(late.err(), "its lease of a, b was over"));
 }
 
-SEVERAL_KEYS_CASE("several keys: --min-hold keeps all of them")
+KEYS_CASE("several keys: --min-hold keeps all of them")
 {
   CHECK(fixture.run({"-k", "a", "-k", "b", "--min-hold", "1s"}, {"true"}).wait() == success);
   for (const char* key : {"a", "b"}) {
@@ -171,7 +171,7 @@ SEVERAL_KEYS_CASE("several keys: --min-hold keeps all of them")
   CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == success);
 }
 
-SEVERAL_KEYS_CASE("several keys: some of them held by an ancestor")
+KEYS_CASE("several keys: some of them held by an ancestor")
 {
   const std::string job =
       "env > " + fixture.path("held") + "; until [ -e " + fixture.path("go") + " ]; do sleep 0.02; done";

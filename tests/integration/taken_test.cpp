@@ -34,8 +34,7 @@ const Words forever{"sleep", "100"};
 
 }  // namespace
 
-TEST_CASE(
-    "taken: a holder whose lock was deleted is stopped by the next grant, whatever kind it is and however long its ttl")
+TEST_CASE("taken: a holder whose lock was deleted is stopped by the next grant, whatever its kind and its ttl")
 {
   const Pair pairs[] = {
       {"plain", {}, {}},

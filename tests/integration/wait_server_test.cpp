@@ -219,8 +219,7 @@ TEST_CASE("wait-server: on a terminal the waiting line says why, and goes when t
   CHECK_FALSE(has(terminal.seen(), "trying again"));
 }
 
-TEST_CASE(
-    "wait-server: a server that is lost in line is asked again, with one line for its absence and one for its return")
+TEST_CASE("wait-server: a server lost in line is asked again, with one line for its absence and one for its return")
 {
   RedisServer server(lasting);
   server.command({"HSET", "k", "somebody:1", "1"});

@@ -53,9 +53,7 @@ TEST_CASE("wrong server: a command that scripts need is switched off")
   }
 }
 
-TEST_CASE(
-    "wrong server: an address that the sentinels or the cluster announced is not blamed on the URL, after the whole "
-    "time")
+TEST_CASE("wrong server: an address that sentinels or a cluster announced is not blamed on the URL, after all the time")
 {
   const DeafPort deaf;
   const SentinelProcess sentinel({.master_port = deaf.port(), .quorum = 1, .down_after = 60s, .password = ""});

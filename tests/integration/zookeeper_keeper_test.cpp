@@ -52,10 +52,9 @@ std::string token_in(const Finished& acquired)
 
 }  // namespace
 
-#define SHORT_SESSIONS_CASE(title) CASE_WITH(ShortSessions, at, title)
+#define SESSIONS_CASE(title) CASE_WITH(ShortSessions, at, title)
 
-SHORT_SESSIONS_CASE(
-    "zookeeper keeper: acquire --lease lasts for its lease, which is longer than the longest session, and no longer")
+SESSIONS_CASE("zookeeper keeper: acquire --lease lasts for its lease, beyond the longest session, and no longer")
 {
   const auto before = SteadyClock::now();
   const Finished acquired = at.acquire("7s");
@@ -72,7 +71,7 @@ SHORT_SESSIONS_CASE(
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-SHORT_SESSIONS_CASE("zookeeper keeper: a release ends the lease at once, and its keeper soon")
+SESSIONS_CASE("zookeeper keeper: a release ends the lease at once, and its keeper soon")
 {
   const std::string token = token_in(at.acquire("1h"));
   at.await_keeper();
@@ -81,7 +80,7 @@ SHORT_SESSIONS_CASE("zookeeper keeper: a release ends the lease at once, and its
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-SHORT_SESSIONS_CASE("zookeeper keeper: when the keeper is killed, the lock lasts for one session more")
+SESSIONS_CASE("zookeeper keeper: when the keeper is killed, the lock lasts for one session more")
 {
   token_in(at.acquire("1h"));
   const pid_t keeper = at.await_keeper();
@@ -90,7 +89,7 @@ SHORT_SESSIONS_CASE("zookeeper keeper: when the keeper is killed, the lock lasts
   wait_until([&] { return at.is_free(); }, "the session of the keeper has ended");
 }
 
-SHORT_SESSIONS_CASE("zookeeper keeper: force-unlock --now ends the lease and its keeper")
+SESSIONS_CASE("zookeeper keeper: force-unlock --now ends the lease and its keeper")
 {
   token_in(at.acquire("1h"));
   at.await_keeper();
@@ -99,7 +98,7 @@ SHORT_SESSIONS_CASE("zookeeper keeper: force-unlock --now ends the lease and its
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-SHORT_SESSIONS_CASE("zookeeper keeper: renew makes a lease that is longer than a session")
+SESSIONS_CASE("zookeeper keeper: renew makes a lease that is longer than a session")
 {
   const std::string token = token_in(at.acquire("1s"));
   CHECK(at.keepers().empty());
@@ -109,7 +108,7 @@ SHORT_SESSIONS_CASE("zookeeper keeper: renew makes a lease that is longer than a
   CHECK(SteadyClock::now() > before + lease - 100ms);
 }
 
-SHORT_SESSIONS_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session after the job")
+SESSIONS_CASE("zookeeper keeper: --min-hold keeps the lock for longer than a session after the job")
 {
   const auto before = SteadyClock::now();
   expect_end(at.run({"run", "-n", "-v", "--min-hold", "7s", "--", "true"}), 0, {err_has("a keeper")});
@@ -119,13 +118,13 @@ SHORT_SESSIONS_CASE("zookeeper keeper: --min-hold keeps the lock for longer than
   wait_until([&] { return at.keepers().empty(); }, "the keeper has ended");
 }
 
-SHORT_SESSIONS_CASE("zookeeper keeper: --min-hold within a session needs no keeper")
+SESSIONS_CASE("zookeeper keeper: --min-hold within a session needs no keeper")
 {
   expect_end(at.run({"run", "-n", "-v", "--min-hold", "1s", "--", "true"}), 0, {err_lacks("a keeper")});
   CHECK(at.keepers().empty());
 }
 
-SHORT_SESSIONS_CASE("zookeeper keeper: a job is not run under a fixed lease that is longer than the longest session")
+SESSIONS_CASE("zookeeper keeper: a job is not run under a fixed lease that is longer than the longest session")
 {
   expect_end(at.run({"run", "-n", "--lease", "1h", "--", "true"}), 78,
              {err_has("--max-runtime 1h"), err_has("gives a job is 2s")});

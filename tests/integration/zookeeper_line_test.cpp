@@ -201,8 +201,7 @@ TEST_CASE("zookeeper line: a caller without the format is refused where native c
   CHECK(std::holds_alternative<Granted>(must(store.acquire(plainly(), Owner::of("b"), {.queues = true}, soon()))));
 }
 
-TEST_CASE(
-    "zookeeper line: a caller without the format is refused beside a native client that came when the holder had died")
+TEST_CASE("zookeeper line: a caller without the format is refused beside a native client that came after a dead holder")
 {
   const Line line;
   const auto store = [&] {

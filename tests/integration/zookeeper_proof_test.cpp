@@ -32,9 +32,7 @@ bool is_there(ZkClient& client, const std::string& path)
 
 }  // namespace
 
-TEST_CASE(
-    "zookeeper proof: pings of a member that is cut off prove nothing, and a proof ends before the others see the node "
-    "go")
+TEST_CASE("zookeeper proof: pings of a member that is cut off prove nothing; a proof ends before the node goes")
 {
   ZookeeperServer servers({.nodes = 3, .relays_peers = true});
   REQUIRE(servers.find_leader() != cut_off);

@@ -89,9 +89,7 @@ TEST_CASE("queue position: when the first leaves, the next is told when the ttl 
   CHECK(*hint.look_in > 5s);
 }
 
-TEST_CASE(
-    "queue position: when the first leaves behind a foreign holder, the next must ask at once and listen to that "
-    "holder")
+TEST_CASE("queue position: when the first leaves behind a foreign holder, the next asks at once and listens to it")
 {
   WaitingFixture fixture;
   fixture.server.command({"HSET", "k", "foreign:1", "1"});

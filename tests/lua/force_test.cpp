@@ -97,8 +97,7 @@ TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
   }
 }
 
-TEST_CASE(
-    "revoke: a lock that has lost its ttl gets the lease that its owner counts on, also when its record has ended")
+TEST_CASE("revoke: a lock that has lost its ttl gets the lease that its owner counts on, also without its record")
 {
   for (const bool has_record : {true, false}) {
     CAPTURE(has_record);

@@ -64,7 +64,7 @@ TEST_CASE("foreign data: a hash with a field `mode` alone is no read-write lock,
   }
 }
 
-READ_WRITE_LOCK_CASE("foreign data: a hash that took the place of a read lock is its loss, and is not released")
+RW_LOCK_CASE("foreign data: a hash that took the place of a read lock is its loss, and is not released")
 {
   lock.read("a");
   lock.server.command({"DEL", "k"});
@@ -91,7 +91,7 @@ TEST_CASE("foreign data: a read-write lock is joined by its readers' timeouts, a
   }
 }
 
-READ_WRITE_LOCK_CASE("foreign data: a read-write lock of which only dead readers are left is one until it expires")
+RW_LOCK_CASE("foreign data: a read-write lock of which only dead readers are left is one until it expires")
 {
   const ForeignReadWrite java(lock.server, redissons);
   REQUIRE_FALSE(java.read());
@@ -103,7 +103,7 @@ READ_WRITE_LOCK_CASE("foreign data: a read-write lock of which only dead readers
   CHECK(lock.exists("k") == 0);
 }
 
-READ_WRITE_LOCK_CASE("foreign data: a living reader is found among many dead ones")
+RW_LOCK_CASE("foreign data: a living reader is found among many dead ones")
 {
   lock.read("living");
   Words fields{"HSET", "k"};

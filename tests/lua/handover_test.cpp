@@ -67,8 +67,7 @@ TEST_CASE("hand-over script: the message has the fencing number, the server's ti
   }
 }
 
-SCRIPTED_LOCK_CASE(
-    "hand-over script: the server's last fencing number may be ahead of its clock, and the time is the clock's")
+SCRIPT_CASE("hand-over script: the last fencing number may be ahead of the server's clock, and the time is the clock's")
 {
   ChannelListener waiter = listen_as(lock, "w");
   queue_up(lock, Plain{});
@@ -115,7 +114,7 @@ TEST_CASE("hand-over script: the next waiter is told whether the hold that ended
   }
 }
 
-SCRIPTED_LOCK_CASE("hand-over script: the first renewal after it tells the next waiter when the lease ends")
+SCRIPT_CASE("hand-over script: the first renewal after it tells the next waiter when the lease ends")
 {
   ChannelListener first = listen_as(lock, "w");
   ChannelListener next = listen_as(lock, "n");

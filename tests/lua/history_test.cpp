@@ -68,7 +68,7 @@ TEST_EACH_KIND("history: a log is kept for the longest --history of its writers"
   CHECK(left() > 7'000'000);
 }
 
-SCRIPTED_LOCK_CASE("history: a log that lost its ttl gets one again")
+SCRIPT_CASE("history: a log that lost its ttl gets one again")
 {
   REQUIRE(word(lock.acquire("a")) == "granted");
   lock.server.command({"PERSIST", events});
@@ -120,7 +120,7 @@ TEST_CASE("history: the release of a lost run tells of it where the log has forg
   }
 }
 
-SCRIPTED_LOCK_CASE("history: the skips of one client in a row are one entry, which counts them")
+SCRIPT_CASE("history: the skips of one client in a row are one entry, which counts them")
 {
   REQUIRE(word(lock.acquire("a")) == "granted");
   for (const char* owner : {"1", "2", "3"}) {
@@ -137,8 +137,7 @@ SCRIPTED_LOCK_CASE("history: the skips of one client in a row are one entry, whi
   CHECK(told(lock) == "acquired:a skipped:41 skipped:54 released:a skipped:61");
 }
 
-SCRIPTED_LOCK_CASE(
-    "history: a run that was replaced names the newer run, and is no entry with those that found the lock busy")
+SCRIPT_CASE("history: a replaced run names the newer one, and is no entry with those that found the lock busy")
 {
   REQUIRE(word(lock.acquire("a")) == "granted");
   CHECK(word(skip(lock, "1")) == "skipped");
@@ -151,7 +150,7 @@ SCRIPTED_LOCK_CASE(
   CHECK(EventLogEntry::of(entries.at(1)).holder == "a");
 }
 
-SCRIPTED_LOCK_CASE("history: skips of many clients in a row keep the runs in the log")
+SCRIPT_CASE("history: skips of many clients in a row keep the runs in the log")
 {
   REQUIRE(word(lock.acquire("a")) == "granted");
   for (int i = 0; i < 300; ++i) {
@@ -162,7 +161,7 @@ SCRIPTED_LOCK_CASE("history: skips of many clients in a row keep the runs in the
   CHECK(lock.pttl(events) > 0);
 }
 
-SCRIPTED_LOCK_CASE("history: a log of skips alone keeps its ttl, and gets one when it is new")
+SCRIPT_CASE("history: a log of skips alone keeps its ttl, and gets one when it is new")
 {
   CHECK(word(skip(lock, "1")) == "skipped");
   CHECK(lock.pttl(events) > default_history.count() * 9 / 10);
@@ -172,7 +171,7 @@ SCRIPTED_LOCK_CASE("history: a log of skips alone keeps its ttl, and gets one wh
   CHECK(lock.lasting().empty());
 }
 
-SCRIPTED_LOCK_CASE("history: a full memory leaves the log as it was, or takes the skip")
+SCRIPT_CASE("history: a full memory leaves the log as it was, or takes the skip")
 {
   REQUIRE(word(lock.acquire("a")) == "granted");
   REQUIRE(word(skip(lock, "1")) == "skipped");

@@ -19,8 +19,7 @@ std::uint64_t fence(const Reply& granted) { return std::stoull(granted.elements.
 
 }  // namespace
 
-TEST_CASE(
-    "kinds: none takes, renews, releases or breaks what another holds, and the plain and the read-write lock wait")
+TEST_CASE("kinds: none takes, renews, releases or breaks what another holds; the plain and the read-write lock wait")
 {
   for (const Kind& held : kinds) {
     for (const Kind& asked : kinds) {
@@ -169,7 +168,7 @@ TEST_EACH_KIND("kinds: taking it away takes the nested holds as well")
   CHECK(only(lock.lasting(), may_last(kind.kind)));
 }
 
-SCRIPTED_LOCK_CASE("kinds: the fencing number grows over all of them, over a flush and a clock that lags")
+SCRIPT_CASE("kinds: the fencing number grows over all of them, over a flush and a clock that lags")
 {
   std::uint64_t last = 0;
   for (const char* round : {"first", "after a flush", "ahead of every clock"}) {

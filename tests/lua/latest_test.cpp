@@ -50,7 +50,7 @@ struct LatestFixture : ScriptedLock {
 
 }  // namespace
 
-#define LATEST_SCRIPT_CASE(title) CASE_WITH(LatestFixture, lock, title)
+#define LATEST_CASE(title) CASE_WITH(LatestFixture, lock, title)
 
 TEST_CASE("latest script: of those that wait with it only the newest stays, at the end of the line")
 {
@@ -85,7 +85,7 @@ TEST_CASE("latest script: a newer waiter that does not listen yet stays in line,
   }
 }
 
-LATEST_SCRIPT_CASE("latest script: each request may be sent twice")
+LATEST_CASE("latest script: each request may be sent twice")
 {
   const auto state = [&] { return show(lock.server.command({"ZRANGE", "rlock:queue:{k}", "0", "-1", "WITHSCORES"})); };
   CHECK(lock.latest("a") == "busy 0");
@@ -99,8 +99,7 @@ LATEST_SCRIPT_CASE("latest script: each request may be sent twice")
   CHECK(state() == before);
 }
 
-LATEST_SCRIPT_CASE(
-    "latest script: a first request that arrives after its waiter was replaced, or left, replaces no one")
+LATEST_CASE("latest script: a first request that comes after its waiter was replaced, or left, replaces no one")
 {
   lock.latest("a"), lock.latest("b");
   CHECK(lock.latest("a") == "replaced by b");
@@ -111,7 +110,7 @@ LATEST_SCRIPT_CASE(
   CHECK(lock.line() == Words{"c"});
 }
 
-LATEST_SCRIPT_CASE("latest script: the waiter behind a replaced one learns that it is first")
+LATEST_CASE("latest script: the waiter behind a replaced one learns that it is first")
 {
   lock.latest("a");
   ChannelListener behind = subscribe_as(lock, "p");
@@ -121,7 +120,7 @@ LATEST_SCRIPT_CASE("latest script: the waiter behind a replaced one learns that 
   CHECK(std::any_of(heard.begin(), heard.end(), [](const std::string& text) { return text.starts_with("next"); }));
 }
 
-LATEST_SCRIPT_CASE("latest script: a waiter that has just been handed the lock is in progress, and not replaced")
+LATEST_CASE("latest script: a waiter that has just been handed the lock is in progress, and not replaced")
 {
   ChannelListener handed = subscribe_as(lock, "a");
   lock.latest("a");
@@ -154,8 +153,7 @@ TEST_CASE("latest script: one that was handed the lock, slept and comes back doe
   }
 }
 
-LATEST_SCRIPT_CASE(
-    "latest script: a replaced waiter that missed the message learns it when the queue is forgotten, or lost")
+LATEST_CASE("latest script: a replaced waiter that missed the message learns it when the queue is gone")
 {
   lock.latest("a"), lock.latest("b");
   lock.forget_queue();
@@ -177,8 +175,7 @@ TEST_CASE("latest script: after the loss of all notes the newer ticket wins, whi
   }
 }
 
-LATEST_SCRIPT_CASE(
-    "latest script: a lock that is free is granted, and an older run of the log does not hinder a new one")
+LATEST_CASE("latest script: a free lock is granted, and an older run of the log does not hinder a new one")
 {
   lock.release_as(lock.kind, "holder");
   CHECK(lock.latest("a") == "granted");
@@ -213,7 +210,7 @@ TEST_CASE("latest script: one that was stopped in line does not run after a newe
   }
 }
 
-LATEST_SCRIPT_CASE("latest script: one whose grant was not answered, and ran out, does not run after a newer one")
+LATEST_CASE("latest script: one whose grant was not answered, and ran out, does not run after a newer one")
 {
   REQUIRE(word(lock.take_away("holder")) == "broken");
   CHECK(lock.latest("older") == "granted");
@@ -224,7 +221,7 @@ LATEST_SCRIPT_CASE("latest script: one whose grant was not answered, and ran out
   CHECK(lock.latest("newest") == "granted");
 }
 
-LATEST_SCRIPT_CASE("latest script: a first request that comes after its client gave up replaces no one")
+LATEST_CASE("latest script: a first request that comes after its client gave up replaces no one")
 {
   CHECK(lock.latest("a") == "busy 0");
   using namespace std::string_literals;

@@ -42,8 +42,7 @@ struct TwoKinds : ScriptedLock {
 
 }  // namespace
 
-TEST_CASE(
-    "other kind: a release that leaves no waiter of its own kind reserves the lock for the waiter of the other one")
+TEST_CASE("other kind: a release that leaves no waiter of its own kind reserves the lock for a waiter of the other one")
 {
   for (const auto& pair : pairs) {
     const auto& held = pair.first;
@@ -116,7 +115,7 @@ TEST_CASE("other kind: a stopped first waiter costs those behind it one turn")
   CHECK(second.received() == Words{"look 90", "look 0"});
 }
 
-SCRIPTED_LOCK_CASE("other kind: any number of dead waiters in front hides no living one")
+SCRIPT_CASE("other kind: any number of dead waiters in front hides no living one")
 {
   lock.acquire("a");
   for (int i = 1; i <= 20; ++i) {
@@ -156,7 +155,7 @@ TEST_CASE("other kind: a waiter that is dead, or data at its place, changes noth
   }
 }
 
-QUEUED_READ_WRITE_CASE("other kind: readers that still read keep a waiter of the plain lock out, and are not disturbed")
+QUEUED_RW_CASE("other kind: readers that still read keep a waiter of the plain lock out, and are not disturbed")
 {
   ChannelListener plain = subscribe_as(lock, "p");
   lock.read("r1"), lock.read("r2");

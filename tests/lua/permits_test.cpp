@@ -297,8 +297,7 @@ TEST_CASE("permits beside Redisson: both count each other's, and Java can releas
   CHECK(lock.number() == "1");
 }
 
-TEST_CASE(
-    "permits beside Redisson: a foreign holder is shown by its permit, first to the waiter that must listen for it")
+TEST_CASE("permits beside Redisson: a foreign holder is shown by its permit, first to a waiter that must listen for it")
 {
   const PermitsLock lock(2);
   const ForeignPermits java(lock.server);

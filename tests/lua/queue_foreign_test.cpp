@@ -17,8 +17,7 @@ std::string left_to_foreign(const ScriptedLock& lock, const std::string& waiters
 
 }  // namespace
 
-SCRIPTED_LOCK_CASE(
-    "queue script: a release tells the first waiter of a fair lock of Redisson, also when no rlock waits")
+SCRIPT_CASE("queue script: a release tells the first waiter of a fair lock of Redisson, also if no rlock waits")
 {
   ChannelListener fair(lock.server, Words{"redisson_lock__channel:{k}:jvm:1"});
   lock.server.command({"RPUSH", "redisson_lock_queue:{k}", "jvm:1"});
@@ -27,7 +26,7 @@ SCRIPTED_LOCK_CASE(
   CHECK(fair.received() == Words{"0"});
 }
 
-QUEUED_READ_WRITE_CASE("queue script: the first waiter is told about a foreign holder, which notifies no single owner")
+QUEUED_RW_CASE("queue script: the first waiter is told about a foreign holder, which notifies no single owner")
 {
   const ForeignReadWrite java(lock.server, "uuid:1");
   ChannelListener writer = subscribe_as(lock, "w");
@@ -41,7 +40,7 @@ QUEUED_READ_WRITE_CASE("queue script: the first waiter is told about a foreign h
   CHECK(refused.elements.at(4).kind == Reply::Kind::nil);
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a read lock handed to an rlock reader is announced to foreign readers")
+QUEUED_RW_CASE("queue script: a read lock handed to an rlock reader is announced to foreign readers")
 {
   ChannelListener java(lock.server, "redisson_rwlock:{k}");
   const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:r", "rlock:owner:{k}:w2"});
@@ -138,7 +137,7 @@ TEST_CASE("queue script: every third hand-over is left to the waiters of Redisso
   }
 }
 
-SCRIPTED_LOCK_CASE("queue script: the first waiter behind a foreign holder asks once a second: a fair lock is silent")
+SCRIPT_CASE("queue script: the first waiter behind a foreign holder asks once a second: a fair lock is silent")
 {
   lock.server.command({"HSET", "k", "uuid:1", "1"});
   lock.server.command({"PEXPIRE", "k", "60000"});
@@ -178,7 +177,7 @@ TEST_CASE("queue script: what foreign clients take from an empty queue does not 
   }
 }
 
-SCRIPTED_LOCK_CASE("queue script: after a spell of foreign clients the queue keeps the lock for as long as that took")
+SCRIPT_CASE("queue script: after a spell of foreign clients the queue keeps the lock for as long as that took")
 {
   const ChannelListener java(lock.server, "redisson_lock__channel:{k}");
   const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
@@ -194,7 +193,7 @@ SCRIPTED_LOCK_CASE("queue script: after a spell of foreign clients the queue kee
   CHECK(left_to_foreign(lock) == left);
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a lock that is not free yet is not left to foreign clients")
+QUEUED_RW_CASE("queue script: a lock that is not free yet is not left to foreign clients")
 {
   const ChannelListener java(lock.server, "redisson_rwlock:{k}");
   const ChannelListener writer = subscribe_as(lock, "w");

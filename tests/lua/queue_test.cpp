@@ -38,7 +38,7 @@ void add_dead(const ScriptedLock& lock, const LockKeys& keys, const std::string&
 
 }  // namespace
 
-QUEUED_READ_WRITE_CASE("queue script: a reader behind a waiting writer is refused, whether it waits or only tries")
+QUEUED_RW_CASE("queue script: a reader behind a waiting writer is refused, whether it waits or only tries")
 {
   ChannelListener writer = subscribe_as(lock, "w");
   ChannelListener reader = subscribe_as(lock, "b");
@@ -62,7 +62,7 @@ QUEUED_READ_WRITE_CASE("queue script: a reader behind a waiting writer is refuse
   CHECK(word(lock.read("b")) == "granted");
 }
 
-SCRIPTED_LOCK_CASE("queue script: a hand-over lasts no longer than the lease of the waiter, which may be dead")
+SCRIPT_CASE("queue script: a hand-over lasts no longer than the lease of the waiter, which may be dead")
 {
   ChannelListener waiter = subscribe_as(lock, "w");
   ChannelListener next = subscribe_as(lock, "n");
@@ -77,7 +77,7 @@ SCRIPTED_LOCK_CASE("queue script: a hand-over lasts no longer than the lease of 
 }
 
 // A waiter that came when many waited rests for long, and learns only by this message that it is first.
-SCRIPTED_LOCK_CASE("queue script: the first waiter learns when the lock ends, also past a dead one")
+SCRIPT_CASE("queue script: the first waiter learns when the lock ends, also past a dead one")
 {
   ChannelListener holder = subscribe_as(lock, "w");
   ChannelListener behind = subscribe_as(lock, "b");
@@ -90,7 +90,7 @@ SCRIPTED_LOCK_CASE("queue script: the first waiter learns when the lock ends, al
   CHECK(in_line(lock, "rlock:queue:{k}") == Words{"b"});
 }
 
-QUEUED_READ_WRITE_CASE("queue script: readers behind each other come in together, those behind the next writer do not")
+QUEUED_RW_CASE("queue script: readers behind each other come in together, those behind the next writer do not")
 {
   ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
   ChannelListener writer = subscribe_as(lock, "w2");
@@ -110,7 +110,7 @@ QUEUED_READ_WRITE_CASE("queue script: readers behind each other come in together
   CHECK(in_line(lock, line_of_readers) == Words{"r3"});
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a dead writer in front blocks no reader, a living one does")
+QUEUED_RW_CASE("queue script: a dead writer in front blocks no reader, a living one does")
 {
   lock.read("a");
   {
@@ -123,7 +123,7 @@ QUEUED_READ_WRITE_CASE("queue script: a dead writer in front blocks no reader, a
   CHECK(lock.hash("rlock:waiters-rw:{k}").count("w") == 0);
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a dead writer in front is found by a reader's renewal, a living one stays")
+QUEUED_RW_CASE("queue script: a dead writer in front is found by a reader's renewal, a living one stays")
 {
   const auto renew = [&] { return word(lock.renew("a")); };
   lock.read("a");
@@ -140,7 +140,7 @@ QUEUED_READ_WRITE_CASE("queue script: a dead writer in front is found by a reade
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a writer killed while it waits is found by the next renewal of a job that reads")
+QUEUED_RW_CASE("queue script: a writer killed while it waits is found by the next renewal of a job that reads")
 {
   const auto run = [&](const char* kind) {
     return rlock_argv({"run", "-S", lock.server.url(), kind, "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
@@ -158,7 +158,7 @@ QUEUED_READ_WRITE_CASE("queue script: a writer killed while it waits is found by
   CHECK(in_line(lock, line_of_readers) == Words{});
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a writer that gives up lets in the readers behind it")
+QUEUED_RW_CASE("queue script: a writer that gives up lets in the readers behind it")
 {
   ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
   const ChannelListener writer = subscribe_as(lock, "w");
@@ -169,7 +169,7 @@ QUEUED_READ_WRITE_CASE("queue script: a writer that gives up lets in the readers
   CHECK(lock.hash("k").size() == 4);
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a writer that goes on reading lets in the readers in front of the next writer")
+QUEUED_RW_CASE("queue script: a writer that goes on reading lets in the readers in front of the next writer")
 {
   ChannelListener reader = subscribe_as(lock, "r");
   const ChannelListener writer = subscribe_as(lock, "w2");
@@ -182,7 +182,7 @@ QUEUED_READ_WRITE_CASE("queue script: a writer that goes on reading lets in the 
   CHECK(in_line(lock, line_of_readers) == Words{"w2"});
 }
 
-QUEUED_READ_WRITE_CASE("queue script: a hundred and thirty readers behind a writer all come in, by a few that look")
+QUEUED_RW_CASE("queue script: a hundred and thirty readers behind a writer all come in, by a few that look")
 {
   Words channels;
   lock.write("w");
@@ -262,8 +262,7 @@ TEST_CASE("queue script: a permit that is handed over and not confirmed goes to 
   CHECK(as_int(lock.server.command({"ZCARD", "{k}:timeout"})) == 1);
 }
 
-QUEUED_READ_WRITE_CASE(
-    "queue script: the first waiter is told when to look, if the remaining holders may end without a message")
+QUEUED_RW_CASE("queue script: the first waiter is told when to look, if holders may end without a message")
 {
   ChannelListener writer = subscribe_as(lock, "w");
   lock.read("long", "try", 300'000), lock.read("killed", "try", 2000);
@@ -290,7 +289,7 @@ TEST_CASE("queue script: an owner that finds its lock gone admits the next")
   }
 }
 
-SCRIPTED_LOCK_CASE("queue script: a caller that admits a waiter watches its confirmation, and so does the next waiter")
+SCRIPT_CASE("queue script: a caller that admits a waiter watches its confirmation, and so does the next waiter")
 {
   ChannelListener sleeper = subscribe_as(lock, "w1");
   ChannelListener next = subscribe_as(lock, "w2");
@@ -319,7 +318,7 @@ TEST_CASE("queue script: a lost lock is reported as lost, whatever blocks the ne
   }
 }
 
-SCRIPTED_LOCK_CASE("queue script: a release tells whether a waiter was admitted")
+SCRIPT_CASE("queue script: a release tells whether a waiter was admitted")
 {
   const ChannelListener next = subscribe_as(lock, "w1");
   lock.acquire("a");
@@ -374,7 +373,7 @@ TEST_CASE("queue script: of a thousand dead waiters each script looks at fifty, 
   }
 }
 
-SCRIPTED_LOCK_CASE("queue script: a hand-over past dead waiters looks at fifty behind the new holder")
+SCRIPT_CASE("queue script: a hand-over past dead waiters looks at fifty behind the new holder")
 {
   const LockKeys keys(*LockName::parse(lock.name), Plain{});
   ChannelListener waiter = subscribe_as(lock, "w");

@@ -25,4 +25,4 @@ struct QueuedReadWrite : ScriptedLock {
 
 }  // namespace rlock::test
 
-#define QUEUED_READ_WRITE_CASE(title) CASE_WITH(rlock::test::QueuedReadWrite, lock, title)
+#define QUEUED_RW_CASE(title) CASE_WITH(rlock::test::QueuedReadWrite, lock, title)

@@ -33,4 +33,4 @@ inline std::string timeout_of(const std::string& owner, int hold = 1)
 
 }  // namespace rlock::test
 
-#define READ_WRITE_LOCK_CASE(title) CASE_WITH(rlock::test::ReadWriteLock, lock, title)
+#define RW_LOCK_CASE(title) CASE_WITH(rlock::test::ReadWriteLock, lock, title)

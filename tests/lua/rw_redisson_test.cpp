@@ -5,7 +5,7 @@
 
 using namespace rlock::test;
 
-READ_WRITE_LOCK_CASE("rw beside Redisson: each keeps the other's writers out, and shares with its readers")
+RW_LOCK_CASE("rw beside Redisson: each keeps the other's writers out, and shares with its readers")
 {
   const ForeignReadWrite java(lock.server, "uuid:1");
   REQUIRE_FALSE(java.read());
@@ -25,7 +25,7 @@ READ_WRITE_LOCK_CASE("rw beside Redisson: each keeps the other's writers out, an
   CHECK(java.write());
 }
 
-READ_WRITE_LOCK_CASE("rw beside Redisson: the release of one client's reader keeps the other's")
+RW_LOCK_CASE("rw beside Redisson: the release of one client's reader keeps the other's")
 {
   const ForeignReadWrite java(lock.server, "uuid:1");
   ChannelListener listener(lock.server, rw_channel);
@@ -45,7 +45,7 @@ READ_WRITE_LOCK_CASE("rw beside Redisson: the release of one client's reader kee
   CHECK(listener.received() == Words{"0"});
 }
 
-READ_WRITE_LOCK_CASE("rw beside Redisson: nested reads of rlock survive its release")
+RW_LOCK_CASE("rw beside Redisson: nested reads of rlock survive its release")
 {
   const ForeignReadWrite java(lock.server, "uuid:1");
   lock.read("a");
@@ -59,7 +59,7 @@ READ_WRITE_LOCK_CASE("rw beside Redisson: nested reads of rlock survive its rele
   CHECK(word(lock.end_read("a")) == "released");
 }
 
-READ_WRITE_LOCK_CASE("rw beside Redisson: a renewal by rlock restores what its renewal shortened")
+RW_LOCK_CASE("rw beside Redisson: a renewal by rlock restores what its renewal shortened")
 {
   const ForeignReadWrite java(lock.server, "uuid:1");
   lock.read("a", 300'000);
@@ -94,8 +94,7 @@ TEST_CASE("rw beside Redisson: the field of a dead reader blocks no client, whic
   }
 }
 
-READ_WRITE_LOCK_CASE(
-    "rw beside Redisson: its writer that goes on reading admits rlock readers, and no stray field blocks writers")
+RW_LOCK_CASE("rw beside Redisson: a writer that goes on reading admits rlock readers, and no stray field blocks")
 {
   const ForeignReadWrite java(lock.server, "uuid:1");
   java.write();
@@ -111,7 +110,7 @@ READ_WRITE_LOCK_CASE(
   CHECK(lock.exists("k") == 0);
 }
 
-READ_WRITE_LOCK_CASE("rw beside Redisson: an rlock writer that goes on reading leaves what its readers expect")
+RW_LOCK_CASE("rw beside Redisson: an rlock writer that goes on reading leaves what its readers expect")
 {
   const ForeignReadWrite java(lock.server, "uuid:1");
   lock.write("a");

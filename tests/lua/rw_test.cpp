@@ -5,7 +5,7 @@
 
 using namespace rlock::test;
 
-READ_WRITE_LOCK_CASE("rw: a reader on the wire")
+RW_LOCK_CASE("rw: a reader on the wire")
 {
   REQUIRE(word(lock.read("u-u-i-d:7")) == "granted");
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"u-u-i-d:7", "1"}});
@@ -20,7 +20,7 @@ READ_WRITE_LOCK_CASE("rw: a reader on the wire")
   CHECK(lock.exists(timeout_of("u-u-i-d:7")) == 0);
 }
 
-READ_WRITE_LOCK_CASE("rw: a writer on the wire")
+RW_LOCK_CASE("rw: a writer on the wire")
 {
   REQUIRE(word(lock.write("a")) == "granted");
   CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"a:write", "1"}});
@@ -30,7 +30,7 @@ READ_WRITE_LOCK_CASE("rw: a writer on the wire")
   CHECK(lock.exists("k") == 0);
 }
 
-READ_WRITE_LOCK_CASE("rw: a name with a tag of its own has its timeouts as Redisson names them")
+RW_LOCK_CASE("rw: a name with a tag of its own has its timeouts as Redisson names them")
 {
   const LockKeys keys(*LockName::parse("a{b}c"), Reader{});
   lock.server.command({"EVAL",
@@ -62,7 +62,7 @@ READ_WRITE_LOCK_CASE("rw: a name with a tag of its own has its timeouts as Redis
   CHECK(lock.exists("a{b}c:o:rwlock_timeout:1") == 1);
 }
 
-READ_WRITE_LOCK_CASE("rw: readers together, writers alone")
+RW_LOCK_CASE("rw: readers together, writers alone")
 {
   CHECK(word(lock.read("a")) == "granted");
   CHECK(word(lock.read("b")) == "granted");
@@ -80,7 +80,7 @@ READ_WRITE_LOCK_CASE("rw: readers together, writers alone")
   CHECK(lock.hash("k") == HashFields{{"mode", "write"}, {"w:write", "1"}});
 }
 
-READ_WRITE_LOCK_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and 0 after a writer")
+RW_LOCK_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and 0 after a writer")
 {
   ChannelListener listener(lock.server, rw_channel);
   lock.read("a"), lock.read("b");
@@ -98,7 +98,7 @@ READ_WRITE_LOCK_CASE("rw: what is said when it becomes free: 0 after the last re
   CHECK(listener.received() == Words{"1", "0"});
 }
 
-READ_WRITE_LOCK_CASE("rw: a writer may read as well, and go on reading, and then other readers are admitted")
+RW_LOCK_CASE("rw: a writer may read as well, and go on reading, and then other readers are admitted")
 {
   ChannelListener listener(lock.server, rw_channel);
   lock.write("a", 20'000);
@@ -115,7 +115,7 @@ READ_WRITE_LOCK_CASE("rw: a writer may read as well, and go on reading, and then
   CHECK(listener.received() == Words{"0"});
 }
 
-READ_WRITE_LOCK_CASE("rw: a writer that stops reading keeps its lease")
+RW_LOCK_CASE("rw: a writer that stops reading keeps its lease")
 {
   lock.write("a", 30'000);
   lock.nested(Reader{}, "a", "one", 1000);
@@ -128,7 +128,7 @@ READ_WRITE_LOCK_CASE("rw: a writer that stops reading keeps its lease")
   CHECK(lock.pttl("k") > 29'000);
 }
 
-READ_WRITE_LOCK_CASE("rw: a read hold does not become a write hold")
+RW_LOCK_CASE("rw: a read hold does not become a write hold")
 {
   lock.read("a");
   const Reply refused = lock.nested(Writer{}, "a", "inner");
@@ -137,7 +137,7 @@ READ_WRITE_LOCK_CASE("rw: a read hold does not become a write hold")
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"a", "1"}});
 }
 
-READ_WRITE_LOCK_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than the owner's lease")
+RW_LOCK_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than the owner's lease")
 {
   lock.read("other", 300'000);
   lock.read("a", 2000);
@@ -151,7 +151,7 @@ READ_WRITE_LOCK_CASE("rw: nested reads have a timeout each, in a row, that lasts
   CHECK(lock.exists(timeout_of("a", 1)) == 1);
 }
 
-READ_WRITE_LOCK_CASE("rw: a reader whose timeout is gone has lost its hold, though others keep the hash alive")
+RW_LOCK_CASE("rw: a reader whose timeout is gone has lost its hold, though others keep the hash alive")
 {
   lock.read("a"), lock.read("b");
   lock.server.command({"DEL", timeout_of("a")});
@@ -165,7 +165,7 @@ READ_WRITE_LOCK_CASE("rw: a reader whose timeout is gone has lost its hold, thou
   CHECK(lock.exists("k") == 0);
 }
 
-READ_WRITE_LOCK_CASE("rw: a reader that comes back after its timeout counts as one hold, not as two")
+RW_LOCK_CASE("rw: a reader that comes back after its timeout counts as one hold, not as two")
 {
   lock.read("a"), lock.read("b");
   lock.server.command({"DEL", timeout_of("a")});
@@ -175,7 +175,7 @@ READ_WRITE_LOCK_CASE("rw: a reader that comes back after its timeout counts as o
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"b", "1"}});
 }
 
-READ_WRITE_LOCK_CASE("rw: a lost lock names the writer that has it")
+RW_LOCK_CASE("rw: a lost lock names the writer that has it")
 {
   lock.write("a");
   lock.server.command({"DEL", "k"});
@@ -188,8 +188,7 @@ READ_WRITE_LOCK_CASE("rw: a lost lock names the writer that has it")
   }
 }
 
-READ_WRITE_LOCK_CASE(
-    "rw: a killed reader is forgotten as soon as the living have left, a killed writer when its lease is over")
+RW_LOCK_CASE("rw: a killed reader is forgotten when the living have left, a killed writer when its lease ends")
 {
   lock.read("dead", 60), lock.read("a");
   wait_until([&] { return lock.exists(timeout_of("dead")) == 0; }, "the killed reader's timeout is over");
@@ -200,7 +199,7 @@ READ_WRITE_LOCK_CASE(
   CHECK(lock.hash("k") == HashFields{{"mode", "read"}, {"b", "1"}});
 }
 
-READ_WRITE_LOCK_CASE("rw: a release does not extend the other holders' time")
+RW_LOCK_CASE("rw: a release does not extend the other holders' time")
 {
   lock.read("long", 300'000), lock.read("short", 5000);
   CHECK(lock.pttl("k") > 290'000);
@@ -209,7 +208,7 @@ READ_WRITE_LOCK_CASE("rw: a release does not extend the other holders' time")
   CHECK(lock.pttl("k") > 3000);
 }
 
-READ_WRITE_LOCK_CASE("rw: --min-hold of a reader shortens the whole, whatever dead readers are in it")
+RW_LOCK_CASE("rw: --min-hold of a reader shortens the whole, whatever dead readers are in it")
 {
   lock.read("dead"), lock.read("a");
   lock.server.command({"DEL", timeout_of("dead")});
@@ -222,7 +221,7 @@ READ_WRITE_LOCK_CASE("rw: --min-hold of a reader shortens the whole, whatever de
   CHECK(lock.pttl("k") > 500);
 }
 
-READ_WRITE_LOCK_CASE("rw: the dead do not pile up in a hash that others keep alive")
+RW_LOCK_CASE("rw: the dead do not pile up in a hash that others keep alive")
 {
   lock.read("living", 600'000);
   Words fields{"HSET", "k"};
@@ -248,7 +247,7 @@ READ_WRITE_LOCK_CASE("rw: the dead do not pile up in a hash that others keep ali
   CHECK(lock.exists("k") == 0);
 }
 
-READ_WRITE_LOCK_CASE("rw: with six hundred readers each is still let go, and some are shown")
+RW_LOCK_CASE("rw: with six hundred readers each is still let go, and some are shown")
 {
   for (int i = 0; i < 600; ++i) {
     REQUIRE(word(lock.read("r" + std::to_string(i), 600'000)) == "granted");  // none may end before the last is let go
@@ -264,7 +263,7 @@ READ_WRITE_LOCK_CASE("rw: with six hundred readers each is still let go, and som
   CHECK(lock.exists("rlock:holder:{k}") == 0);
 }
 
-READ_WRITE_LOCK_CASE("rw: inspect shows each holder once, with what it holds")
+RW_LOCK_CASE("rw: inspect shows each holder once, with what it holds")
 {
   lock.write("a");
   lock.nested(Reader{}, "a", "inner");

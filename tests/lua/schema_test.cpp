@@ -46,7 +46,7 @@ Words log_of(const ScriptedLock& lock)
 
 }  // namespace
 
-SCRIPTED_LOCK_CASE("schema: the entries that the scripts write")
+SCRIPT_CASE("schema: the entries that the scripts write")
 {
   SUBCASE("grant, nested hold, hand-over, confirmation")
   {
@@ -117,7 +117,7 @@ TEST_CASE("schema: a reader's entry has its mode")
   CHECK(log_of(lock) == Words{"T|acquired|a|info|I|wish|read"});
 }
 
-SCRIPTED_LOCK_CASE("schema: the fields of a record are found at any place after the first")
+SCRIPT_CASE("schema: the fields of a record are found at any place after the first")
 {
   SUBCASE("a late renewal, of a job whose command names a lease")
   {

@@ -196,4 +196,4 @@ inline std::string word(const Reply& reply)
 
 }  // namespace rlock::test
 
-#define SCRIPTED_LOCK_CASE(title) CASE_WITH(rlock::test::ScriptedLock, lock, title)
+#define SCRIPT_CASE(title) CASE_WITH(rlock::test::ScriptedLock, lock, title)

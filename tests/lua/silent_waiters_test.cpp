@@ -71,8 +71,7 @@ TEST_CASE("silent waiters: a hand-over is watched by the first waiter, and later
   }
 }
 
-TEST_CASE(
-    "silent waiters: the end of a lock that --min-hold keeps is watched by the first waiters and by the last ones")
+TEST_CASE("silent waiters: the end of a lock that --min-hold keeps is watched by the first waiters and the last ones")
 {
   for (const LockKind& kind : modes) {
     CAPTURE(kind_of(kind).with_article);
@@ -166,8 +165,7 @@ TEST_CASE("silent waiters: one that does not listen yet when another has confirm
   }
 }
 
-TEST_CASE(
-    "silent waiters: who asks after a hand-over that was not taken gets the lock, and those in front keep their places")
+TEST_CASE("silent waiters: who asks after a hand-over that was not taken gets the lock; those in front keep places")
 {
   for (const LockKind& kind : modes) {
     for (const bool is_released : {true, false}) {
@@ -219,7 +217,7 @@ TEST_CASE("silent waiters: a newcomer does not have the lock handed to the next 
   }
 }
 
-SCRIPTED_LOCK_CASE("silent waiters: behind dead ones alone a caller that does not wait gets the free lock")
+SCRIPT_CASE("silent waiters: behind dead ones alone a caller that does not wait gets the free lock")
 {
   lock.acquire("holder");
   lock.wait("dead1"), lock.wait("dead2", "2");
@@ -228,8 +226,7 @@ SCRIPTED_LOCK_CASE("silent waiters: behind dead ones alone a caller that does no
   CHECK(word(lock.acquire("visitor")) == "granted");
 }
 
-QUEUED_READ_WRITE_CASE(
-    "silent waiters: a reader behind one does not pass a writer that waits, and readers come in together")
+QUEUED_RW_CASE("silent waiters: a reader behind one passes no writer that waits, and readers come in together")
 {
   const ChannelListener all(lock.server, Words{"rlock:owner:{k}:silent", "rlock:owner:{k}:w", "rlock:owner:{k}:r"});
   lock.write("holder");

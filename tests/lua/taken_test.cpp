@@ -47,7 +47,7 @@ TEST_CASE("taken: hand-overs, nested holds, renewals and those that share it are
   }
 }
 
-SCRIPTED_LOCK_CASE("taken: a lock that had expired is told by the waiter that finds it")
+SCRIPT_CASE("taken: a lock that had expired is told by the waiter that finds it")
 {
   lock.acquire("a");
   const ChannelListener waiter = subscribe_as(lock, "w");

@@ -34,4 +34,4 @@ class RuntimeDir {
 
 }  // namespace rlock::test
 
-#define RUNTIME_DIR_CASE(title) CASE_WITH(rlock::test::RuntimeDir, dir, title)
+#define LOCAL_CASE(title) CASE_WITH(rlock::test::RuntimeDir, dir, title)

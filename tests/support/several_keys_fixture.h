@@ -65,4 +65,4 @@ class SeveralKeysFixture {
 
 }  // namespace rlock::test
 
-#define SEVERAL_KEYS_CASE(title) CASE_WITH(rlock::test::SeveralKeysFixture, fixture, title)
+#define KEYS_CASE(title) CASE_WITH(rlock::test::SeveralKeysFixture, fixture, title)

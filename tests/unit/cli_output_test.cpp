@@ -291,8 +291,7 @@ TEST_CASE("status: the line of a run that was skipped says so once")
   CHECK(show_status(state, noon + 120'000) == "free: free\n" + last + skips);
 }
 
-TEST_CASE(
-    "status: it advises to end the hold of each holder, the one that has had the lock for longest first, three at most")
+TEST_CASE("status: it advises to end the hold of each holder, the one that has held for longest first, three at most")
 {
   const auto advice = [](std::vector<std::optional<Millis>> ages) {
     LockState state = held();

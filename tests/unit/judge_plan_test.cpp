@@ -29,8 +29,7 @@ std::size_t position(const Words& words, const std::string& word)
 
 }  // namespace
 
-TEST_CASE(
-    "judge: runs with each form of jobs and with each kind of lock are planned, with the faults that rlock must bear")
+TEST_CASE("judge: runs with each form of jobs and each kind of lock are planned, with the faults that rlock must bear")
 {
   const std::vector<JobForm> forms(job_forms.begin(), job_forms.end());
   std::map<JobForm, int> planned;

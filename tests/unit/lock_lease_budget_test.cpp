@@ -40,9 +40,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE(
-    "lease budget: a lock that is found gone is no loss only if its job ended before the lease, and the answer came "
-    "after")
+TEST_CASE("lease budget: a lock found gone is no loss only if its job ended before the lease and it was told after")
 {
   const LeaseBudget budget({.from = Instant{}, .length = 30s});
   const Instant end = budget.valid_until();

@@ -82,9 +82,7 @@ TEST_CASE("lock candidate: a waiter that is to watch asks then at the latest")
   CHECK(rest_after({.ttl = 500ms, .holder = {}, .waiters_ahead = 0, .again_in = 5s, .watch_in = 2s}, rng) == 5s);
 }
 
-TEST_CASE(
-    "lock candidate: an unconfirmed hand-over is looked at when its time is over, and not when the next waiter is told "
-    "that it is next")
+TEST_CASE("lock candidate: an unconfirmed hand-over is looked at when its time is over, not when the next one is told")
 {
   const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const Instant now{1h};

@@ -64,8 +64,7 @@ TEST_CASE("waiting for a server: without it the first failure is the end")
   }
 }
 
-TEST_CASE(
-    "waiting for a server: it is asked with pauses until the time is over, however short the wait for the lock is")
+TEST_CASE("waiting for a server: it is asked with pauses until the time is over, however short the wait for the lock")
 {
   for (const Millis wait : {0ms, 1ms, 60'000ms}) {
     WaitFixture fixture(1);

@@ -83,8 +83,7 @@ TEST_CASE("waiting for one: a server that goes away while another waiter has to 
   CHECK(fixture.count("stand") < 20);
 }
 
-TEST_CASE(
-    "waiting for one: a server that is slow when time is over makes the lock busy, and one that stays away is away")
+TEST_CASE("waiting for one: a server that is slow when time is over makes the lock busy; one that stays away is away")
 {
   for (const ErrorCode failure : {ErrorCode::unreachable, ErrorCode::server_not_ready}) {
     WaitFixture slow(1);
@@ -180,8 +179,7 @@ TEST_CASE("waiting for any: two are handed over at once: one is kept, one passes
   CHECK(fixture.count(has_zero ? "leave 2" : "leave 0") == 1);
 }
 
-TEST_CASE(
-    "waiting for any: a lock handed over during the acquire or the release of another is passed on, whenever it comes")
+TEST_CASE("waiting for any: a lock handed over during an acquire or a release of another is passed on at any time")
 {
   WaitFixture untouched(4);
   outcome_of(untouched, for_ever, [&] { untouched.hand_over(2); });
@@ -284,8 +282,7 @@ TEST_CASE("waiting for any: whichever call fails, none is lost and never are two
   }
 }
 
-TEST_CASE(
-    "waiting for one: a waiter that is cut off before the first answer asks again, if the server had answered before")
+TEST_CASE("waiting for one: a waiter cut off before the first answer asks again, if the server had answered before")
 {
   for (const bool takes_effect : {false, true}) {
     WaitFixture fixture(1);

@@ -159,8 +159,7 @@ TEST_CASE("presence stage: a nested hold is not granted in a hold that is revoke
   CHECK(store.freed_at() >= believed_until);
 }
 
-TEST_CASE(
-    "presence stage: a lock that changes hands between the read and the question for its holder is not shown as free")
+TEST_CASE("presence stage: a lock that changes hands between the read and the question for its holder is no free one")
 {
   const BootClock clock;
   const CallLimits limit{.deadline = clock.now() + 10s, .stop = StopToken::never()};

@@ -83,8 +83,7 @@ TEST_CASE("script tree: a daemon and what it has started are spared, although th
         "100, daemon 101, daemon 103");
 }
 
-TEST_CASE(
-    "script tree: a session of its own with a parent in the script is no daemon, before and after its parent has ended")
+TEST_CASE("script tree: a session of its own with a parent in the script is no daemon, also after its parent has ended")
 {
   const ScriptProcess child = process(101, 100, 101, true);
   CHECK(show(members_of({shell, child}, rules(script))) == "100 101");
@@ -94,9 +93,7 @@ TEST_CASE(
   CHECK(show(members_of({process(101, reaper, 101, true)}, decided)) == "101");
 }
 
-TEST_CASE(
-    "script tree: once it is decided which sessions are daemons, later sessions belong to the script but not those of "
-    "daemons")
+TEST_CASE("script tree: once it is decided which sessions are daemons, later ones are of the script, not of daemons")
 {
   ScriptRules decided = rules(ended);
   decided.daemons = std::set<pid_t>{unused + 101};

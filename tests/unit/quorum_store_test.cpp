@@ -160,8 +160,7 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
   CHECK(late.held_by(alice) == 0);  // an unknown result is not a refusal: it was taken back there as well
 }
 
-FIVE_CASE(
-    "quorum store: a lock that another owner has on a quorum is busy, and one that it has on fewer servers is granted")
+FIVE_CASE("quorum store: a lock that another owner has on a quorum is busy, and one on fewer servers is granted")
 {
   const auto store = five.store();
   REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
@@ -285,9 +284,7 @@ TEST_CASE("quorum store: a grant that took longer than the lease is none")
   wait_until([&] { return five.held_by(alice) == 0; }, "it is taken back");
 }
 
-TEST_CASE(
-    "quorum store: a server whose data are younger than the ttl does not count, and that is waited for like a busy "
-    "lock")
+TEST_CASE("quorum store: a server whose data are younger than the ttl does not count, and is waited for as if busy")
 {
   const Five five({Behavior::fine, Behavior::fine, Behavior::fine, Behavior::down, Behavior::down});
   five.markers->age_ms = 4'000;  // of a ttl of ten seconds

@@ -402,8 +402,7 @@ TEST_CASE("record host: a commit without an answer cannot happen any more after 
   }
 }
 
-TEST_CASE(
-    "record host: what is asked of many locks is read for many at once, and a change between two questions is seen")
+TEST_CASE("record host: what is asked of many locks is read at once, and a change between two questions is seen")
 {
   const BootClock clock;
   const std::string store = "record-host-many";
@@ -446,8 +445,7 @@ TEST_CASE(
   CHECK(held() == locks - 1);
 }
 
-TEST_CASE(
-    "record host: a record that is too large for its store keeps a shorter log, and is refused when that is not enough")
+TEST_CASE("record host: a record too large for its store keeps a shorter log, and is refused when that is not enough")
 {
   const BootClock clock;
   const CallLimits limit{.deadline = clock.now() + 10s, .stop = StopToken::never()};

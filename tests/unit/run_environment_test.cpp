@@ -65,8 +65,7 @@ TEST_CASE("job environment: of several locks the first is the lock, and each has
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 b\no2:2 a\no1:1 b");
 }
 
-TEST_CASE(
-    "job environment: the number of the shard, and its name, which the shards of an outer run do not leave behind")
+TEST_CASE("job environment: the number of the shard and its name, which the shards of an outer run do not leave behind")
 {
   const HeldLock lock{
       .name = *LockName::parse("stock:0"), .hold = Owner::of("o:1"), .lease = Millis{1}, .shard = Shard{0}};

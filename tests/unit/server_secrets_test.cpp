@@ -27,8 +27,7 @@ constexpr const char* schemes[] = {"redis",    "rediss",    "redis+sentinel", "r
 
 }  // namespace
 
-TEST_CASE(
-    "server secrets: a password with a character that is not escaped is refused, and no error quotes a part of it")
+TEST_CASE("server secrets: a password with a character that is not escaped is refused, and no error quotes any of it")
 {
   for (const std::string scheme : schemes) {
     for (const char* login :

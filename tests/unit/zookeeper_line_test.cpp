@@ -55,8 +55,7 @@ TEST_CASE("zookeeper line: the nodes of Curator's read-write lock are known")
   CHECK_FALSE(is_contender(NativeFormat::curator, "_c_f0000000-0000-4000-8000-000000000000-__READ__0000000002"));
 }
 
-TEST_CASE(
-    "zookeeper line: a read-write lock of Curator has the order of the numbers, and its writer comes before its reader")
+TEST_CASE("zookeeper line: a read-write lock of Curator has the order of the numbers, its writer before its reader")
 {
   using Nodes = std::vector<std::string>;
   const auto ordered = [](const Nodes& nodes) { return line_in(zookeeper::curator_read_write, nodes); };

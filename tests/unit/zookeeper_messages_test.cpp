@@ -127,9 +127,7 @@ TEST_CASE("zookeeper messages: requests have the bytes that ZooKeeper documents"
   CHECK(number_of(sync("/"), 9) == 9);
 }
 
-TEST_CASE(
-    "zookeeper messages: the answer to a connection is read, also without its last field, and is refused when it is "
-    "cut")
+TEST_CASE("zookeeper messages: the answer to a connection is read, also without its last field, and refused if cut")
 {
   const std::string frame = bytes_of(
       "00000000"

@@ -122,3 +122,24 @@ inline void check_that_a_waiter_hears_the_release(Tested& store)
 }
 
 }  // namespace rlock::test
+
+// A promise that each store keeps.
+#define STORE_CASE(title) STORE_CASE_NAMED(DOCTEST_ANONYMOUS(store_case_), title)
+#define STORE_CASE_NAMED(body, title)       \
+  static void body(Tested& store);          \
+  TEST_CASE(title) { on_each_store(body); } \
+  static void body(Tested& store)
+
+// One that each store with a queue keeps.
+#define STORE_QUEUE_CASE(title) STORE_QUEUE_CASE_NAMED(DOCTEST_ANONYMOUS(store_case_), title)
+#define STORE_QUEUE_CASE_NAMED(body, title) \
+  static void body(Tested& store);          \
+  TEST_CASE(title)                          \
+  {                                         \
+    on_each_store([](Tested& store) {       \
+      if (store.has_queue()) {              \
+        body(store);                        \
+      }                                     \
+    });                                     \
+  }                                         \
+  static void body(Tested& store)

@@ -15,38 +15,34 @@ const Words say_no{"echo", "no"};
 
 }  // namespace
 
-TEST_CASE("flock: 1, 2, 4: without waiting a busy lock is refused at once with the chosen code, and no command runs")
+FLOCK_CASE("flock: 1, 2, 4: without waiting a busy lock is refused at once with the chosen code, and no command runs")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    Process holder = flock.hold({"-s"});
-    std::vector<Words> spellings{{"-n", "-E", "123"},
-                                 {"--nonblock", "--conflict-exit-code", "123"},
-                                 {"-nE123"},
-                                 {"--nonblocking", "--conflict-exit-code=123"},
-                                 {"-x", "--nb", "-E123"},
-                                 {"-e", "-w", "0", "-E", "123"},
-                                 {"-s", "-x", "-n", "-E", "123"}};
-    for (const Words& options : spellings) {
-      CAPTURE(options.back());
-      expect_end(flock.run(options, say_no), 123, {out_is(""), err_is("")});
-    }
-    const Finished no_fork = flock.run({"--no-fork", "-n", "-E", "123"}, say_no);
-    CHECK(no_fork.code == (flock.is_rflock() ? 64 : 123));
-    CHECK(no_fork.out == "");
-    CHECK(flock.run({"-n"}, say_no).code == 1);  // 19
-    flock.end(holder);
-  });
+  Process holder = flock.hold({"-s"});
+  std::vector<Words> spellings{{"-n", "-E", "123"},
+                               {"--nonblock", "--conflict-exit-code", "123"},
+                               {"-nE123"},
+                               {"--nonblocking", "--conflict-exit-code=123"},
+                               {"-x", "--nb", "-E123"},
+                               {"-e", "-w", "0", "-E", "123"},
+                               {"-s", "-x", "-n", "-E", "123"}};
+  for (const Words& options : spellings) {
+    CAPTURE(options.back());
+    expect_end(flock.run(options, say_no), 123, {out_is(""), err_is("")});
+  }
+  const Finished no_fork = flock.run({"--no-fork", "-n", "-E", "123"}, say_no);
+  CHECK(no_fork.code == (flock.is_rflock() ? 64 : 123));
+  CHECK(no_fork.out == "");
+  CHECK(flock.run({"-n"}, say_no).code == 1);  // 19
+  flock.end(holder);
 }
 
-TEST_CASE("flock: 3: a shared lock is granted at once beside another")
+FLOCK_CASE("flock: 3: a shared lock is granted at once beside another")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    Process holder = flock.hold({"--shared"});
-    for (const Words& options : {Words{"-s", "-n"}, Words{"-x", "-s", "-n"}}) {  // the last kind counts
-      expect_end(flock.run(options, {"echo", "in"}), 0, {out_is("in\n")});
-    }
-    flock.end(holder);
-  });
+  Process holder = flock.hold({"--shared"});
+  for (const Words& options : {Words{"-s", "-n"}, Words{"-x", "-s", "-n"}}) {  // the last kind counts
+    expect_end(flock.run(options, {"echo", "in"}), 0, {out_is("in\n")});
+  }
+  flock.end(holder);
 }
 
 TEST_CASE("flock: 6: what is elsewhere is another lock")
@@ -61,21 +57,19 @@ TEST_CASE("flock: 6: what is elsewhere is another lock")
   flock.end(holder);
 }
 
-TEST_CASE("flock: 7, 8, 9: waiters get the lock as soon as it is free, within their limits, one after the other")
+FLOCK_CASE("flock: 7, 8, 9: waiters get the lock as soon as it is free, within their limits, one after the other")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    Process holder = flock.hold({"-s"});
-    Process waiter = flock.start({"-w", "8", "-E", "5"}, {"sh", "-c", "[ -e go ] && echo after"});
-    std::this_thread::sleep_for(300ms);
-    CHECK(waiter.running());  // it did not barge in
-    CHECK(waiter.out() == "");
-    const auto free_from = std::chrono::steady_clock::now();
-    flock.release_all();
-    CHECK(waiter.wait() == success);
-    CHECK(std::chrono::steady_clock::now() - free_from < 2s);
-    expect_end(holder, success, {out_is("start\nend\n")});
-    CHECK(waiter.out() == "after\n");
-  });
+  Process holder = flock.hold({"-s"});
+  Process waiter = flock.start({"-w", "8", "-E", "5"}, {"sh", "-c", "[ -e go ] && echo after"});
+  std::this_thread::sleep_for(300ms);
+  CHECK(waiter.running());  // it did not barge in
+  CHECK(waiter.out() == "");
+  const auto free_from = std::chrono::steady_clock::now();
+  flock.release_all();
+  CHECK(waiter.wait() == success);
+  CHECK(std::chrono::steady_clock::now() - free_from < 2s);
+  expect_end(holder, success, {out_is("start\nend\n")});
+  CHECK(waiter.out() == "after\n");
 }
 
 TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and nothing is said of it")
@@ -117,41 +111,35 @@ SERVER_CASE("flock: a lost lock whose holder the server still has in its queue w
   CHECK(as_text(server.command({"HGET", "k", "somebody:1:write"})) == "1");
 }
 
-TEST_CASE("flock: 11: with --close the command has one descriptor less")
+FLOCK_CASE("flock: 11: with --close the command has one descriptor less")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    const auto descriptors = [&](const Words& options) {
-      const Finished end = flock.run(options, {"sh", "-c", "set -- /proc/$$/fd/*; echo $#; exit 65"});
-      CHECK(end.code == 65);
-      return std::stoi(end.out);
-    };
-    CHECK(descriptors({"--close"}) == descriptors({}) - 1);
-    CHECK(descriptors({"-o"}) == descriptors({}) - 1);
-  });
+  const auto descriptors = [&](const Words& options) {
+    const Finished end = flock.run(options, {"sh", "-c", "set -- /proc/$$/fd/*; echo $#; exit 65"});
+    CHECK(end.code == 65);
+    return std::stoi(end.out);
+  };
+  CHECK(descriptors({"--close"}) == descriptors({}) - 1);
+  CHECK(descriptors({"-o"}) == descriptors({}) - 1);
 }
 
-TEST_CASE("flock: 20: a caller that ignores SIGCHLD gets the status all the same")
+FLOCK_CASE("flock: 20: a caller that ignores SIGCHLD gets the status all the same")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    ProcessOptions options;
-    options.ignored_signals = {SIGCHLD};
-    CHECK(flock.run({}, {"sh", "-c", "exit 7"}, options).code == 7);
-  });
+  ProcessOptions options;
+  options.ignored_signals = {SIGCHLD};
+  CHECK(flock.run({}, {"sh", "-c", "exit 7"}, options).code == 7);
 }
 
-TEST_CASE("flock: 21: TERM ends a waiter at once, and the queue is empty")
+FLOCK_CASE("flock: 21: TERM ends a waiter at once, and the queue is empty")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    Process holder = flock.hold({});
-    Process waiter = flock.start({}, say_no);
-    std::this_thread::sleep_for(200ms);
-    CHECK(waiter.running());
-    waiter.signal(SIGTERM);
-    CHECK(waiter.wait(5s) == died_of(SIGTERM));
-    flock.end(holder);
-    CHECK(flock.is_free());
-    CHECK(waiter.out() == "");
-  });
+  Process holder = flock.hold({});
+  Process waiter = flock.start({}, say_no);
+  std::this_thread::sleep_for(200ms);
+  CHECK(waiter.running());
+  waiter.signal(SIGTERM);
+  CHECK(waiter.wait(5s) == died_of(SIGTERM));
+  flock.end(holder);
+  CHECK(flock.is_free());
+  CHECK(waiter.out() == "");
 }
 
 SERVER_CASE("flock: 21: TERM removes the waiter from the queue")
@@ -167,84 +155,74 @@ SERVER_CASE("flock: 21: TERM removes the waiter from the queue")
   flock.end(holder);
 }
 
-TEST_CASE("flock: 22: what the command leaves behind keeps the lock until it ends, unless -o")
+FLOCK_CASE("flock: 22: what the command leaves behind keeps the lock until it ends, unless -o")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    const Words leaves_one{"sh", "-c", "(until [ -e go ]; do sleep 0.02; done; : >finished) & exit 3"};
-    CHECK(flock.run({}, leaves_one).code == 3);
-    CHECK_FALSE(flock.is_free());
-    CHECK(flock.run({"-w", "0.3", "-E", "5"}, say_no).code == 5);
-    flock.release_all();
-    CHECK(flock.run({"-w", "8"}, {"test", "-e", "finished"}).code == 0);
+  const Words leaves_one{"sh", "-c", "(until [ -e go ]; do sleep 0.02; done; : >finished) & exit 3"};
+  CHECK(flock.run({}, leaves_one).code == 3);
+  CHECK_FALSE(flock.is_free());
+  CHECK(flock.run({"-w", "0.3", "-E", "5"}, say_no).code == 5);
+  flock.release_all();
+  CHECK(flock.run({"-w", "8"}, {"test", "-e", "finished"}).code == 0);
 
-    fs::remove(flock.dir() / "go");
-    fs::remove(flock.dir() / "finished");
-    CHECK(flock.run({"-o"}, leaves_one).code == 3);
-    CHECK(flock.is_free());
-    CHECK_FALSE(fs::exists(flock.dir() / "finished"));
-    flock.release_all();  // releases the lock; it was not killed
-    wait_until([&] { return fs::exists(flock.dir() / "finished"); }, "what was left behind has finished");
-  });
+  fs::remove(flock.dir() / "go");
+  fs::remove(flock.dir() / "finished");
+  CHECK(flock.run({"-o"}, leaves_one).code == 3);
+  CHECK(flock.is_free());
+  CHECK_FALSE(fs::exists(flock.dir() / "finished"));
+  flock.release_all();  // releases the lock; it was not killed
+  wait_until([&] { return fs::exists(flock.dir() / "finished"); }, "what was left behind has finished");
 }
 
-TEST_CASE("flock: 22: the first waiter gets the lock as soon as the leftover process has ended")
+FLOCK_CASE("flock: 22: the first waiter gets the lock as soon as the leftover process has ended")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CHECK(flock.run({}, {"sh", "-c", "(until [ -e go ]; do sleep 0.02; done) & exit 3"}).code == 3);
-    Process waiter = flock.start({}, {"test", "-e", "go"});
-    std::this_thread::sleep_for(200ms);
-    CHECK(waiter.running());
-    flock.release_all();
-    CHECK(waiter.wait(5s) == success);
-  });
+  CHECK(flock.run({}, {"sh", "-c", "(until [ -e go ]; do sleep 0.02; done) & exit 3"}).code == 3);
+  Process waiter = flock.start({}, {"test", "-e", "go"});
+  std::this_thread::sleep_for(200ms);
+  CHECK(waiter.running());
+  flock.release_all();
+  CHECK(waiter.wait(5s) == success);
 }
 
-TEST_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
+FLOCK_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    Process holder = flock.hold({});
-    const auto began = std::chrono::steady_clock::now();
-    CHECK(flock.run({"-w", "0.3"}, say_no).code == 1);
-    const auto took = std::chrono::steady_clock::now() - began;
-    CHECK(took >= 300ms);
-    CHECK(took < 2s);  // on a loaded machine; measured: some ms more than 300
-    CHECK(flock.run({"-n", "-w", "9"}, say_no, {}).code == 1);
-    CHECK(std::chrono::steady_clock::now() - began < 5s);
-    flock.end(holder);
-  });
+  Process holder = flock.hold({});
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(flock.run({"-w", "0.3"}, say_no).code == 1);
+  const auto took = std::chrono::steady_clock::now() - began;
+  CHECK(took >= 300ms);
+  CHECK(took < 2s);  // on a loaded machine; measured: some ms more than 300
+  CHECK(flock.run({"-n", "-w", "9"}, say_no, {}).code == 1);
+  CHECK(std::chrono::steady_clock::now() - began < 5s);
+  flock.end(holder);
 }
 
-TEST_CASE("flock: the idiom of a script that locks itself, and that of a crontab")
+FLOCK_CASE("flock: the idiom of a script that locks itself, and that of a crontab")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    const fs::path file = flock.dir() / "itself";
-    const std::string lock = flock.is_rflock() ? "k" : "$0";
-    std::ofstream(file) << "#!/bin/sh\n"
-                        << R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" )" << flock.program() << " -en \"" << lock
-                        << R"(" "$0" "$@")"
-                        << "\n: >\"began$1\"; until [ -e go ]; do sleep 0.02; done; echo \"$1 done\"\n";
-    fs::permissions(file, fs::perms::owner_all);
-    Process first = flock.script(file.string() + " 1");
-    wait_until([&] { return fs::exists(flock.dir() / "began1"); }, "the first has begun");
-    Process second = flock.script(file.string() + " 2");
-    CHECK(second.wait() == exited(1));
-    CHECK(second.out() + second.err() == "");
-    if (flock.is_rflock()) {
-      Process cron = flock.script("\"$PROGRAM\" -n \"$LOCK\" echo no || exit 0");
-      CHECK(cron.wait() == success);
-      CHECK(cron.out() + cron.err() == "");
-    }
-    flock.release_all();
-    expect_end(first, success, {out_is("1 done\n")});
-  });
+  const fs::path file = flock.dir() / "itself";
+  const std::string lock = flock.is_rflock() ? "k" : "$0";
+  std::ofstream(file) << "#!/bin/sh\n"
+                      << R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" )" << flock.program() << " -en \"" << lock
+                      << R"(" "$0" "$@")"
+                      << "\n: >\"began$1\"; until [ -e go ]; do sleep 0.02; done; echo \"$1 done\"\n";
+  fs::permissions(file, fs::perms::owner_all);
+  Process first = flock.script(file.string() + " 1");
+  wait_until([&] { return fs::exists(flock.dir() / "began1"); }, "the first has begun");
+  Process second = flock.script(file.string() + " 2");
+  CHECK(second.wait() == exited(1));
+  CHECK(second.out() + second.err() == "");
+  if (flock.is_rflock()) {
+    Process cron = flock.script("\"$PROGRAM\" -n \"$LOCK\" echo no || exit 0");
+    CHECK(cron.wait() == success);
+    CHECK(cron.out() + cron.err() == "");
+  }
+  flock.release_all();
+  expect_end(first, success, {out_is("1 done\n")});
 }
 
-TEST_CASE("flock: a command that locks its own lock again waits for itself")
+FLOCK_CASE("flock: a command that locks its own lock again waits for itself")
 {
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    Process script = flock.script(R"("$PROGRAM" "$LOCK" "$PROGRAM" -w 0.2 -E 7 "$LOCK" echo no)");
-    expect_end(script, exited(7), {out_is("")});
-  });
+  Process script = flock.script(R"("$PROGRAM" "$LOCK" "$PROGRAM" -w 0.2 -E 7 "$LOCK" echo no)");
+  expect_end(script, exited(7), {out_is("")});
 }
 
 SERVER_CASE("flock: --min-hold keeps the lock when the command is over")

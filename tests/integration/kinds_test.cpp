@@ -44,111 +44,101 @@ std::vector<Process> hold(const QueueFixture& queue, const Kind& kind)
 
 }  // namespace
 
+#define EACH_TAKEN_KIND_CASE(title) CASE_FOR_EACH(Kind, kind, kinds, title)
+
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("kinds: status, list and ttl show each kind with all holders and waiters")
+EACH_TAKEN_KIND_CASE("kinds: status, list and ttl show each kind with all holders and waiters")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const QueueFixture queue;
-    std::vector<Process> holders = hold(queue, kind);
-    const Json seen = status(queue);
-    CHECK(seen.at("held") == true);
-    CHECK(seen.at("mode") == kind.kind);
-    CHECK(seen.at("format") == kind.format);
-    CHECK(seen.at("ttl_ms") > 15'000);
-    CHECK(seen.at("fence") > 1'700'000'000'000'000);
-    REQUIRE(seen.at("holders").size() == kind.holders);
-    for (const Json& holder : seen.at("holders").elements()) {
-      CHECK(holder.at("command") == "sleep 60");
-      CHECK(holder.at("count") == 1);
-      CHECK(std::any_of(holders.begin(), holders.end(),
-                        [&](const Process& one) { return holder.at("pid") == one.pid(); }));
-    }
-    // A renewal between the two changes the ttl, and the order of holders with permits.
-    const auto are_same = [&] {
-      const Json now = status(queue), listed = Json::parse(rlock_on(queue.server, {"list", "--json"}).out);
-      CHECK(listed.at("ttl_ms") > 15'000);
-      CHECK(listed.at("ttl_ms") <= 30'000);
-      return listed.with("ttl_ms", now.at("ttl_ms")) == now;
-    };
-    wait_until(are_same, "list shows what status shows");
-    CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
-
-    const Kind& waiting = std::string(kind.kind) == "shared" ? kinds[2] : kind;
-    Process waiter = queue.start(waiting.options, {"true"});
-    wait_until([&] { return status(queue).at("waiting").size() == 1; }, "one waits");
-    CHECK(status(queue).at("waiting").at(0).at("pid") == waiter.pid());
-    for (Process& holder : holders) {
-      holder.signal(SIGTERM);
-      holder.wait();
-    }
-    CHECK(waiter.wait() == success);
-    CHECK(status(queue).at("held") == false);
-    CHECK(rlock_on(queue.server, {"ttl", "k"}).code == 1);
+  const QueueFixture queue;
+  std::vector<Process> holders = hold(queue, kind);
+  const Json seen = status(queue);
+  CHECK(seen.at("held") == true);
+  CHECK(seen.at("mode") == kind.kind);
+  CHECK(seen.at("format") == kind.format);
+  CHECK(seen.at("ttl_ms") > 15'000);
+  CHECK(seen.at("fence") > 1'700'000'000'000'000);
+  REQUIRE(seen.at("holders").size() == kind.holders);
+  for (const Json& holder : seen.at("holders").elements()) {
+    CHECK(holder.at("command") == "sleep 60");
+    CHECK(holder.at("count") == 1);
+    CHECK(
+        std::any_of(holders.begin(), holders.end(), [&](const Process& one) { return holder.at("pid") == one.pid(); }));
   }
+  // A renewal between the two changes the ttl, and the order of holders with permits.
+  const auto are_same = [&] {
+    const Json now = status(queue), listed = Json::parse(rlock_on(queue.server, {"list", "--json"}).out);
+    CHECK(listed.at("ttl_ms") > 15'000);
+    CHECK(listed.at("ttl_ms") <= 30'000);
+    return listed.with("ttl_ms", now.at("ttl_ms")) == now;
+  };
+  wait_until(are_same, "list shows what status shows");
+  CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
+
+  const Kind& waiting = std::string(kind.kind) == "shared" ? kinds[2] : kind;
+  Process waiter = queue.start(waiting.options, {"true"});
+  wait_until([&] { return status(queue).at("waiting").size() == 1; }, "one waits");
+  CHECK(status(queue).at("waiting").at(0).at("pid") == waiter.pid());
+  for (Process& holder : holders) {
+    holder.signal(SIGTERM);
+    holder.wait();
+  }
+  CHECK(waiter.wait() == success);
+  CHECK(status(queue).at("held") == false);
+  CHECK(rlock_on(queue.server, {"ttl", "k"}).code == 1);
 }
 
-TEST_CASE("kinds: list finds each kind, also by a name with a tag of its own")
+EACH_TAKEN_KIND_CASE("kinds: list finds each kind, also by a name with a tag of its own")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const QueueFixture queue;
-    Process holder = start_run(queue.server.url(), joined({"-k", "a{b}c"}, kind.options), {"sleep", "60"});
-    wait_until([&] { return listening(queue.server) == 1; }, "it is held");
-    for (const char* pattern : {"*", "a{*", "a{b}c"}) {
-      const Finished told = rlock_on(queue.server, {"list", pattern, "--json"});
-      CHECK(Json::parse(told.out).at("key") == "a{b}c");
-    }
-    CHECK_FALSE(has(rlock_on(queue.server, {"list", "b*"}).out, "a{b}c"));
+  const QueueFixture queue;
+  Process holder = start_run(queue.server.url(), joined({"-k", "a{b}c"}, kind.options), {"sleep", "60"});
+  wait_until([&] { return listening(queue.server) == 1; }, "it is held");
+  for (const char* pattern : {"*", "a{*", "a{b}c"}) {
+    const Finished told = rlock_on(queue.server, {"list", pattern, "--json"});
+    CHECK(Json::parse(told.out).at("key") == "a{b}c");
   }
+  CHECK_FALSE(has(rlock_on(queue.server, {"list", "b*"}).out, "a{b}c"));
 }
 
-TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is free")
+EACH_TAKEN_KIND_CASE("kinds: wait ends when there is room, for permits as soon as one is free")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const QueueFixture queue;
-    std::vector<Process> holders = hold(queue, kind);
-    CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 75);
-    Process waiting(queue.rlock("wait", {}));
-    std::size_t gone = 0;
-    do {
-      CHECK(waiting.running());
-      holders[gone].signal(SIGTERM);
-      holders[gone].wait();
-    } while (++gone < kind.holders && std::string(kind.kind) != "permits");
-    CHECK(waiting.wait() == success);
-    CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 0);
-  }
+  const QueueFixture queue;
+  std::vector<Process> holders = hold(queue, kind);
+  CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 75);
+  Process waiting(queue.rlock("wait", {}));
+  std::size_t gone = 0;
+  do {
+    CHECK(waiting.running());
+    holders[gone].signal(SIGTERM);
+    holders[gone].wait();
+  } while (++gone < kind.holders && std::string(kind.kind) != "permits");
+  CHECK(waiting.wait() == success);
+  CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 0);
 }
 
-TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
+EACH_TAKEN_KIND_CASE("kinds: force-unlock reaches each holder, or only the named one")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const QueueFixture queue;
-    std::vector<Process> holders = hold(queue, kind);
-    const std::string token = status(queue).at("holders").at(0).at("owner");
-    const auto pid = status(queue).at("holders").at(0).at("pid").number();
-    const Finished one = rlock_on(queue.server, {"force-unlock", "k", "--token", token, "--json"});
-    CHECK(one.code == 0);
-    CHECK(Json::parse(one.out).at("how") == "released");
-    for (Process& holder : holders) {
-      if (holder.pid() == pid) {
-        expect_end(holder, exited(121), {err_has("force-unlocked by ")});
-      } else {
-        CHECK(holder.running());
-      }
+  const QueueFixture queue;
+  std::vector<Process> holders = hold(queue, kind);
+  const std::string token = status(queue).at("holders").at(0).at("owner");
+  const auto pid = status(queue).at("holders").at(0).at("pid").number();
+  const Finished one = rlock_on(queue.server, {"force-unlock", "k", "--token", token, "--json"});
+  CHECK(one.code == 0);
+  CHECK(Json::parse(one.out).at("how") == "released");
+  for (Process& holder : holders) {
+    if (holder.pid() == pid) {
+      expect_end(holder, exited(121), {err_has("force-unlocked by ")});
+    } else {
+      CHECK(holder.running());
     }
-    if (kind.holders > 1) {
-      CHECK(status(queue).at("holders").size() == kind.holders - 1);
-      CHECK(rlock_on(queue.server, {"force-unlock", "k", "--yes", "--now"}).code == 0);
-    }
-    CHECK(status(queue).at("held") == false);
-    for (Process& holder : holders) {
-      CHECK(holder.wait().code == 121);
-    }
+  }
+  if (kind.holders > 1) {
+    CHECK(status(queue).at("holders").size() == kind.holders - 1);
+    CHECK(rlock_on(queue.server, {"force-unlock", "k", "--yes", "--now"}).code == 0);
+  }
+  CHECK(status(queue).at("held") == false);
+  for (Process& holder : holders) {
+    CHECK(holder.wait().code == 121);
   }
 }
 

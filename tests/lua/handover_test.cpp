@@ -46,25 +46,22 @@ const std::vector<LockKind> modes{Plain{}, StringLock{}, Writer{}, Reader{}, Per
 
 }  // namespace
 
-TEST_CASE("hand-over script: the message has the fencing number, the server's time and the ms to confirm")
+EACH_MODE_CASE("hand-over script: the message has the fencing number, the server's time and the ms to confirm")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind_of(kind).with_article);
-    const ScriptedLock lock(kind);
-    ChannelListener waiter = listen_as(lock, "w");
-    queue_up(lock, kind);
-    const auto before = as_texts(lock.server.command({"TIME"}));
-    release_first(lock, kind);
-    const Told told = told_in(waiter.messages());
-    CHECK(told.word == "yours");
-    CHECK(told.fence == as_text(lock.server.command({"HGET", "rlock:holder:{k}", "fence:w"})));
-    CHECK(told.time.substr(0, 7) == before.front().substr(0, 7));  // seconds, to the thousand
-    CHECK(told.time.size() == before.front().size() + 6);
-    CHECK(told.ms == 2000);
-    const std::string record = as_text(lock.server.command({"HGET", "rlock:holder:{k}", "w"}));
-    CHECK(has(record, "\nsince=" + told.time.substr(0, 7)));  // the hold, and not the wait
-    CHECK(has(record, "\nlease=30000\nauto=1"));
-  }
+  const ScriptedLock lock(kind);
+  ChannelListener waiter = listen_as(lock, "w");
+  queue_up(lock, kind);
+  const auto before = as_texts(lock.server.command({"TIME"}));
+  release_first(lock, kind);
+  const Told told = told_in(waiter.messages());
+  CHECK(told.word == "yours");
+  CHECK(told.fence == as_text(lock.server.command({"HGET", "rlock:holder:{k}", "fence:w"})));
+  CHECK(told.time.substr(0, 7) == before.front().substr(0, 7));  // seconds, to the thousand
+  CHECK(told.time.size() == before.front().size() + 6);
+  CHECK(told.ms == 2000);
+  const std::string record = as_text(lock.server.command({"HGET", "rlock:holder:{k}", "w"}));
+  CHECK(has(record, "\nsince=" + told.time.substr(0, 7)));  // the hold, and not the wait
+  CHECK(has(record, "\nlease=30000\nauto=1"));
 }
 
 SCRIPT_CASE("hand-over script: the last fencing number may be ahead of the server's clock, and the time is the clock's")
@@ -78,17 +75,14 @@ SCRIPT_CASE("hand-over script: the last fencing number may be ahead of the serve
   CHECK(told.time < "4");
 }
 
-TEST_CASE("hand-over script: no message comes from a hand-over that fails half way")
+EACH_MODE_CASE("hand-over script: no message comes from a hand-over that fails half way")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind_of(kind).with_article);
-    const ScriptedLock lock(kind);
-    ChannelListener waiter = listen_as(lock, "w");
-    queue_up(lock, kind);
-    lock.server.command({"SET", "rlock:events:{k}", "no list"});
-    release_first(lock, kind);
-    CHECK(waiter.messages() == Words{});
-  }
+  const ScriptedLock lock(kind);
+  ChannelListener waiter = listen_as(lock, "w");
+  queue_up(lock, kind);
+  lock.server.command({"SET", "rlock:events:{k}", "no list"});
+  release_first(lock, kind);
+  CHECK(waiter.messages() == Words{});
 }
 
 TEST_CASE("hand-over script: the next waiter is told whether the hold that ended was short")

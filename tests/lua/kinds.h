@@ -53,3 +53,5 @@ inline void wait_for_expiry(const ScriptedLock& lock)
 }
 
 }  // namespace rlock::test
+
+#define EACH_KIND_CASE(title) CASE_FOR_EACH(rlock::test::Kind, kind, rlock::test::kinds, title)

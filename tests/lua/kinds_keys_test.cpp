@@ -49,16 +49,13 @@ TEST_EACH_KIND("kinds: no key is without a ttl, whatever was done")
   lock.acquire("d", "d", 40), wait_for_expiry(lock), check();
 }
 
-TEST_CASE("kinds: refused by a full memory, nothing of the lock is written")
+EACH_KIND_CASE("kinds: refused by a full memory, nothing of the lock is written")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.kind, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
-    const Reply refused = lock.acquire("a");
-    CHECK(refused.is_error());
-    CHECK(has(refused.text, "OOM"));
-    CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
-  }
+  const ScriptedLock lock(kind.kind, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
+  const Reply refused = lock.acquire("a");
+  CHECK(refused.is_error());
+  CHECK(has(refused.text, "OOM"));
+  CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
 }
 
 TEST_EACH_KIND("kinds: what is held can be renewed, let go and taken away when memory is full")
@@ -82,22 +79,19 @@ TEST_EACH_KIND("kinds: what is held can be renewed, let go and taken away when m
   CHECK(only(lock.lasting(), may_last(kind.kind)));
 }
 
-TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
+EACH_KIND_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const Words missing{"-set",         "-get",     "-exists",  "-hset",   "-hget",          "-hlen",
-                        "-hdel",        "-hgetall", "-hkeys",   "-hscan",  "-hexists",       "-hincrby",
-                        "-pexpire",     "-pttl",    "-del",     "-time",   "-type",          "-rpush",
-                        "-publish",     "-zadd",    "-zrem",    "-zscore", "-zcard",         "-zcount",
-                        "-lindex",      "-hmget",   "-zpopmin", "-zrange", "-zrangebyscore", "-zremrangebyscore",
-                        "resetchannels"};
-    const ScriptedLock lock(kind.kind);
-    for (const std::string& right : missing) {
-      CAPTURE(right);
-      REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", right}).is_error());
-      check_user(lock, kind);
-    }
+  const Words missing{"-set",         "-get",     "-exists",  "-hset",   "-hget",          "-hlen",
+                      "-hdel",        "-hgetall", "-hkeys",   "-hscan",  "-hexists",       "-hincrby",
+                      "-pexpire",     "-pttl",    "-del",     "-time",   "-type",          "-rpush",
+                      "-publish",     "-zadd",    "-zrem",    "-zscore", "-zcard",         "-zcount",
+                      "-lindex",      "-hmget",   "-zpopmin", "-zrange", "-zrangebyscore", "-zremrangebyscore",
+                      "resetchannels"};
+  const ScriptedLock lock(kind.kind);
+  for (const std::string& right : missing) {
+    CAPTURE(right);
+    REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", right}).is_error());
+    check_user(lock, kind);
   }
 }
 

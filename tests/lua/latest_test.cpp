@@ -52,37 +52,31 @@ struct LatestFixture : ScriptedLock {
 
 #define LATEST_CASE(title) CASE_WITH(LatestFixture, lock, title)
 
-TEST_CASE("latest script: of those that wait with it only the newest stays, at the end of the line")
+EACH_KIND_CASE("latest script: of those that wait with it only the newest stays, at the end of the line")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    LatestFixture lock(kind.kind);
-    ChannelListener first = subscribe_as(lock, "a");
-    const ChannelListener between = subscribe_as(lock, "p");
-    CHECK(lock.latest("a") == "busy 0");
-    CHECK(lock.plain("p") == "busy");
-    CHECK(lock.latest("b") == "busy 1");
-    CHECK(lock.line() == Words{"p", "b"});
-    CHECK(first.received() == Words{"look 0"});
-    CHECK(lock.again("a") == "replaced by b");
-    CHECK(lock.again("b") == "busy 1");
-    CHECK(lock.latest("c") == "busy 1");
-    CHECK(lock.line() == Words{"p", "c"});
-    CHECK(lock.again("a") == "replaced by c");
-    CHECK(lock.lasting() == (std::holds_alternative<Permits>(kind.kind) ? Words{"k", "{k}:timeout"} : Words{}));
-  }
+  LatestFixture lock(kind.kind);
+  ChannelListener first = subscribe_as(lock, "a");
+  const ChannelListener between = subscribe_as(lock, "p");
+  CHECK(lock.latest("a") == "busy 0");
+  CHECK(lock.plain("p") == "busy");
+  CHECK(lock.latest("b") == "busy 1");
+  CHECK(lock.line() == Words{"p", "b"});
+  CHECK(first.received() == Words{"look 0"});
+  CHECK(lock.again("a") == "replaced by b");
+  CHECK(lock.again("b") == "busy 1");
+  CHECK(lock.latest("c") == "busy 1");
+  CHECK(lock.line() == Words{"p", "c"});
+  CHECK(lock.again("a") == "replaced by c");
+  CHECK(lock.lasting() == (std::holds_alternative<Permits>(kind.kind) ? Words{"k", "{k}:timeout"} : Words{}));
 }
 
-TEST_CASE("latest script: a newer waiter that does not listen yet stays in line, whoever was in front of it")
+EACH_KIND_CASE("latest script: a newer waiter that does not listen yet stays in line, whoever was in front of it")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    LatestFixture lock(kind.kind);
-    CHECK(lock.latest("a") == "busy 0");
-    CHECK(lock.plain("dead") == "busy");
-    CHECK(lock.latest("b") == "busy 0");
-    CHECK(lock.line() == Words{"b"});
-  }
+  LatestFixture lock(kind.kind);
+  CHECK(lock.latest("a") == "busy 0");
+  CHECK(lock.plain("dead") == "busy");
+  CHECK(lock.latest("b") == "busy 0");
+  CHECK(lock.line() == Words{"b"});
 }
 
 LATEST_CASE("latest script: each request may be sent twice")
@@ -198,16 +192,13 @@ TEST_CASE("latest script: a clock that is set back does not make a new waiter th
   CHECK(lock.again("a") == "replaced by b");
 }
 
-TEST_CASE("latest script: one that was stopped in line does not run after a newer one that found the lock free")
+EACH_KIND_CASE("latest script: one that was stopped in line does not run after a newer one that found the lock free")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    LatestFixture lock(kind.kind);
-    CHECK(lock.latest("older", "1000") == "busy 0");  // it came long ago and hears nothing, so it is skipped
-    REQUIRE(word(lock.take_away("holder")) == "broken");
-    CHECK(lock.latest("newer") == "granted");
-    CHECK(lock.again("older") == "replaced by newer");
-  }
+  LatestFixture lock(kind.kind);
+  CHECK(lock.latest("older", "1000") == "busy 0");  // it came long ago and hears nothing, so it is skipped
+  REQUIRE(word(lock.take_away("holder")) == "broken");
+  CHECK(lock.latest("newer") == "granted");
+  CHECK(lock.again("older") == "replaced by newer");
 }
 
 LATEST_CASE("latest script: one whose grant was not answered, and ran out, does not run after a newer one")

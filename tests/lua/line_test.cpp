@@ -56,22 +56,19 @@ struct LineFixture : ScriptedLock {
 
 }  // namespace
 
-TEST_CASE("line script: no caller joins more waiters than it allows, and the line stays as it is")
+EACH_KIND_CASE("line script: no caller joins more waiters than it allows, and the line stays as it is")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    LineFixture lock(kind.kind);
-    CHECK(lock.join("a", {"2"}) == "busy 0");
-    CHECK(lock.join("b", {"2"}) == "busy 1");
-    CHECK(lock.join("c", {"2"}) == "full 2");
-    CHECK(lock.join("d", {"3"}) == "busy 2");
-    CHECK(lock.join("c", {"1"}) == "full 3");
-    CHECK(lock.join("c", {}, "try") == "busy 3");
-    CHECK(lock.line() == Words{"a", "b", "d"});
-    CHECK(lock.lasting() == (std::holds_alternative<Permits>(kind.kind) ? Words{"k", "{k}:timeout"} : Words{}));
-    CHECK(word(lock.release_as(lock.kind, "b")) == "left");
-    CHECK(lock.join("c", {"3"}) == "busy 2");
-  }
+  LineFixture lock(kind.kind);
+  CHECK(lock.join("a", {"2"}) == "busy 0");
+  CHECK(lock.join("b", {"2"}) == "busy 1");
+  CHECK(lock.join("c", {"2"}) == "full 2");
+  CHECK(lock.join("d", {"3"}) == "busy 2");
+  CHECK(lock.join("c", {"1"}) == "full 3");
+  CHECK(lock.join("c", {}, "try") == "busy 3");
+  CHECK(lock.line() == Words{"a", "b", "d"});
+  CHECK(lock.lasting() == (std::holds_alternative<Permits>(kind.kind) ? Words{"k", "{k}:timeout"} : Words{}));
+  CHECK(word(lock.release_as(lock.kind, "b")) == "left");
+  CHECK(lock.join("c", {"3"}) == "busy 2");
 }
 
 TEST_CASE("line script: a caller that is in line already stays there, also when the queue was lost")
@@ -111,36 +108,33 @@ TEST_CASE("line script: a newer waiter with --latest takes the place of the one 
   CHECK(lock.join("e", {"1"}, "latest") == "full 1");
 }
 
-TEST_CASE("line script: a greater priority stands in front, and among the same the first that comes")
+EACH_KIND_CASE("line script: a greater priority stands in front, and among the same the first that comes")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    LineFixture lock(kind.kind);
-    CHECK(lock.join_with(-100, "low") == "busy 0");
-    CHECK(lock.join("a", {}) == "busy 0");
-    CHECK(lock.join_with(0, "b") == "busy 1");
-    CHECK(lock.join_with(100, "urgent") == "busy 0");
-    CHECK(lock.join("freeze", {}, "first") == "busy 0");
-    CHECK(lock.join_with(5, "high") == "busy 2");
-    CHECK(lock.join_with(100, "urgent too") == "busy 2");
-    const Words line{"freeze", "urgent", "urgent too", "high", "a", "b", "low"};
-    CHECK(lock.line() == line);
-    std::uint64_t before = 0;
-    for (const std::string owner : {"low", "a", "b", "urgent", "high", "urgent too"}) {
-      const std::uint64_t ticket = std::stoull(lock.tickets[owner]);
-      CHECK(ticket > before);
-      before = ticket;
-    }
-    CHECK(lock.join_with(5, "high") == "busy 3");
-    CHECK(lock.join_again(-100, "low") == "busy 6");
-    lock.server.command({"DEL", lock.keys().queue, lock.keys().waiters});
-    for (const auto& [priority, owner] : std::map<int, std::string>{{-100, "low"}, {0, "b"}, {5, "high"}}) {
-      lock.join_again(priority, owner);
-    }
-    lock.join_again(100, "urgent too"), lock.join_again(100, "urgent"), lock.join_again(0, "a");
-    lock.join_again(0, "freeze", "first");
-    CHECK(lock.line() == line);
+  LineFixture lock(kind.kind);
+  CHECK(lock.join_with(-100, "low") == "busy 0");
+  CHECK(lock.join("a", {}) == "busy 0");
+  CHECK(lock.join_with(0, "b") == "busy 1");
+  CHECK(lock.join_with(100, "urgent") == "busy 0");
+  CHECK(lock.join("freeze", {}, "first") == "busy 0");
+  CHECK(lock.join_with(5, "high") == "busy 2");
+  CHECK(lock.join_with(100, "urgent too") == "busy 2");
+  const Words line{"freeze", "urgent", "urgent too", "high", "a", "b", "low"};
+  CHECK(lock.line() == line);
+  std::uint64_t before = 0;
+  for (const std::string owner : {"low", "a", "b", "urgent", "high", "urgent too"}) {
+    const std::uint64_t ticket = std::stoull(lock.tickets[owner]);
+    CHECK(ticket > before);
+    before = ticket;
   }
+  CHECK(lock.join_with(5, "high") == "busy 3");
+  CHECK(lock.join_again(-100, "low") == "busy 6");
+  lock.server.command({"DEL", lock.keys().queue, lock.keys().waiters});
+  for (const auto& [priority, owner] : std::map<int, std::string>{{-100, "low"}, {0, "b"}, {5, "high"}}) {
+    lock.join_again(priority, owner);
+  }
+  lock.join_again(100, "urgent too"), lock.join_again(100, "urgent"), lock.join_again(0, "a");
+  lock.join_again(0, "freeze", "first");
+  CHECK(lock.line() == line);
 }
 
 TEST_CASE("line script: a server's clock that is set back changes no order among the same priority")

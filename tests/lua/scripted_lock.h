@@ -194,6 +194,13 @@ inline std::string word(const Reply& reply)
   return reply.elements.at(0).text;
 }
 
+inline std::string shown(const LockKind& kind)
+{
+  return std::string(kind_of(kind).with_article) + " " + requested_mode(kind);
+}
+
 }  // namespace rlock::test
 
 #define SCRIPT_CASE(title) CASE_WITH(rlock::test::ScriptedLock, lock, title)
+// For each of the kinds that the file lists as `modes`.
+#define EACH_MODE_CASE(title) CASE_FOR_EACH(rlock::LockKind, kind, modes, title)

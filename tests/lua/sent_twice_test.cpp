@@ -74,17 +74,14 @@ TEST_EACH_KIND("sent twice: an acquire whose rights need no check, its renewal a
   CHECK(lock.holders().empty());
 }
 
-TEST_CASE("sent twice: a release that leaves the lock taken for --min-hold")
+EACH_MODE_CASE("sent twice: a release that leaves the lock taken for --min-hold")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind.index());
-    const ScriptedLock lock(kind);
-    lock.acquire("a");
-    CHECK(word(lock.release("a", "a", 4000)) == "released");
-    const std::string before = everything(lock);
-    CHECK(word(lock.release("a", "a", 4000)) == "released");
-    CHECK(everything(lock) == before);
-  }
+  const ScriptedLock lock(kind);
+  lock.acquire("a");
+  CHECK(word(lock.release("a", "a", 4000)) == "released");
+  const std::string before = everything(lock);
+  CHECK(word(lock.release("a", "a", 4000)) == "released");
+  CHECK(everything(lock) == before);
 }
 
 TEST_CASE("sent twice: the releases of nested holds, in any order, with --min-hold or without")
@@ -113,71 +110,58 @@ TEST_CASE("sent twice: the releases of nested holds, in any order, with --min-ho
   }
 }
 
-TEST_CASE("sent twice: a release that hands the lock over")
+EACH_MODE_CASE("sent twice: a release that hands the lock over")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind.index());
-    const ScriptedLock lock(kind);
-    lock.acquire_as(std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind, "a");
-    const ChannelListener waiter = subscribe_as(lock, "b");
-    CHECK(word(lock.wait("b")) == "busy");
-    const Reply first = lock.release("a");
-    CHECK(first.elements.at(1).integer == 1);
-    const Reply second = lock.release("a");
-    CHECK(word(second) == "released");
-    CHECK(second.elements.at(1).integer == 1);
-    CHECK(second.elements.at(2).integer == 1);  // an earlier request did it
-    CHECK(word(lock.wait("b")) == "granted");
-  }
+  const ScriptedLock lock(kind);
+  lock.acquire_as(std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind, "a");
+  const ChannelListener waiter = subscribe_as(lock, "b");
+  CHECK(word(lock.wait("b")) == "busy");
+  const Reply first = lock.release("a");
+  CHECK(first.elements.at(1).integer == 1);
+  const Reply second = lock.release("a");
+  CHECK(word(second) == "released");
+  CHECK(second.elements.at(1).integer == 1);
+  CHECK(second.elements.at(2).integer == 1);  // an earlier request did it
+  CHECK(word(lock.wait("b")) == "granted");
 }
 
-TEST_CASE("sent twice: leaving the queue")
+EACH_MODE_CASE("sent twice: leaving the queue")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind.index());
-    const HeldByAnother lock(kind);
-    const ChannelListener last = subscribe_as(lock, "d");
-    for (const std::string waiter : {"b", "c", "d"}) {
-      CHECK(word(lock.wait(waiter)) == "busy");
-    }
-    CHECK(word(lock.release("c")) == "left");
-    CHECK(word(lock.release("b")) == "left");
-    CHECK(word(lock.release("c")) == "left");
-    CHECK(word(lock.release("b")) == "left");
-    CHECK(word(lock.release("never came")) == "lost");
-    const auto waiting = lock.inspect().elements.at(6).elements;
-    REQUIRE(waiting.size() == 5);
-    CHECK(waiting[0].text == "d");
+  const HeldByAnother lock(kind);
+  const ChannelListener last = subscribe_as(lock, "d");
+  for (const std::string waiter : {"b", "c", "d"}) {
+    CHECK(word(lock.wait(waiter)) == "busy");
   }
+  CHECK(word(lock.release("c")) == "left");
+  CHECK(word(lock.release("b")) == "left");
+  CHECK(word(lock.release("c")) == "left");
+  CHECK(word(lock.release("b")) == "left");
+  CHECK(word(lock.release("never came")) == "lost");
+  const auto waiting = lock.inspect().elements.at(6).elements;
+  REQUIRE(waiting.size() == 5);
+  CHECK(waiting[0].text == "d");
 }
 
-TEST_CASE("sent twice: that it left the queue once does not hide that an owner lost the lock later")
+EACH_MODE_CASE("sent twice: that it left the queue once does not hide that an owner lost the lock later")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind.index());
-    const HeldByAnother lock(kind);
-    CHECK(word(lock.wait("b")) == "busy");
-    CHECK(word(lock.release("b")) == "left");
-    lock.server.command({"DEL", "k", "{k}:timeout"});
-    CHECK(word(lock.acquire("b")) == "granted");
-    lock.server.command({"DEL", "k", "{k}:timeout"});
-    CHECK(word(lock.release("b")) == "lost");
-    CHECK(word(lock.release("b")) == "lost");
-  }
+  const HeldByAnother lock(kind);
+  CHECK(word(lock.wait("b")) == "busy");
+  CHECK(word(lock.release("b")) == "left");
+  lock.server.command({"DEL", "k", "{k}:timeout"});
+  CHECK(word(lock.acquire("b")) == "granted");
+  lock.server.command({"DEL", "k", "{k}:timeout"});
+  CHECK(word(lock.release("b")) == "lost");
+  CHECK(word(lock.release("b")) == "lost");
 }
 
-TEST_CASE("sent twice: an acquire that joins the queue has the same ticket and place")
+EACH_MODE_CASE("sent twice: an acquire that joins the queue has the same ticket and place")
 {
-  for (const LockKind& kind : modes) {
-    CAPTURE(kind.index());
-    const HeldByAnother lock(kind);
-    const Reply first = lock.wait("b");
-    CHECK(word(lock.wait("c")) == "busy");
-    const Reply again = lock.wait("b");
-    CHECK(again.elements.at(5).integer == first.elements.at(5).integer);
-    CHECK(again.elements.at(6).text == first.elements.at(6).text);
-    const std::string stored =
-        as_text(lock.server.command({"ZSCORE", LockKeys(*LockName::parse("k"), kind).queue, "b"}));
-    CHECK(stored == first.elements.at(6).text);
-  }
+  const HeldByAnother lock(kind);
+  const Reply first = lock.wait("b");
+  CHECK(word(lock.wait("c")) == "busy");
+  const Reply again = lock.wait("b");
+  CHECK(again.elements.at(5).integer == first.elements.at(5).integer);
+  CHECK(again.elements.at(6).text == first.elements.at(6).text);
+  const std::string stored = as_text(lock.server.command({"ZSCORE", LockKeys(*LockName::parse("k"), kind).queue, "b"}));
+  CHECK(stored == first.elements.at(6).text);
 }

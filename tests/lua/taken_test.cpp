@@ -11,40 +11,35 @@ constexpr const char* channel = "rlock:taken:{k}";
 
 }  // namespace
 
-TEST_CASE("taken: a grant that finds no holder is told, whatever became of the one before")
+EACH_MODE_CASE("taken: a grant that finds no holder is told, whatever became of the one before")
 {
-  for (const LockKind& kind : modes) {
-    for (const Words& gone : {Words{"DEL", "k", "{k}:timeout"}, Words{"FLUSHALL"}}) {
-      CAPTURE(kind.index());
-      const ScriptedLock lock(kind);
-      lock.acquire("a");
-      ChannelListener holder(lock.server, channel);
-      lock.server.command(gone);
-      CHECK(word(lock.acquire("b")) == "granted");
-      CHECK(holder.received() == Words{"taken"});
-    }
-  }
-}
-
-TEST_CASE("taken: hand-overs, nested holds, renewals and those that share it are told to no holder")
-{
-  for (const LockKind& kind : modes) {
+  for (const Words& gone : {Words{"DEL", "k", "{k}:timeout"}, Words{"FLUSHALL"}}) {
     CAPTURE(kind.index());
     const ScriptedLock lock(kind);
     lock.acquire("a");
-    lock.acquire("b");  // beside it, if the kind admits it
-    const ChannelListener waiter = subscribe_as(lock, "w");
     ChannelListener holder(lock.server, channel);
-    lock.acquire("a");
-    lock.acquire("a", "inner");
-    lock.renew("a");
-    CHECK(word(lock.wait("w")) != "lost");
-    lock.release("a", "inner");
-    lock.release("a");
-    lock.release("b");
-    lock.wait("w");
-    CHECK(holder.received() == Words{});
+    lock.server.command(gone);
+    CHECK(word(lock.acquire("b")) == "granted");
+    CHECK(holder.received() == Words{"taken"});
   }
+}
+
+EACH_MODE_CASE("taken: hand-overs, nested holds, renewals and those that share it are told to no holder")
+{
+  const ScriptedLock lock(kind);
+  lock.acquire("a");
+  lock.acquire("b");  // beside it, if the kind admits it
+  const ChannelListener waiter = subscribe_as(lock, "w");
+  ChannelListener holder(lock.server, channel);
+  lock.acquire("a");
+  lock.acquire("a", "inner");
+  lock.renew("a");
+  CHECK(word(lock.wait("w")) != "lost");
+  lock.release("a", "inner");
+  lock.release("a");
+  lock.release("b");
+  lock.wait("w");
+  CHECK(holder.received() == Words{});
 }
 
 SCRIPT_CASE("taken: a lock that had expired is told by the waiter that finds it")

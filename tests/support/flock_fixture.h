@@ -52,3 +52,10 @@ FlockFixture rflock_fixture(const RedisServer& server);
 void for_flock_and_rflock(const std::function<void(const FlockFixture&)>& body);
 
 }  // namespace rlock::test
+
+// One with for_flock_and_rflock.
+#define FLOCK_CASE(title) FLOCK_CASE_NAMED(DOCTEST_ANONYMOUS(flock_case_), title)
+#define FLOCK_CASE_NAMED(body, title)              \
+  static void body(const FlockFixture& flock);     \
+  TEST_CASE(title) { for_flock_and_rflock(body); } \
+  static void body(const FlockFixture& flock)

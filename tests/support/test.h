@@ -50,3 +50,17 @@ inline std::size_t count(std::string_view text, std::string_view part)
     body(name);                                 \
   }                                             \
   static void body([[maybe_unused]] type& name)
+
+// A test case that runs once for each value of a list.
+#define CASE_FOR_EACH(type, name, list, title) \
+  CASE_FOR_EACH_BODY(DOCTEST_ANONYMOUS(case_for_each_), type, name, list, title)
+#define CASE_FOR_EACH_BODY(body, type, name, list, title) \
+  static void body(const type& name);                     \
+  TEST_CASE(title)                                        \
+  {                                                       \
+    for (const type& name : list) {                       \
+      CAPTURE(shown(name));                               \
+      body(name);                                         \
+    }                                                     \
+  }                                                       \
+  static void body(const type& name)

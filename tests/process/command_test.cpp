@@ -31,9 +31,8 @@ void make_file(const std::string& path, mode_t kind)
 
 }  // namespace
 
-TEST_CASE("command: what execvp would execute")
+JOB_DIR_CASE("command: what execvp would execute")
 {
-  const auto dir = make_temp_dir("job");
   const std::string bin = dir / "bin";
   const std::string sbin = dir / "sbin";
   make_file(bin + "/plain", 0644);
@@ -70,9 +69,8 @@ TEST_CASE("command: what execvp would execute")
   }
 }
 
-TEST_CASE("command: an empty element of PATH is the current directory")
+JOB_DIR_CASE("command: an empty element of PATH is the current directory")
 {
-  const auto dir = make_temp_dir("job");
   make_file(dir / "here", 0755);
   const std::string result = in_runner([&] {
     std::filesystem::current_path(dir);

@@ -53,9 +53,8 @@ pid_t guardian_of(const Family& family)
 
 }  // namespace
 
-TEST_CASE("death: with the runner that is killed")
+JOB_DIR_CASE("death: with the runner that is killed")
 {
-  const auto dir = make_temp_dir("job");
   const JobSpec spec = stubborn(dir);
   const RunnerProcess runner = start(spec, 60s);
   const Family family(dir);
@@ -66,9 +65,8 @@ TEST_CASE("death: with the runner that is killed")
   CHECK(BootClock().now() - killed < 1s);  // 50 ms are promised; a loaded machine may take longer
 }
 
-TEST_CASE("death: before the lease ends, though the runner is stopped")
+JOB_DIR_CASE("death: before the lease ends, though the runner is stopped")
 {
-  const auto dir = make_temp_dir("job");
   const JobSpec spec = stubborn(dir);
   const Instant valid_until = BootClock().now() + 1s;
   const RunnerProcess runner = start(spec, 1s);
@@ -78,9 +76,8 @@ TEST_CASE("death: before the lease ends, though the runner is stopped")
   CHECK(BootClock().now() < valid_until + 20ms);  // the test itself looks every 10 ms
 }
 
-TEST_CASE("death: of the guardian, and the runner takes over")
+JOB_DIR_CASE("death: of the guardian, and the runner takes over")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     const pid_t stranger = ::fork();
     if (stranger == 0) {
@@ -100,9 +97,8 @@ TEST_CASE("death: of the guardian, and the runner takes over")
   CHECK(result == "guardian gone; dead; stranger spared");
 }
 
-TEST_CASE("death: of a guardian that hangs")
+JOB_DIR_CASE("death: of a guardian that hangs")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     JobFixture fixture(60s);
     Job job = fixture.start(stubborn(dir));
@@ -114,9 +110,8 @@ TEST_CASE("death: of a guardian that hangs")
   CHECK(result == "dead");
 }
 
-TEST_CASE("death: a Job that goes out of scope takes its processes along")
+JOB_DIR_CASE("death: a Job that goes out of scope takes its processes along")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     JobFixture fixture(60s);
     std::optional<Job> job = fixture.start(stubborn(dir));
@@ -127,9 +122,8 @@ TEST_CASE("death: a Job that goes out of scope takes its processes along")
   CHECK(result == "dead");
 }
 
-TEST_CASE("death: the guardian survives what service managers send to everybody")
+JOB_DIR_CASE("death: the guardian survives what service managers send to everybody")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     JobFixture fixture(60s);
     Job job = fixture.start(script(dir,
@@ -146,9 +140,8 @@ TEST_CASE("death: the guardian survives what service managers send to everybody"
 }
 
 // As in a chroot, or in a pid namespace without a /proc of its own: only the process group is known.
-TEST_CASE("death: without a matching /proc the rest of the process group is stopped all the same")
+JOB_DIR_CASE("death: without a matching /proc the rest of the process group is stopped all the same")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&]() -> std::string {
     if (::unshare(CLONE_NEWPID) != 0) {
       return "refused";

@@ -18,9 +18,8 @@ std::string line_with(const std::string& text, const std::string& word)
 
 }  // namespace
 
-TEST_CASE("inheritance: the user's descriptors, and no other")
+JOB_DIR_CASE("inheritance: the user's descriptors, and no other")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     for (int fd = 3; fd < 100; ++fd) {
       const int flags = ::fcntl(fd, F_GETFD);
@@ -41,9 +40,8 @@ TEST_CASE("inheritance: the user's descriptors, and no other")
   CHECK(text_of(dir / "fds") == "0\n1\n2\n9\n");
 }
 
-TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
+JOB_DIR_CASE("inheritance: the guardian keeps nothing of the user's open")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     int ends[2];
     if (::pipe(ends) != 0) {
@@ -64,9 +62,8 @@ TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
   CHECK(result == "eof");
 }
 
-TEST_CASE("inheritance: mask and dispositions")
+JOB_DIR_CASE("inheritance: mask and dispositions")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     sigset_t odd;
     ::sigemptyset(&odd);

@@ -13,9 +13,8 @@
 using namespace rlock;
 using namespace rlock::test;
 
-TEST_CASE("job: the exit status is exact")
+JOB_DIR_CASE("job: the exit status is exact")
 {
-  const auto dir = make_temp_dir("job");
   struct Row {
     const char* text;
     const char* expect;
@@ -35,9 +34,8 @@ TEST_CASE("job: the exit status is exact")
   }
 }
 
-TEST_CASE("job: what cannot be executed says why")
+JOB_DIR_CASE("job: what cannot be executed says why")
 {
-  const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "");
   spec.path = dir / "absent";
   CHECK(run(spec) == "errno " + std::to_string(ENOENT));
@@ -46,9 +44,8 @@ TEST_CASE("job: what cannot be executed says why")
   CHECK(run(spec) == "errno " + std::to_string(EACCES));
 }
 
-TEST_CASE("job: a script without #! is the shell's")
+JOB_DIR_CASE("job: a script without #! is the shell's")
 {
-  const auto dir = make_temp_dir("job");
   const std::string path = dir / "bare";
   std::ofstream(path) << "exit $1\n";
   REQUIRE(::chmod(path.c_str(), 0755) == 0);
@@ -58,17 +55,15 @@ TEST_CASE("job: a script without #! is the shell's")
   CHECK(run(spec) == "exit 9");
 }
 
-TEST_CASE("job: the gate stays shut on a lease that is over")
+JOB_DIR_CASE("job: the gate stays shut on a lease that is over")
 {
-  const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "touch $0/ran");
   CHECK(run(spec, stop_times(default_kill_after)) == "not started");
   CHECK(::access((dir / "ran").c_str(), F_OK) != 0);
 }
 
-TEST_CASE("job: an ignored SIGCHLD loses no status")
+JOB_DIR_CASE("job: an ignored SIGCHLD loses no status")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     ::signal(SIGCHLD, SIG_IGN);
     JobFixture fixture(Millis{60000});
@@ -78,9 +73,8 @@ TEST_CASE("job: an ignored SIGCHLD loses no status")
   CHECK(result == "exit 3");
 }
 
-TEST_CASE("job: nothing is left to be reaped")
+JOB_DIR_CASE("job: nothing is left to be reaped")
 {
-  const auto dir = make_temp_dir("job");
   const std::string result = in_runner([&] {
     JobFixture fixture(Millis{60000});
     {

@@ -23,18 +23,16 @@ std::string result_of(const std::filesystem::path& dir, const JobSpec& spec, con
 
 }  // namespace
 
-TEST_CASE("stop: the signal is enough for most")
+JOB_DIR_CASE("stop: the signal is enough for most")
 {
-  const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "echo 1 > $0/ready; exec sleep 60");
   CHECK(result_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of TERM by order");
   spec.stop_signal = SIGINT;
   CHECK(result_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of INT by order");
 }
 
-TEST_CASE("stop: a job that is stopped acts on it")
+JOB_DIR_CASE("stop: a job that is stopped acts on it")
 {
-  const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir, "echo $$ > $0/ready; exec sleep 60");
   const std::string result = result_of(dir, spec, [&](Job& job) {
     ::kill(pid_from(dir / "ready"), SIGSTOP);
@@ -43,9 +41,8 @@ TEST_CASE("stop: a job that is stopped acts on it")
   CHECK(result == "died of TERM by order");
 }
 
-TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has ended")
+JOB_DIR_CASE("stop: a grandchild that ignores the signal is dead when the job has ended")
 {
-  const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir,
                               "(trap '' TERM; sh -c 'echo $$ > $0/pid; exec sleep 60' $0) & "
                               "trap 'exit 4' TERM; "
@@ -61,9 +58,8 @@ TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has e
   CHECK(result == "exit 4 by order killed");
 }
 
-TEST_CASE("stop: a daemon is never touched")
+JOB_DIR_CASE("stop: a daemon is never touched")
 {
-  const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir,
                               "(setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 &); "
                               "until [ -s $0/pid ]; do sleep 0.01; done; "
@@ -75,9 +71,8 @@ TEST_CASE("stop: a daemon is never touched")
   ::kill(daemon, SIGKILL);
 }
 
-TEST_CASE("stop: a second order hastens")
+JOB_DIR_CASE("stop: a second order hastens")
 {
-  const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir, "trap '' TERM; echo 1 > $0/ready; while :; do sleep 0.05; done");
   const std::string result = result_of(dir, spec, [](Job& job) {
     job.stop(60s);
@@ -86,18 +81,16 @@ TEST_CASE("stop: a second order hastens")
   CHECK(result == "died of KILL by order killed");
 }
 
-TEST_CASE("forward: the job's own affair")
+JOB_DIR_CASE("forward: the job's own affair")
 {
-  const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir,
                               "exec 2> /dev/null; trap 'exit 5' USR1; echo 1 > $0/ready; "
                               "while :; do sleep 0.02; done");
   CHECK(result_of(dir, spec, [](Job& job) { job.forward(SIGUSR1); }) == "exit 5");
 }
 
-TEST_CASE("leftovers")
+JOB_DIR_CASE("leftovers")
 {
-  const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "sleep 2 & exit 6");
   spec.kill_after = 5s;
   SUBCASE("are stopped") { CHECK(run(spec) == "left 1; exit 6"); }
@@ -147,18 +140,16 @@ TEST_CASE("leftovers")
   }
 }
 
-TEST_CASE("leftovers: a daemon that is about to be one is no leftover")
+JOB_DIR_CASE("leftovers: a daemon that is about to be one is no leftover")
 {
-  const auto dir = make_temp_dir("job");
   CHECK(run(script(dir, "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & exit 6")) == "exit 6");
   const pid_t daemon = pid_from(dir / "pid");
   CHECK(is_alive(daemon));
   ::kill(daemon, SIGKILL);
 }
 
-TEST_CASE("max_runtime: stopped, and killed when that does not help")
+JOB_DIR_CASE("max_runtime: stopped, and killed when that does not help")
 {
-  const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "exec sleep 60");
   spec.max_runtime = 50ms;
   CHECK(run(spec) == "died of TERM by max_runtime");
@@ -168,18 +159,16 @@ TEST_CASE("max_runtime: stopped, and killed when that does not help")
   CHECK(run(spec) == "died of KILL by max_runtime killed");
 }
 
-TEST_CASE("deadline: stopped in time")
+JOB_DIR_CASE("deadline: stopped in time")
 {
-  const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "exec sleep 60");
   CHECK(run(spec, stop_times(500ms, 300ms, 100ms)) == "died of TERM by lease_end");
   spec = script(dir, "trap '' TERM; while :; do sleep 0.02; done");
   CHECK(run(spec, stop_times(500ms, 300ms, 100ms)) == "died of KILL by lease_end killed");
 }
 
-TEST_CASE("deadline: a job that is renewed lives on")
+JOB_DIR_CASE("deadline: a job that is renewed lives on")
 {
-  const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "echo 1 > $0/ready; sleep 0.5; exit 8");
   const std::string result = in_runner([&] {
     JobFixture fixture(stop_times(400ms, 200ms, 100ms));

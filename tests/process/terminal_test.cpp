@@ -59,9 +59,8 @@ std::string in_foreground(const Keyboard& keyboard, const std::function<std::str
 
 }  // namespace
 
-TEST_CASE("terminal: the job shares the foreground, Ctrl-C reaches it directly")
+JOB_DIR_CASE("terminal: the job shares the foreground, Ctrl-C reaches it directly")
 {
-  const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
   const std::string result = in_runner([&] {
     keyboard.sit_down();
@@ -78,9 +77,8 @@ TEST_CASE("terminal: the job shares the foreground, Ctrl-C reaches it directly")
   CHECK(result == "shared; one group; died of INT; so did we");
 }
 
-TEST_CASE("terminal: Ctrl-Z is reported, and stops the runner only if it mirrors the stop")
+JOB_DIR_CASE("terminal: Ctrl-Z is reported, and stops the runner only if it mirrors the stop")
 {
-  const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
   const std::string result = in_foreground(keyboard, [&] {
     ::signal(SIGTTOU, SIG_DFL);
@@ -96,9 +94,8 @@ TEST_CASE("terminal: Ctrl-Z is reported, and stops the runner only if it mirrors
   CHECK(result == "paused by TSTP; died of TERM");
 }
 
-TEST_CASE("terminal: taken back from a shell that was killed, with its modes")
+JOB_DIR_CASE("terminal: taken back from a shell that was killed, with its modes")
 {
-  const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
   const std::string result = in_foreground(keyboard, [&] {
     JobFixture fixture(60s);

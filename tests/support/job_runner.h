@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "process/job.h"
 #include "support/temp_dir.h"
+#include "support/test.h"
 
 #include <filesystem>
 #include <functional>
@@ -54,4 +55,11 @@ std::string in_runner(const std::function<std::string()>& body);
 std::string run(const JobSpec& spec, const StopTimes& times);  // runs the job from its start to its last event
 inline std::string run(const JobSpec& spec) { return run(spec, stop_times(Millis{60000})); }
 
+// The directory of a job.
+struct JobDir : std::filesystem::path {
+  JobDir() : std::filesystem::path(make_temp_dir("job")) {}
+};
+
 }  // namespace rlock::test
+
+#define JOB_DIR_CASE(title) CASE_WITH(const rlock::test::JobDir, dir, title)

@@ -69,11 +69,13 @@ struct Row {
   const char* expect;
 };
 
-void check(const JobSpec& spec, const Row& row)
+void check(const JobSpec& spec, const std::vector<Row>& rows)
 {
-  CAPTURE(row.why);
-  const StopStep step = next_step(spec, row.state, row.event, t0 + row.now, times);
-  CHECK(show(step) == row.expect);
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const StopStep step = next_step(spec, row.state, row.event, t0 + row.now, times);
+    CHECK(show(step) == row.expect);
+  }
 }
 
 }  // namespace
@@ -82,21 +84,16 @@ TEST_CASE("stopping: while the job runs on a 30 s lease")
 {
   const JobSpec spec = spec_of(Leftovers::stop, std::nullopt);
   const StopState running = in(Phase::running);
-  const Row rows[] = {
-      {"nothing is due", running, TimePassed{}, 24999ms, "nothing -> running none"},
-      {"the deadline, in time", running, TimePassed{}, 25s, "signal -> stopping lease_end"},
-      {"woken with no time to ask", running, TimePassed{}, 29500ms, "kill -> killing lease_end"},
-      {"woken from suspend", running, TimePassed{}, 1h, "kill -> killing lease_end"},
-      {"asked to stop", running, StopOrder{5s}, 1s, "signal -> stopping order"},
-      {"asked without patience", running, StopOrder{0s}, 1s, "kill -> killing order"},
-      {"asked on a dead lease", running, StopOrder{5s}, 31s, "kill -> killing order"},
-      {"ended, no process left", running, MainEnded{Others::none}, 1s, "finish -> over none"},
-      {"ended, some left", running, MainEnded{Others::some}, 1s, "nothing -> lingering none"},
-      {"the runner died", running, RunnerGone{}, 1s, "kill -> killing runner_gone"},
-  };
-  for (const Row& row : rows) {
-    check(spec, row);
-  }
+  check(spec, {{"nothing is due", running, TimePassed{}, 24999ms, "nothing -> running none"},
+               {"the deadline, in time", running, TimePassed{}, 25s, "signal -> stopping lease_end"},
+               {"woken with no time to ask", running, TimePassed{}, 29500ms, "kill -> killing lease_end"},
+               {"woken from suspend", running, TimePassed{}, 1h, "kill -> killing lease_end"},
+               {"asked to stop", running, StopOrder{5s}, 1s, "signal -> stopping order"},
+               {"asked without patience", running, StopOrder{0s}, 1s, "kill -> killing order"},
+               {"asked on a dead lease", running, StopOrder{5s}, 31s, "kill -> killing order"},
+               {"ended, no process left", running, MainEnded{Others::none}, 1s, "finish -> over none"},
+               {"ended, some left", running, MainEnded{Others::some}, 1s, "nothing -> lingering none"},
+               {"the runner died", running, RunnerGone{}, 1s, "kill -> killing runner_gone"}});
 }
 
 TEST_CASE("stopping: once it is under way")
@@ -105,26 +102,21 @@ TEST_CASE("stopping: once it is under way")
   const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
   const StopState late = in(Phase::stopping, Stopped::lease_end, 40s);
   const StopState killing = in(Phase::killing, Stopped::order);
-  const Row rows[] = {
-      {"the signal has time to act", ordered, TimePassed{}, 7999ms, "nothing -> stopping order"},
-      {"it has not helped", ordered, TimePassed{}, 8s, "kill -> killing order"},
-      {"the deadline comes first", late, TimePassed{}, 29500ms, "kill -> killing lease_end"},
-      {"a second reason is none", late, StopOrder{2s}, 26s, "nothing -> stopping lease_end"},
-      {"it may hasten", ordered, StopOrder{0s}, 1s, "kill -> killing order"},
-      {"only the main one ended", ordered, MainEnded{Others::some}, 7s, "nothing -> stopping order"},
-      {"all ended", ordered, MainEnded{Others::none}, 7s, "finish -> over order"},
-      {"the others ended", ordered, TreeEmpty{}, 7s, "finish -> over order"},
-      {"the runner died meanwhile", ordered, RunnerGone{}, 7s, "kill -> killing order"},
-      {"max_runtime no longer counts", in(Phase::stopping, Stopped::order, 20s), TimePassed{}, 12s,
-       "nothing -> stopping order"},
-      {"killing is not interrupted", killing, StopOrder{0s}, 9s, "nothing -> killing order"},
-      {"nor begun twice", killing, RunnerGone{}, 9s, "nothing -> killing order"},
-      {"killed", killing, TreeEmpty{}, 9s, "finish -> over order"},
-      {"over is over", in(Phase::over), RunnerGone{}, 9s, "nothing -> over none"},
-  };
-  for (const Row& row : rows) {
-    check(spec, row);
-  }
+  check(spec, {{"the signal has time to act", ordered, TimePassed{}, 7999ms, "nothing -> stopping order"},
+               {"it has not helped", ordered, TimePassed{}, 8s, "kill -> killing order"},
+               {"the deadline comes first", late, TimePassed{}, 29500ms, "kill -> killing lease_end"},
+               {"a second reason is none", late, StopOrder{2s}, 26s, "nothing -> stopping lease_end"},
+               {"it may hasten", ordered, StopOrder{0s}, 1s, "kill -> killing order"},
+               {"only the main one ended", ordered, MainEnded{Others::some}, 7s, "nothing -> stopping order"},
+               {"all ended", ordered, MainEnded{Others::none}, 7s, "finish -> over order"},
+               {"the others ended", ordered, TreeEmpty{}, 7s, "finish -> over order"},
+               {"the runner died meanwhile", ordered, RunnerGone{}, 7s, "kill -> killing order"},
+               {"max_runtime no longer counts", in(Phase::stopping, Stopped::order, 20s), TimePassed{}, 12s,
+                "nothing -> stopping order"},
+               {"killing is not interrupted", killing, StopOrder{0s}, 9s, "nothing -> killing order"},
+               {"nor begun twice", killing, RunnerGone{}, 9s, "nothing -> killing order"},
+               {"killed", killing, TreeEmpty{}, 9s, "finish -> over order"},
+               {"over is over", in(Phase::over), RunnerGone{}, 9s, "nothing -> over none"}});
 }
 
 TEST_CASE("stopping: a second order hastens, and never delays")
@@ -141,22 +133,18 @@ TEST_CASE("stopping: KILL after a signal of the user")
   const StopState running = in(Phase::running);
   const StopState signalled = in(Phase::running, Stopped::none, 3s);
   const StopState lingering = in(Phase::lingering, Stopped::none, 3s);
-  const Row rows[] = {
-      {"the job may end by itself", running, KillOrder{3s}, 1s, "nothing -> running none"},
-      {"at once", running, KillOrder{0s}, 1s, "kill -> killing none"},
-      {"not yet", signalled, TimePassed{}, 2999ms, "nothing -> running none"},
-      {"now", signalled, TimePassed{}, 3s, "kill -> killing none"},
-      {"it ended in time", signalled, MainEnded{Others::none}, 2s, "finish -> over none"},
-      {"what it left is killed, too", signalled, MainEnded{Others::some}, 2s, "nothing -> lingering none"},
-      {"then", lingering, TimePassed{}, 3s, "kill -> killing none"},
-      {"a loss is a reason of its own", signalled, StopOrder{1s}, 1s, "signal -> stopping order"},
-      {"no later than a stop", in(Phase::stopping, Stopped::order, 8s), KillOrder{9s}, 1s, "nothing -> stopping order"},
-      {"but earlier", in(Phase::stopping, Stopped::order, 8s), KillOrder{0s}, 1s, "kill -> killing order"},
-      {"not twice", in(Phase::killing), KillOrder{0s}, 1s, "nothing -> killing none"},
-  };
-  for (const Row& row : rows) {
-    check(spec, row);
-  }
+  check(spec, {{"the job may end by itself", running, KillOrder{3s}, 1s, "nothing -> running none"},
+               {"at once", running, KillOrder{0s}, 1s, "kill -> killing none"},
+               {"not yet", signalled, TimePassed{}, 2999ms, "nothing -> running none"},
+               {"now", signalled, TimePassed{}, 3s, "kill -> killing none"},
+               {"it ended in time", signalled, MainEnded{Others::none}, 2s, "finish -> over none"},
+               {"what it left is killed, too", signalled, MainEnded{Others::some}, 2s, "nothing -> lingering none"},
+               {"then", lingering, TimePassed{}, 3s, "kill -> killing none"},
+               {"a loss is a reason of its own", signalled, StopOrder{1s}, 1s, "signal -> stopping order"},
+               {"no later than a stop", in(Phase::stopping, Stopped::order, 8s), KillOrder{9s}, 1s,
+                "nothing -> stopping order"},
+               {"but earlier", in(Phase::stopping, Stopped::order, 8s), KillOrder{0s}, 1s, "kill -> killing order"},
+               {"not twice", in(Phase::killing), KillOrder{0s}, 1s, "nothing -> killing none"}});
   CHECK(next_step(spec, running, KillOrder{3s}, t0 + 1s, times).state.kill_at == t0 + 4s);
   CHECK(next_step(spec, signalled, KillOrder{3s}, t0 + 1s, times).state.kill_at == t0 + 3s);
   CHECK(next_due(signalled, times) == t0 + 3s);
@@ -166,68 +154,47 @@ TEST_CASE("stopping: what the main process leaves")
 {
   const StopState lingering = in(Phase::lingering);
   const Millis settled = settling_time;
-  const Row stop[] = {
-      {"it may yet daemonize", lingering, TimePassed{}, settled - 1ms, "nothing -> lingering none"},
-      {"it has not", lingering, TimePassed{}, settled, "stop_leftovers -> stopping none"},
-      {"it ended by itself", lingering, TreeEmpty{}, 1ms, "finish -> over none"},
-      {"an order changes no reason", lingering, StopOrder{2s}, 1ms, "signal -> stopping none"},
-      {"the deadline neither", lingering, TimePassed{}, 25s, "signal -> stopping none"},
-      {"killed with the runner", lingering, RunnerGone{}, 1ms, "kill -> killing none"},
-  };
-  for (const Row& row : stop) {
-    check(spec_of(Leftovers::stop, std::nullopt), row);
-  }
+  check(spec_of(Leftovers::stop, std::nullopt),
+        {{"it may yet daemonize", lingering, TimePassed{}, settled - 1ms, "nothing -> lingering none"},
+         {"it has not", lingering, TimePassed{}, settled, "stop_leftovers -> stopping none"},
+         {"it ended by itself", lingering, TreeEmpty{}, 1ms, "finish -> over none"},
+         {"an order changes no reason", lingering, StopOrder{2s}, 1ms, "signal -> stopping none"},
+         {"the deadline neither", lingering, TimePassed{}, 25s, "signal -> stopping none"},
+         {"killed with the runner", lingering, RunnerGone{}, 1ms, "kill -> killing none"}});
 
   StopState waiting = lingering;
   waiting.left_behind = far_future;
-  const Row wait[] = {
-      {"told once", lingering, TimePassed{}, settled, "report_leftovers -> lingering none"},
-      {"and then waited for", waiting, TimePassed{}, 20s, "nothing -> lingering none"},
-      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lease_end"},
-      {"or until told otherwise", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
-      {"waited for with success", waiting, TreeEmpty{}, 1s, "finish -> over none"},
-  };
-  for (const Row& row : wait) {
-    check(spec_of(Leftovers::wait, std::nullopt), row);
-  }
+  check(spec_of(Leftovers::wait, std::nullopt),
+        {{"told once", lingering, TimePassed{}, settled, "report_leftovers -> lingering none"},
+         {"and then waited for", waiting, TimePassed{}, 20s, "nothing -> lingering none"},
+         {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lease_end"},
+         {"or until told otherwise", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
+         {"waited for with success", waiting, TreeEmpty{}, 1s, "finish -> over none"}});
 
-  const Row leave[] = {
-      {"left alone", in(Phase::running), MainEnded{Others::some}, 1s, "finish -> over none"},
-      {"not while it is being stopped", in(Phase::stopping, Stopped::lease_end, 8s), MainEnded{Others::some}, 1s,
-       "nothing -> stopping lease_end"},
-  };
-  for (const Row& row : leave) {
-    check(spec_of(Leftovers::leave, std::nullopt), row);
-  }
+  check(spec_of(Leftovers::leave, std::nullopt),
+        {{"left alone", in(Phase::running), MainEnded{Others::some}, 1s, "finish -> over none"},
+         {"not while it is being stopped", in(Phase::stopping, Stopped::lease_end, 8s), MainEnded{Others::some}, 1s,
+          "nothing -> stopping lease_end"}});
 
-  const Row inherited_pipe[] = {
-      {"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_pipe_holders -> lingering none"},
-      {"no process is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
-      {"guarded", waiting, TimePassed{}, 24999ms, "nothing -> lingering none"},
-      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lease_end"},
-      {"stopped when it is lost", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
-      {"killed with the keeper", waiting, RunnerGone{}, 1s, "kill -> killing runner_gone"},
-      {"left alone when the pipe closes", waiting, LeaveProcesses{}, 1s, "finish -> over none"},
-      {"not while it is being stopped", in(Phase::stopping, Stopped::order, 8s), LeaveProcesses{}, 1s,
-       "nothing -> stopping order"},
-  };
-  for (const Row& row : inherited_pipe) {
-    check(spec_of(Leftovers::until_pipe_closes, std::nullopt), row);
-  }
+  check(spec_of(Leftovers::until_pipe_closes, std::nullopt),
+        {{"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_pipe_holders -> lingering none"},
+         {"no process is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
+         {"guarded", waiting, TimePassed{}, 24999ms, "nothing -> lingering none"},
+         {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lease_end"},
+         {"stopped when it is lost", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
+         {"killed with the keeper", waiting, RunnerGone{}, 1s, "kill -> killing runner_gone"},
+         {"left alone when the pipe closes", waiting, LeaveProcesses{}, 1s, "finish -> over none"},
+         {"not while it is being stopped", in(Phase::stopping, Stopped::order, 8s), LeaveProcesses{}, 1s,
+          "nothing -> stopping order"}});
 }
 
 TEST_CASE("stopping: max_runtime counts from the start")
 {
   const JobSpec spec = spec_of(Leftovers::stop, 10s);
   const StopState state = started(spec, t0 + 1s);
-  const Row rows[] = {
-      {"not yet", state, TimePassed{}, 10999ms, "nothing -> running none"},
-      {"now", state, TimePassed{}, 11s, "signal -> stopping max_runtime"},
-      {"the deadline says it first", state, TimePassed{}, 25s, "signal -> stopping lease_end"},
-  };
-  for (const Row& row : rows) {
-    check(spec, row);
-  }
+  check(spec, {{"not yet", state, TimePassed{}, 10999ms, "nothing -> running none"},
+               {"now", state, TimePassed{}, 11s, "signal -> stopping max_runtime"},
+               {"the deadline says it first", state, TimePassed{}, 25s, "signal -> stopping lease_end"}});
 }
 
 TEST_CASE("stopping: when to look next")

@@ -3,9 +3,6 @@
 // every case needs the scripts at the top.
 #include <array>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include "process/process_tree.h"
 #include "support/integration.h"
 #include "support/script.h"
@@ -110,6 +107,21 @@ Process next_job(const RedisServer& server, const std::vector<pid_t>& pids)
 
 void expect_alone(Process& next) { expect_end(next, success, {out_is("alone\n")}, 20s); }
 
+// After the script was killed.
+void expect_child_ends_first(const RedisServer& server, const Script& holder)
+{
+  Process next = next_job(server, {holder.child});
+  holder.process.signal(SIGKILL);
+  expect_alone(next);
+}
+
+void expect_free_and_alive(const RedisServer& server, const Script& holder)
+{
+  wait_for_end(server);
+  CHECK_FALSE(is_held(server, "x"));
+  CHECK(is_alive(holder.child));
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -139,9 +151,7 @@ TEST_CASE("keeper: a child of a script that was killed is stopped before another
 SERVER_CASE("keeper: a child in the foreground of a script that was killed is stopped before another has the lock")
 {
   Script holder(server, take() + "(" + ready + ") & " + works + "; echo never");
-  Process next = next_job(server, {holder.child});
-  holder.process.signal(SIGKILL);
-  expect_alone(next);
+  expect_child_ends_first(server, holder);
 }
 
 SERVER_CASE("keeper: children of a script that ends by itself are stopped, and its end is what counts")
@@ -170,18 +180,14 @@ SERVER_CASE("keeper: --leftovers leave releases when the script has ended, and l
 {
   Script holder(server, take("--leftovers leave") + works + " & " + ready);
   CHECK(holder.process.wait() == success);
-  wait_for_end(server);
-  CHECK_FALSE(is_held(server, "x"));
-  CHECK(is_alive(holder.child));
+  expect_free_and_alive(server, holder);
 }
 
 SERVER_CASE("keeper: without --export only the script is watched")
 {
   Script holder(server, R"(rlock acquire -S "$URL" -k x --pid $$ >/dev/null; )" + works + " & " + ready);
   CHECK(holder.process.wait() == success);
-  wait_for_end(server);
-  CHECK_FALSE(is_held(server, "x"));
-  CHECK(is_alive(holder.child));
+  expect_free_and_alive(server, holder);
 }
 
 SERVER_CASE("keeper: release by the script is at once, whatever still runs")
@@ -199,9 +205,7 @@ SERVER_CASE("keeper: release by a child that outlives the script is at once")
   Script holder(server, take("--leftovers wait") + "(" + until_go + "rlock release) & " + works + " & " + ready);
   CHECK(holder.process.wait() == success);
   holder.go();
-  wait_for_end(server);
-  CHECK_FALSE(is_held(server, "x"));
-  CHECK(is_alive(holder.child));
+  expect_free_and_alive(server, holder);
 }
 
 SERVER_CASE("keeper: a daemon that the script has started is spared, and the lock is free")
@@ -209,17 +213,13 @@ SERVER_CASE("keeper: a daemon that the script has started is spared, and the loc
   Script holder(server, take() + "(setsid " + works_on + " >/dev/null 2>&1 &); " + ready + idle);
   wait_until([&] { return ::getsid(holder.child) == holder.child; }, "the daemon has a session of its own");
   holder.process.signal(SIGTERM);
-  wait_for_end(server);
-  CHECK_FALSE(is_held(server, "x"));
-  CHECK(is_alive(holder.child));
+  expect_free_and_alive(server, holder);
 }
 
 SERVER_CASE("keeper: a process in a session of its own whose parent is in the script belongs to the script")
 {
   Script holder(server, take() + "sh -c 'setsid -w ./works; :' & " + ready + idle);
-  Process next = next_job(server, {holder.child});
-  holder.process.signal(SIGKILL);
-  expect_alone(next);
+  expect_child_ends_first(server, holder);
 }
 
 TEST_CASE("keeper: force-unlock stops the script and its children before another has the lock")
@@ -330,9 +330,7 @@ TEST_CASE("keeper: a script that releases and takes again needs no more descript
                       take("-w 5s") + works + " & " + ready + "set +C; " + idle,
                   shell);
     CHECK(holder.process.complaints() == "");
-    Process next = next_job(server, {holder.child});
-    holder.process.signal(SIGKILL);
-    expect_alone(next);
+    expect_child_ends_first(server, holder);
   }
 }
 
@@ -343,9 +341,7 @@ SERVER_CASE("keeper: the descriptor is free in the shell that evaluates the line
                            echo ready; )" +
                             until_go);
   CHECK(text_of(holder.directory() / "kept") == "mine\n");
-  Process next = next_job(server, {holder.child});
-  holder.process.signal(SIGKILL);
-  expect_alone(next);
+  expect_child_ends_first(server, holder);
 }
 
 SERVER_CASE("keeper: what a child writes to the pipe is let alone")

@@ -22,15 +22,12 @@ ZookeeperLine read_write(const Words& mode = {}, const std::string& kind = {})
 void refused_beside_read_write(const std::string& kind)
 {
   const ZookeeperLine line(NativeFormat::curator);
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator(kind, shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
+  NativeHolder native(line.start_curator(kind, NativeHolder::job()));
   const std::string node = line.contenders().front();
   expect_end(line.rlock_run({"-w", "20s"}, shell(noting("overlap"))), 78, {err_has("cannot exclude " + node)});
   CHECK(line.rlock_run({"-n"}, shell(noting("overlap"))).code != 0);
   CHECK(line.contenders() == std::vector<std::string>{node});
-  create(go);
-  CHECK_MESSAGE(native.wait(native_start) == success, native.err());
+  native.end();
   CHECK(order() == "native\n");
   CHECK(line.rlock_run({"-w", "20s"}, {"true"}).code == 0);
 }
@@ -119,15 +116,12 @@ TEST_CASE("curator read-write: both sides run in the order of the line, and no r
 TEST_CASE("curator read-write: a reader that may not pass a waiting writer of rlock is told who holds the lock")
 {
   const ZookeeperLine line = read_write();
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator("read", shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
+  NativeHolder native(line.start_curator("read", NativeHolder::job()));
   const std::string owner = line.first_owner();
   Process writer = line.start_rlock_run(writes, shell(noting("rlock")));
   line.await_contenders(2);
   expect_end(line.rlock_run({"-s", "-n"}, {"true"}), 75, {err_has(owner)});
-  create(go);
-  CHECK(native.wait(native_start) == success);
+  native.end();
   CHECK_MESSAGE(writer.wait() == success, writer.err());
 }
 
@@ -176,17 +170,14 @@ TEST_CASE("curator read-write: no job overlaps with that of a writer")
 TEST_CASE("curator read-write: after kill -9 of a waiting writer the readers behind it go on")
 {
   const ZookeeperLine line = read_write();
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator("read", shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
+  NativeHolder native(line.start_curator("read", NativeHolder::job()));
   Process waiter = line.start_rlock_run({"-x", "--ttl", "2s"}, {"true"});
   line.await_contenders(2);
   waiter.signal(SIGKILL);
   const Finished reader = line.rlock_run({"-s", "-w", "20s"}, {"true"});
   CHECK_MESSAGE(reader.code == 0, reader.err);
-  CHECK(native.running());
-  create(go);
-  CHECK(native.wait(native_start) == success);
+  CHECK(native.process.running());
+  native.end();
 }
 
 TEST_CASE("curator read-write: status, list and ttl show readers of both sides; force-unlock takes it from one")
@@ -219,9 +210,7 @@ TEST_CASE("curator read-write: status, list and ttl show readers of both sides; 
 TEST_CASE("curator read-write: force-unlock takes the lock from a reader of rlock beside a reader of Curator")
 {
   const ZookeeperLine line = read_write();
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator("read", shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
+  NativeHolder native(line.start_curator("read", NativeHolder::job()));
   const Finished taken = succeeded(line.rlock({"acquire", "-s", "--format", "curator", "-k", "k", "--lease", "60s"}));
   const std::string token = first_line(taken.out);
   line.await_contenders(2);
@@ -229,9 +218,8 @@ TEST_CASE("curator read-write: force-unlock takes the lock from a reader of rloc
   const Finished forced = line.rlock({"force-unlock", "-k", "k", "--token", token, "--yes", "--now"});
   CHECK_MESSAGE(forced.code == 0, forced.err);
   line.await_contenders(1);
-  CHECK(native.running());
-  create(go);
-  CHECK(native.wait(native_start) == success);
+  CHECK(native.process.running());
+  native.end();
 }
 
 TEST_CASE("curator read-write: a nested run without -s and -x is refused, and told how the lock is taken")
@@ -247,14 +235,11 @@ TEST_CASE("curator read-write: a later caller without the format stands in the l
 {
   const ZookeeperLine line = read_write();
   CHECK(line.rlock_run(writes, {"true"}).code == 0);
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator("write", shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
+  NativeHolder native(line.start_curator("write", NativeHolder::job()));
   CHECK(line.rlock({"run", "-s", "-n", "-k", "k", "--", "true"}).code == 75);
   Process reader = start_rlock(line.with_server({"run", "-s", "-k", "k", "--", "true"}));
   line.await_contenders(2);
-  create(go);
-  CHECK(native.wait(native_start) == success);
+  native.end();
   CHECK_MESSAGE(reader.wait() == success, reader.err());
 }
 
@@ -317,14 +302,11 @@ TEST_CASE("curator read-write: a lock without readers keeps its format")
 TEST_CASE("curator read-write: a lock is refused where an InterProcessMutex stands")
 {
   const ZookeeperLine line = read_write();
-  const auto go = home_dir() / "go";
-  Process native = line.start_curator("mutex", shell(noting("native") + "; " + until_exists(go)));
-  await_order("native\n");
+  NativeHolder native(line.start_curator("mutex", NativeHolder::job()));
   for (const char* mode : {"-s", "-x"}) {
     expect_end(line.rlock_run({mode, "-w", "20s"}, shell(noting("overlap"))), 78, {err_has("InterProcessMutex")});
   }
-  create(go);
-  CHECK(native.wait(native_start) == success);
+  native.end();
   CHECK(order() == "native\n");
 }
 

@@ -10,6 +10,19 @@
 
 namespace rlock::test {
 
+// A native client that has the lock until end(), and has noted that.
+struct NativeHolder {
+  static std::filesystem::path go() { return home_dir() / "go"; }
+  static Words job() { return shell(noting("native") + "; " + until_exists(go())); }
+  explicit NativeHolder(Process client) : process(std::move(client)) { await_order("native\n"); }
+  void end()
+  {
+    create(go());
+    CHECK_MESSAGE(process.wait(native_start) == success, process.err());
+  }
+  Process process;
+};
+
 Words noting_around(const std::filesystem::path& go, const std::string& word);
 void holder_stands(const NativeLine& line, const std::string& mark);
 void native_waits(const NativeLine& line);

@@ -5,13 +5,9 @@
 #include "support/paths.h"
 #include "support/presences.h"
 #include "support/script.h"
-#include "support/temp_dir.h"
 #include "support/topology.h"
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 using namespace rlock::test;
 
@@ -43,16 +39,6 @@ struct WaitingScript {
   Process process;
 };
 
-std::vector<Json> parsed_lines(const std::string& text)
-{
-  std::istringstream lines(text);
-  std::vector<Json> parsed;
-  for (std::string line; std::getline(lines, line);) {
-    parsed.push_back(Json::parse(line));
-  }
-  return parsed;
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -65,8 +51,7 @@ SERVER_CASE("acquire: of several locks it takes all or none, and prints one toke
     CHECK(are_both(server, false));
     return;
   }
-  Process other = start_on(server, {"run", "-k", "b", "--", "sleep", "100"});
-  wait_until([&] { return is_held(server, "b"); }, "another has b");
+  Process other = held_run(server, {"-k", "b"});
   CHECK(rlock_on(server, take).code == 75);
   CHECK_FALSE(is_held(server, "a"));
   expect_end(rlock_on(server, joined({"run", "-k", "c", "--", RLOCK_BINARY, "acquire", "-k", "c", "-k", "a"},
@@ -77,7 +62,7 @@ SERVER_CASE("acquire: of several locks it takes all or none, and prints one toke
   other.wait();
 
   const Finished taken = succeeded(rlock_on(server, take));
-  const auto leases = parsed_lines(taken.out);
+  const auto leases = json_lines(taken.out);
   REQUIRE(leases.size() == 2);
   CHECK(leases[0].at("key") == "a");
   CHECK(leases[1].at("key") == "b");
@@ -85,13 +70,13 @@ SERVER_CASE("acquire: of several locks it takes all or none, and prints one toke
   CHECK(leases[1].at("fence").number() > 0);
 
   const Words token = joined(both, {"--token", leases[0].at("token")});
-  CHECK(parsed_lines(rlock_on(server, joined({"check", "--json"}, token)).out).size() == 2);
+  CHECK(json_lines(rlock_on(server, joined({"check", "--json"}, token)).out).size() == 2);
   CHECK(rlock_on(server, joined({"renew", "--lease", "90s"}, token)).code == 0);
   CHECK(rlock_on(server, {"release", "-k", "b", "--token", leases[0].at("token")}).code == 0);
   CHECK(is_held(server, "a"));
   const Finished half = rlock_on(server, joined({"check", "--json"}, token));
   expect_end(half, 1, {err_has("the lock b is not held")});
-  CHECK(parsed_lines(half.out).size() == 1);
+  CHECK(json_lines(half.out).size() == 1);
   CHECK(rlock_on(server, joined({"release"}, token)).code == 0);
   CHECK(are_both(server, false));
 }

@@ -6,7 +6,6 @@
 #include "support/topology.h"
 
 #include <set>
-#include <sstream>
 
 using namespace rlock::test;
 TEST_SUITE_BEGIN("topology");
@@ -114,11 +113,7 @@ TEST_CASE("check: --json tells the number of the shard in a job, and after acqui
                       " run -k stock:plain -- " RLOCK_BINARY " check --json; env -u RLOCK_SHARD " RLOCK_BINARY
                       " check --json; " RLOCK_BINARY " release"});
   CHECK(script.wait(std::chrono::seconds(30)) == success);
-  std::istringstream lines(script.out());
-  std::vector<Json> told;
-  for (std::string line; std::getline(lines, line);) {
-    told.push_back(Json::parse(line));
-  }
+  const std::vector<Json> told = json_lines(script.out());
   REQUIRE(told.size() == 4);
   for (const std::size_t i : {0U, 1U}) {
     CHECK(told[i].at("key") == "stock:" + std::to_string(told[i].at("shard").number()));

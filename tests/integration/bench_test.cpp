@@ -4,16 +4,13 @@
 #include "support/integration.h"
 #include "support/json.h"
 
-#include <sstream>
-
 using namespace rlock::test;
 namespace {
 
 std::map<std::string, Json> measured(const std::string& text)
 {
   std::map<std::string, Json> all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(text)) {
     const Json measure = Json::parse(line);
     all[measure.at("measure")] = measure;
   }

@@ -78,8 +78,7 @@ TEST_CASE("cancel: the job in progress is dead before the next one begins, ends 
     CAPTURE((held_as.empty() ? "plain" : held_as.back()));
     CAPTURE((asked_as.empty() ? "plain" : asked_as.back()));
     const CancelFixture lock;
-    Words options = held_as;
-    options.insert(options.end(), {"--kill-after", "200ms"});
+    Words options = joined(held_as, {"--kill-after", "200ms"});
     Process holder = lock.hold("victim", options);
     options = asked_as;
     options.insert(options.end(), {"--label", "build 7"});
@@ -226,8 +225,6 @@ CANCEL_CASE("cancel: the lock of the outer run is entered, and not cancelled, al
   Process outer = lock.start({}, inner);
   expect_end(outer, success, {out_is("inner\n")}, 60s);
 
-  Words scrubbed{"env", "-u", "RLOCK_HELD"};
-  scrubbed.insert(scrubbed.end(), inner.begin(), inner.end());
-  Process refused = lock.start({}, scrubbed);
+  Process refused = lock.start({}, joined({"env", "-u", "RLOCK_HELD"}, inner));
   expect_end(refused, is_busy, {err_lacks("force-unlocked")}, 60s);
 }

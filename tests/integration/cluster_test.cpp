@@ -93,8 +93,7 @@ CLUSTER_CASE("cluster: every kind of lock, on every node")
       {.holder = {"--format", "string"}, .refused = {"-n", "--format", "string"}, .admitted = {}},
   };
   const auto words = [](const std::string& key, const Words& options, const Words& job) {
-    Words all{"run", "-k", key};
-    all.insert(all.end(), options.begin(), options.end());
+    Words all = joined({"run", "-k", key}, options);
     all.insert(all.end(), job.begin(), job.end());
     return all;
   };

@@ -16,9 +16,7 @@ struct Secured {
   // rlock VERB -S … -k k REST
   [[nodiscard]] Words words(const std::string& verb, const Words& rest) const
   {
-    Words all{verb, "-S", cluster.url(), "--cacert", authority.file(), "-k", "k"};
-    all.insert(all.end(), rest.begin(), rest.end());
-    return all;
+    return joined({verb, "-S", cluster.url(), "--cacert", authority.file(), "-k", "k"}, rest);
   }
   [[nodiscard]] Process start(const Words& rest) const { return start_rlock(words("run", rest)); }
 };

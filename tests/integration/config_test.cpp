@@ -4,7 +4,6 @@
 #include "support/paths.h"
 
 #include <regex>
-#include <sstream>
 
 using namespace rlock::test;
 
@@ -127,8 +126,7 @@ TEST_CASE("config: rlock config says where each setting comes from, and no secre
     for (const char* secret : {"hush", "abc"}) {
       CHECK_FALSE(has(shown.out, secret));
     }
-    std::istringstream lines(shown.out);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines_of(shown.out)) {
       if (line.starts_with(name + " ")) {
         return std::regex_replace(line, std::regex(" +"), " ");
       }

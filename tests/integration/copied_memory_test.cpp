@@ -18,8 +18,7 @@ class CopiedMemoryFixture {
 
   rlock::test::Process run(std::vector<std::string> job)
   {
-    std::vector<std::string> argv{RLOCK_BINARY, "run", "-S", server.url(), "-k", "stock", "--"};
-    argv.insert(argv.end(), job.begin(), job.end());
+    Words argv = joined({RLOCK_BINARY, "run", "-S", server.url(), "-k", "stock", "--"}, job);
     ProcessOptions options{.cwd = dir};
     options.env = {{"LD_PRELOAD", RLOCK_PRELOAD_COPIED_MEMORY}};
     return rlock::test::Process(std::move(argv), options);

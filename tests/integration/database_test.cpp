@@ -63,8 +63,7 @@ DATABASE_CASE("a second run is busy, waits in line, and gets the lock by a messa
 DATABASE_CASE("after kill -9 of the runner the job is dead before the next one runs")
 {
   const auto alive = home_dir() / "alive";
-  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "flock", alive.string(), "sleep", "60"});
-  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process holder = held_run(server, {"--ttl", "3s"}, {"flock", alive.string(), "sleep", "60"});
   holder.signal(SIGKILL);
   const Finished next = run_on(server, {"run", "-k", "k", "--", "flock", "-n", alive.string(), "true"});
   CHECK(next.code == 0);
@@ -72,8 +71,7 @@ DATABASE_CASE("after kill -9 of the runner the job is dead before the next one r
 
 DATABASE_CASE("a crash of the server during the job does not lose the lock")
 {
-  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "6s", "--", "sleep", "60"});
-  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process holder = held_run(server, {"--ttl", "6s"});
   server.kill();
   server.start();
   CHECK(run_on(server, {"run", "-n", "-k", "k", "--", "true"}).code == 75);
@@ -95,8 +93,7 @@ DATABASE_CASE("when the server stands still, the job is stopped before its lease
 
 DATABASE_CASE("deleted rows end the job, and it says what happened")
 {
-  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
-  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process holder = held_run(server, {"--ttl", "3s"});
   server.delete_locks();
   expect_end(holder, exited(121), {err_has("was lost: the server no longer has its data")});
 }

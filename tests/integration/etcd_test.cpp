@@ -31,8 +31,7 @@ ETCD_CASE("etcd: no lease, presence or listener is left behind by a holder and i
 
 ETCD_CASE("etcd: a revoked lease ends the hold, and the next one gets the lock")
 {
-  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "6s", "--", "sleep", "60"});
-  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process holder = held_run(server, {"--ttl", "6s"});
   for (const std::string& line : lines_of(server.etcdctl({"lease", "list"}))) {
     if (line.size() == 16) {
       [[maybe_unused]] const std::string out = server.etcdctl({"lease", "revoke", line});
@@ -76,8 +75,7 @@ TEST_CASE("etcd: a job goes on while the space of etcd is used up, and its relea
 {
   const EtcdServer server({.args = {"--quota-backend-bytes=16777216"}});
   const auto go = home_dir() / "go";
-  Process holder = start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sh", "-c", until_exists(go)});
-  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process holder = held_run(server, {"--ttl", "3s"}, {"sh", "-c", until_exists(go)});
   const BootClock clock;
   etcd::Connection connection(server.spec(server.url()), clock, std::make_unique<SystemRng>());
   etcd::Txn fill;
@@ -98,8 +96,7 @@ TEST_CASE("etcd: a job goes on while the space of etcd is used up, and its relea
 TEST_CASE("etcd: what cannot be is refused before a request, with the reason")
 {
   const auto refused = [](Words options) {
-    Words all{"run", "-S", "etcd://127.0.0.1:1/app"};
-    all.insert(all.end(), options.begin(), options.end());
+    Words all = joined({"run", "-S", "etcd://127.0.0.1:1/app"}, options);
     const Finished run = run_rlock(joined(all, {"-k", "k", "--", "true"}));
     CHECK(run.code == 64);
     return run.err;
@@ -115,8 +112,7 @@ TEST_CASE("etcd: what cannot be is refused before a request, with the reason")
 
 ETCD_CASE("etcd: a user with the rights that rlock acl prints keeps locks there, and another one has none")
 {
-  std::istringstream lines(run_on(server, {"acl", "--user", "deploy"}).out);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(run_on(server, {"acl", "--user", "deploy"}).out)) {
     std::istringstream words(line);
     Words argv;
     for (std::string word; words >> word;) {

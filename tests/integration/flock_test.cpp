@@ -4,8 +4,6 @@
 #include "support/flock_fixture.h"
 #include "support/integration.h"
 
-#include <algorithm>
-
 using namespace rlock::test;
 
 namespace {

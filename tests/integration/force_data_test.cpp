@@ -26,8 +26,7 @@ void refuses_to_delete(const RedisServer& server, const std::string& key)
   const Reply before = server.command({"DUMP", key});
   const auto ttl = as_int(server.command({"PTTL", key}));
   for (const Words& how : {Words{"--yes"}, Words{"--yes", "--now"}, Words{"--yes", "--grace", "0"}}) {
-    Words words{"force-unlock", "-k", key};
-    words.insert(words.end(), how.begin(), how.end());
+    Words words = joined({"force-unlock", "-k", key}, how);
     expect_end(rlock_on(server, words), 78, {out_is("")});
   }
   CHECK(rlock_on(server, {"force-unlock", "-k", key, "--token", "another", "--now"}).code != 0);

@@ -4,8 +4,6 @@
 #include "support/json.h"
 #include "support/tracer.h"
 
-#include <memory>
-
 using namespace rlock::test;
 namespace {
 

@@ -4,10 +4,8 @@
 #include "support/json.h"
 #include "support/paths.h"
 
-#include <algorithm>
 #include <ctime>
 #include <regex>
-#include <sstream>
 
 using namespace rlock::test;
 namespace {
@@ -37,9 +35,8 @@ struct FreezeFixture {
   // The names of the events of a lock, and of thawed who.
   [[nodiscard]] std::string events(const std::string& key = "k") const
   {
-    std::istringstream lines(rlock_on(server, {"events", "-k", key, "--json"}).out);
     std::string names;
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines_of(rlock_on(server, {"events", "-k", key, "--json"}).out)) {
       const Json event = Json::parse(line);
       const bool is_told = event.at("event") == "thawed" && event.at("by").is_string();
       names += (names.empty() ? "" : " ") + event.at("event").text() + (is_told ? " by somebody" : "");

@@ -4,7 +4,6 @@
 #include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/relay.h"
-#include "support/text_file.h"
 
 using namespace rlock::test;
 

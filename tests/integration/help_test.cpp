@@ -4,7 +4,6 @@
 #include "support/paths.h"
 
 #include <regex>
-#include <sstream>
 
 #include <unistd.h>
 
@@ -48,9 +47,8 @@ std::string an_option_a_line(const std::string& help)
 std::vector<Offered> options_of(const std::string& verb)
 {
   const std::regex pattern("^  (-[^ ,]+(?:, -[^ ,]+)*)(?: ([^ ]+))?(?:  .*)?$");
-  std::istringstream lines(an_option_a_line(help_of(verb)));
   std::vector<Offered> found;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(an_option_a_line(help_of(verb)))) {
     std::smatch parts;
     if (std::regex_match(line, parts, pattern)) {
       std::istringstream names(parts[1].str());

@@ -51,8 +51,7 @@ SERVER_CASE("history: a job that was over before its lease, on a server that sto
   next.wait();
   CHECK(outcomes(history_of(server)) == "cancelled 143, succeeded 0");
 
-  Words once{"once", "-k", "o", "--for", "1h"};
-  once.insert(once.end(), options.begin(), options.end());
+  Words once = joined({"once", "-k", "o", "--for", "1h"}, options);
   once.push_back("--");
   once.insert(once.end(), job.begin(), job.end());
   Process of_once = start_on(server, once);

@@ -18,8 +18,7 @@ SERVER_CASE("history: times are local with their distance from UTC, with --utc i
   const std::regex of_json("T[0-9:]{8}\\.[0-9]{3}Z\"");
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"history", "k"}, {"events"}, {"status", "k"}}) {
     CAPTURE(verb.front());
-    std::vector<std::string> words = verb;
-    words.insert(words.end(), {"-S", server.url()});
+    Words words = joined(verb, {"-S", server.url()});
     CHECK(std::regex_search(run_rlock(words, ahead).out, local));
     words.emplace_back("--utc");
     CHECK(std::regex_search(run_rlock(words, ahead).out, utc));
@@ -215,14 +214,9 @@ TEST_CASE("history: readers, permits and strings")
   for (const Words& kind : {Words{"-s"}, Words{"-x"}, Words{"--permits", "2"}, Words{"--format", "string"}}) {
     CAPTURE(kind.front());
     const RedisServer server;
-    Words words{"run", "-k", "k", "-n"};
-    words.insert(words.end(), kind.begin(), kind.end());
-    words.insert(words.end(), {"--", "sh", "-c", "exit 6"});
+    const Words words = joined({"run", "-k", "k", "-n"}, with_job(kind, {"sh", "-c", "exit 6"}));
     REQUIRE(rlock_on(server, words).code == 6);
-    Words held{"run", "-S", server.url(), "-k", "k"};
-    held.insert(held.end(), kind.begin(), kind.end());
-    held.insert(held.end(), {"--", "sleep", "60"});
-    Process holder = start_rlock(held);
+    Process holder = start_rlock(joined({"run", "-S", server.url(), "-k", "k"}, with_job(kind, {"sleep", "60"})));
     wait_until([&] { return status_of(server).at("held").is_true(); }, "it is held");
     const bool is_shared = kind.front() == "-s" || kind.front() == "--permits";
     CHECK(rlock_on(server, words).code == (is_shared ? 6 : 75));

@@ -11,7 +11,6 @@
 
 #include <regex>
 #include <set>
-#include <sstream>
 
 using namespace rlock::test;
 using namespace rlock::cli;
@@ -142,8 +141,8 @@ SERVER_CASE("json fields: every verb with --json prints the documented objects")
   comparison.compare_lines(run_rlock({"acl", "-S", "postgresql:///app", "--user", "shop", "--json"}).out, "rights");
   comparison.compare_lines(run_rlock({"version", "--json"}).out, "version");
 
-  std::istringstream measures(rlock_on(server, {"bench", "--for", "20ms", "--connections", "2", "--json"}).out);
-  for (std::string line; std::getline(measures, line);) {
+  for (const std::string& line :
+       lines_of(rlock_on(server, {"bench", "--for", "20ms", "--connections", "2", "--json"}).out)) {
     const Json printed = Json::parse(line);
     comparison.compare(printed, printed.at("measure") == "pairs" ? "pairs" : "measure");
   }

@@ -7,7 +7,6 @@
 #include "support/seeded_rng.h"
 
 #include <atomic>
-#include <memory>
 
 using namespace rlock;
 using namespace rlock::judge;

@@ -18,10 +18,8 @@ namespace {
 
 int run_under(const RedisServer& server, const std::string& key, std::vector<std::string> options, int code)
 {
-  std::vector<std::string> words{"run", "-k", key};
-  words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), {"--", "sh", "-c", "exit " + std::to_string(code)});
-  return rlock_on(server, words).code;
+  return rlock_on(server, joined({"run", "-k", key}, with_job(options, {"sh", "-c", "exit " + std::to_string(code)})))
+      .code;
 }
 
 std::string keys_in(const std::string& lines)

@@ -4,8 +4,6 @@
 #include "support/paths.h"
 #include "support/redis_cluster.h"
 
-#include <sstream>
-
 using namespace rlock::test;
 
 namespace {
@@ -49,8 +47,7 @@ Words listed(const std::string& out)
 {
   const std::string before = "\"key\":\"";
   Words keys;
-  std::istringstream lines(out);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(out)) {
     const auto at = line.find(before);
     REQUIRE(at != std::string::npos);
     const auto begin = at + before.size();

@@ -28,8 +28,7 @@ std::vector<std::string> on_local(std::vector<std::string> words)
 // Runs a job until the file `end` exists.
 Process hold(const RuntimeDir& dir, const std::filesystem::path& end, std::vector<std::string> options = {"-k", "k"})
 {
-  std::vector<std::string> words{"run", "--ttl", "3s"};
-  words.insert(words.end(), options.begin(), options.end());
+  Words words = joined({"run", "--ttl", "3s"}, options);
   const std::string begun = end.string() + ".begun";
   const std::string job = "echo >> " + begun + "; until [ -e " + end.string() + " ]; do sleep 0.02; done";
   words.insert(words.end(), {"--", "sh", "-c", job});

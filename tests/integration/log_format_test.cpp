@@ -5,7 +5,6 @@
 #include "support/json.h"
 
 #include <regex>
-#include <sstream>
 
 using namespace rlock::test;
 
@@ -14,8 +13,7 @@ namespace {
 std::vector<Json> objects(const std::string& lines)
 {
   std::vector<Json> all;
-  std::istringstream in(lines);
-  for (std::string line; std::getline(in, line);) {
+  for (const std::string& line : lines_of(lines)) {
     CAPTURE(line);
     all.push_back(Json::parse(line));
     REQUIRE(all.back().is_object());

@@ -2,7 +2,6 @@
 // What the holder of a lost lock says of the reason, and that its job was stopped.
 #include "support/integration.h"
 #include "support/paths.h"
-#include "support/wait_until.h"
 
 using namespace rlock::test;
 

@@ -10,7 +10,6 @@
 
 #include <regex>
 #include <set>
-#include <sstream>
 
 using namespace rlock::test;
 using namespace rlock::cli;

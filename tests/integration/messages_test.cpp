@@ -11,8 +11,7 @@ TEST_CASE("messages: errors of rflock begin with its name, those of rlock with r
   std::filesystem::create_symlink(RLOCK_BINARY, dir / "rflock");
   for (const Words& words :
        std::vector<Words>{{"--no-such-option"}, {"-n", "k"}, {"-S", "unix:///nowhere", "k", "true"}}) {
-    Words argv{(dir / "rflock").string()};
-    argv.insert(argv.end(), words.begin(), words.end());
+    Words argv = joined({(dir / "rflock").string()}, words);
     Process rflock(argv);
     CHECK(rflock.wait(Millis{30'000}).code != 0);
     CHECK_MESSAGE(rflock.err().starts_with("rflock: "), rflock.err());
@@ -59,11 +58,7 @@ SERVER_CASE("messages: a reader that has enough ends watch and events without a 
 SERVER_CASE("messages: --output is the format of the answer, and --format prometheus is still understood")
 {
   REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "5m"}).code == 0);
-  const auto listed = [&](const Words& more) {
-    Words words{"list", "-S", server.url()};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_rlock(words).out;
-  };
+  const auto listed = [&](const Words& more) { return run_rlock(joined({"list", "-S", server.url()}, more)).out; };
   CHECK(has(listed({"-o", "prometheus"}), "rlock_held{key=\"k\"} 1"));
   CHECK(has(listed({"--output", "prometheus"}), "rlock_held{key=\"k\"} 1"));
   CHECK(has(listed({"--format", "prometheus"}), "rlock_held{key=\"k\"} 1"));

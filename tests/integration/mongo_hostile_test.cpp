@@ -5,7 +5,6 @@
 #include "support/integration.h"
 #include "support/mongo_fixture.h"
 #include "support/scripted_mongo.h"
-#include "support/test.h"
 
 #include "stores/mongo/mongo_document.h"
 

@@ -3,7 +3,6 @@
 #include "support/integration.h"
 #include "support/mongo_fixture.h"
 #include "support/skip.h"
-#include "support/test.h"
 
 using namespace rlock::test;
 

@@ -7,16 +7,12 @@
 #include "support/limits.h"
 #include "support/mongo_fixture.h"
 
-#include <chrono>
-#include <thread>
-
 using namespace rlock::test;
 
 MONGO_CASE("mongo: a run leaves no file in /dev/shm, where libmongoc would keep counters, and no variable to its job")
 {
   const std::string counters = "/dev/shm/mongoc-";
-  Process holder = start_on(server, {"run", "-k", "k", "--", "sleep", "60"});
-  wait_until([&] { return is_held(server); }, "the lock is held");
+  Process holder = held_run(server);
   CHECK_FALSE(std::filesystem::exists(counters + std::to_string(holder.pid())));
   holder.signal(SIGTERM);
   CHECK(holder.wait() == died_of(SIGTERM));

@@ -14,8 +14,7 @@ std::string shown(const Words& kind) { return kind.empty() ? "plain" : kind.back
 // `rlock run -k k` of this kind, with a script whose $0 is rlock and whose arguments are the kind.
 Finished run_script(const RedisServer& server, const Words& kind, const std::string& script)
 {
-  const Words job = joined({"sh", "-c", script, RLOCK_BINARY}, kind);
-  return rlock_on(server, joined({"run", "-k", "k"}, with_job(kind, job)));
+  return rlock_on(server, joined({"run", "-k", "k"}, with_job(kind, joined({"sh", "-c", script, RLOCK_BINARY}, kind))));
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include "support/integration.h"
 #include "support/nested_fixture.h"
 
-#include <sstream>
-
 using namespace rlock::test;
 
 TEST_SUITE_BEGIN("topology-quick");

@@ -6,7 +6,6 @@
 #include "support/script.h"
 
 #include <csignal>
-#include <filesystem>
 #include <regex>
 
 using namespace rlock::test;

@@ -92,9 +92,7 @@ class OtherUser {
  private:
   static Words as_nobody(const Words& words)
   {
-    Words all{"/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"};
-    all.insert(all.end(), words.begin(), words.end());
-    return all;
+    return joined({"/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}, words);
   }
 
   fs::path m_dir = make_temp_dir("user");

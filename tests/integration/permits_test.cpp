@@ -36,8 +36,7 @@ int most_at_once(const std::filesystem::path& log)
 {
   int now = 0;
   int most = 0;
-  std::ifstream file(log);
-  for (std::string line; std::getline(file, line);) {
+  for (const std::string& line : lines_of(text_of(log))) {
     now += line == "+" ? 1 : -1;
     most = std::max(most, now);
   }

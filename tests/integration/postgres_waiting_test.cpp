@@ -5,7 +5,6 @@
 #include "support/postgres_fixture.h"
 #include "support/skip.h"
 
-#include <algorithm>
 #include <array>
 
 #include <unistd.h>

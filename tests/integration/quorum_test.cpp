@@ -205,8 +205,7 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
 {
   const Quorum quorum(3);
   Words inner = rlock_argv(quorum.words("run", {"-n", "-k", "k", "--", "true"}));
-  Words outer{"-k", "k", "--"};
-  outer.insert(outer.end(), inner.begin(), inner.end());
+  Words outer = joined({"-k", "k", "--"}, inner);
   expect_end(quorum.rlock("run", outer), 0, {err_is("")});
   quorum.wait_until_free({0, 1, 2});
 

@@ -142,9 +142,8 @@ TEST_CASE("recipes: a database refuses a late writer")
 RECIPE_CASE("recipes: the lines of the crontab run their jobs")
 {
   std::string expected;
-  std::ifstream crontab(fixture.dir / "crontab");
   int entries = 0;
-  for (std::string line; std::getline(crontab, line);) {
+  for (const std::string& line : lines_of(text_of(fixture.dir / "crontab"))) {
     std::smatch entry;
     if (std::regex_match(line, entry, std::regex(R"((?:[0-9*/,]+\s+){5}(.*\./([a-z]+\.sh).*))"))) {
       ++entries;

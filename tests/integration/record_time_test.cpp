@@ -2,7 +2,6 @@
 // The time of a record where the store has no clock: that of the client, when the store has answered. A time from before the request
 // would be earlier than that of a record which another client writes meanwhile. Then the two would move the time of the record on,
 // ahead of all clocks.
-#include <thread>
 #include "support/etcd_fixture.h"
 #include "support/integration.h"
 #include "support/limits.h"

@@ -114,9 +114,8 @@ SERVER_CASE("renewal: a job whose release finds no lock is told although the ser
 
 SERVER_CASE("renewal: --on-lost warn lets the job go on, and still says so with 121")
 {
-  Process job = start_on(server, {"run", "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--", "sh", "-c",
-                                  "sleep 1.5; echo finished"});
-  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
+  Process job = held_run(server, {"-k", "stock", "--ttl", "600ms", "--on-lost", "warn"},
+                         {"sh", "-c", "sleep 1.5; echo finished"});
   server.command({"DEL", "stock"});
   expect_end(job, exited(121), {out_is("finished\n")});
 }

@@ -7,9 +7,6 @@
 #include "support/paths.h"
 #include "support/s3_fixture.h"
 
-#include <chrono>
-#include <thread>
-
 using namespace rlock::test;
 
 namespace {

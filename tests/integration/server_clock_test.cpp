@@ -21,10 +21,8 @@ struct Holder {
   }
   [[nodiscard]] Words words(const Words& kind) const
   {
-    Words all{"run", "-v", "-S", server.url(), "-k", "k", "--ttl", "3s"};
-    all.insert(all.end(), kind.begin(), kind.end());
-    all.insert(all.end(), {"--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.02; done"});
-    return all;
+    return joined({"run", "-v", "-S", server.url(), "-k", "k", "--ttl", "3s"},
+                  with_job(kind, {"sh", "-c", "until test -e " + go.string() + "; do sleep 0.02; done"}));
   }
   [[nodiscard]] bool says(const std::string& words) const { return has(rlock.err(), words); }
 };

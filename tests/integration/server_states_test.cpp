@@ -21,9 +21,7 @@ struct StateCase {
 
   [[nodiscard]] Words words(const Words& more) const
   {
-    Words all{"run", "-S", "unix://" + state.user + fixture.server.socket_path().string(), "-k", "k"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return joined({"run", "-S", "unix://" + state.user + fixture.server.socket_path().string(), "-k", "k"}, more);
   }
   // A job that holds the lock until `dir`/go exists.
   void hold(const Words& options)

@@ -6,7 +6,6 @@
 #include "support/several_keys_fixture.h"
 
 #include <regex>
-#include <sstream>
 
 using namespace rlock::test;
 
@@ -52,8 +51,7 @@ KEYS_CASE("several keys: five philosophers eat their fill, and never two neighbo
   }
   for (Process& philosopher : philosophers) {
     CHECK(philosopher.wait(60s) == success);
-    std::istringstream said(philosopher.err());
-    for (std::string line; std::getline(said, line);) {
+    for (const std::string& line : lines_of(philosopher.err())) {
       CHECK_MESSAGE(line.starts_with("rlock: waiting for "), line);  // where the machine takes long
     }
   }
@@ -65,7 +63,7 @@ KEYS_CASE("several keys: five philosophers eat their fill, and never two neighbo
 }
 
 KEYS_CASE("several keys: the job is told of all, the first in order by name, and the same twice is one" *
-                  doctest::test_suite("topology-quick"))
+          doctest::test_suite("topology-quick"))
 {
   Process job = fixture.run(
       {"-k", "c", "-k", "a", "-k", "b", "-k", "a"},

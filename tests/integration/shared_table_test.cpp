@@ -426,9 +426,8 @@ TEST_CASE("mongo shared collection: collections that are another's are 78")
   const SharedMongo shared;
   shared.server().add_foreign_document("k");
   for (const Words& wait : {Words{"-n"}, Words{"-w", "1s"}}) {
-    Words words{"run", "-S", shared.server().url("table=rlock_lock")};
-    words.insert(words.end(), wait.begin(), wait.end());
-    words.insert(words.end(), {"-k", "k", "--", "true"});
+    const Words words =
+        joined(joined({"run", "-S", shared.server().url("table=rlock_lock")}, wait), {"-k", "k", "--", "true"});
     expect_end(run_rlock(words), 78, {err_has("is no lock of ShedLock")});
   }
   shared.lock("java", 60s);

@@ -46,8 +46,7 @@ class Diary {
   [[nodiscard]] std::vector<std::string> lines() const
   {
     std::vector<std::string> all;
-    std::ifstream file(m_dir / "log");
-    for (std::string line; std::getline(file, line);) {
+    for (const std::string& line : lines_of(text_of(m_dir / "log"))) {
       all.push_back(line);
     }
     return all;

@@ -150,9 +150,8 @@ TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
     CAPTURE(lasts.front());
     Pair pair;
     pair.replica.stop_signal();
-    std::vector<std::string> words{"acquire", "-S", pair.master.url(),  "-k", "k",
-                                   "--sync",  "1",  "--server-timeout", "40s"};
-    words.insert(words.end(), lasts.begin(), lasts.end());
+    Words words =
+        joined({"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s"}, lasts);
     Process acquire = start_rlock(words);
     wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
     CHECK(acquire.out() == "");

@@ -110,8 +110,7 @@ TEST_CASE("take back: a release that is delivered late does not end the later gr
     Three three;
     CHECK(run_rlock(three.words({"run", "-k", "other2", "--", "true"}, kind)).code == 0);
     for (const RedisServer& server : three.servers) {
-      Words other{"acquire", "-S", server.url(), "-k", "k", "--lease", "5m"};
-      other.insert(other.end(), kind.begin(), kind.end());
+      Words other = joined({"acquire", "-S", server.url(), "-k", "k", "--lease", "5m"}, kind);
       CHECK(run_rlock(other).code == 0);
     }
     Process job = start_rlock(

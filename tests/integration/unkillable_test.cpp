@@ -17,10 +17,8 @@ class Scene {
  public:
   [[nodiscard]] Process start(const Words& options, const std::string& job) const
   {
-    Words run{"run", "-S", server.url(), "-k", "stock", "--kill-after", "200ms"};
-    run.insert(run.end(), options.begin(), options.end());
-    run.insert(run.end(), {"--", "sh", "-c", job, dir});
-    return start_rlock(run);
+    return start_rlock(joined({"run", "-S", server.url(), "-k", "stock", "--kill-after", "200ms"},
+                              with_job(options, {"sh", "-c", job, dir})));
   }
   [[nodiscard]] bool held() const { return is_held(server, "stock"); }
 

@@ -58,13 +58,9 @@ class Scene {
         (::geteuid() != 0 || test::Process({"unshare", "-m", "-p", "-f", "true"}).wait() != success)) {
       skip("needs root and unshare(1)");
     }
-    Words run{"run", "-S", server.url(), "-k", "stock"};
-    run.insert(run.end(), options.begin(), options.end());
-    run.insert(run.end(), {"--", "sh", "-c", job});
-    const Words rlock = rlock_argv(run);
-    Words all = under;
-    all.insert(all.end(), rlock.begin(), rlock.end());
-    return test::Process(all);
+    const Words rlock =
+        rlock_argv(joined({"run", "-S", server.url(), "-k", "stock"}, with_job(options, {"sh", "-c", job})));
+    return test::Process(joined(under, rlock));
   }
   [[nodiscard]] bool is_free() const { return as_int(server.command({"EXISTS", "stock"})) == 0; }
 

@@ -110,8 +110,7 @@ TEST_CASE("wrong type: a release passes the lock on whatever stands in the place
     CAPTURE(kind.front());
     QueueFixture queue;
     queue.server.command({"RPUSH", "rlock:force:{k}", "x"});
-    std::vector<std::string> words = kind;
-    words.insert(words.end(), {"--", "true"});
+    Words words = joined(kind, {"--", "true"});
     Process run(queue.rlock("run", words));
     expect_end(run, Exit{0}, {err_is("")});
   }

@@ -4,8 +4,6 @@
 #include "support/integration.h"
 #include "support/limits.h"
 #include "support/stepped_clock.h"
-#include "support/test.h"
-#include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
 
 using namespace rlock::test;

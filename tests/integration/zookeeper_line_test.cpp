@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line of Curator as the backend of ZooKeeper sees and changes it, on a real server, and what the engine makes of a native client
 // that comes at the worst moment.
-#include <functional>
 #include "engine/bound_owners.h"
 #include "engine/record_host.h"
 #include "engine/script_store.h"
@@ -10,8 +9,6 @@
 #include "support/forwarding_backend.h"
 #include "support/integration.h"
 #include "support/limits.h"
-#include "support/test.h"
-#include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
 
 using namespace rlock;

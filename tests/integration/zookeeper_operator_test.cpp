@@ -4,7 +4,6 @@
 #include "support/certificates.h"
 #include "support/integration.h"
 #include "support/skip.h"
-#include "support/test.h"
 #include "support/zookeeper_fixture.h"
 
 using namespace rlock::test;

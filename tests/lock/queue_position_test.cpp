@@ -3,8 +3,6 @@
 #include "stores/open.h"
 #include "support/integration.h"
 
-#include <memory>
-
 #include <poll.h>
 
 using namespace rlock::test;

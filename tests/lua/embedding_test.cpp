@@ -10,7 +10,6 @@
 #include <iterator>
 #include <regex>
 #include <set>
-#include <sstream>
 
 using namespace rlock::test;
 
@@ -50,9 +49,8 @@ void add_places(std::map<std::string, std::string>& words)
   static const std::regex tail_of_fields("Tail<([A-Z][A-Za-z]+)>");
   std::map<std::string, std::vector<std::string>> structs;
   std::vector<std::string>* fields = nullptr;
-  std::istringstream calls(text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/calls.h"));
   std::smatch match;
-  for (std::string line; std::getline(calls, line);) {
+  for (const std::string& line : lines_of(text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/calls.h"))) {
     if (!std::regex_match(line, match, part)) {
       fields = line == "};" ? nullptr : fields;
     } else if (match[1].matched) {
@@ -136,8 +134,7 @@ std::string code_of(const std::filesystem::path& path)
 std::map<std::string, int> lines_of(const std::string& text)
 {
   std::map<std::string, int> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
+  for (const std::string& line : lines_of(text)) {
     ++lines[line];
   }
   return lines;

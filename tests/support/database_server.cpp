@@ -206,6 +206,13 @@ bool is_held(const DatabaseServer& server, const std::string& key)
   return run_on(server, {"status", "--json", key}).out.find("\"held\":true") != std::string::npos;
 }
 
+Process held_run(const DatabaseServer& server, const Words& options, const Words& job)
+{
+  Process holder = start_run(server.url(), joined({"-k", "k"}, options), job);
+  wait_until([&] { return is_held(server); }, "k is held");
+  return holder;
+}
+
 std::string hosts_at(std::span<const std::uint16_t> ports)
 {
   std::string all;

@@ -133,6 +133,8 @@ std::string hosts_at(std::span<const std::uint16_t> ports);
 inline Finished run_on(const DatabaseServer& server, Words words) { return run_at(server.url(), std::move(words)); }
 inline Process start_on(const DatabaseServer& server, Words words) { return start_at(server.url(), std::move(words)); }
 bool is_held(const DatabaseServer& server, const std::string& key = "k");
+// `rlock run -k k OPTIONS -- JOB`, which has the lock when this returns.
+Process held_run(const DatabaseServer& server, const Words& options = {}, const Words& job = {"sleep", "60"});
 
 // As root, makes the user of the package the owner of a file or directory.
 void give_to_user(const std::filesystem::path& path, const std::string& user);

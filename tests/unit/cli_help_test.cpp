@@ -8,6 +8,7 @@
 #include "cli/verbs/dispatch.h"
 #include "stores/open.h"
 #include "support/test.h"
+#include "support/text_file.h"
 
 #include <sstream>
 
@@ -37,8 +38,7 @@ TEST_CASE("help: every verb has all its parts and fits a terminal")
     CHECK(has(text, "  --help                    show this and exit\n"));
     CHECK(has(text, "\nExamples:\n  rlock " + std::string(verb->name)));
     CHECK(has(text, "\nExit codes:\n"));
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines_of(text)) {
       CHECK_MESSAGE(line.size() <= 80, line);
     }
   }
@@ -73,8 +73,7 @@ TEST_CASE("help: the name of each store leads to its URLs, an example and its ma
     CHECK(has(text, row.url));
     CHECK(has(help_of_servers(), row.url));
     CHECK(has(text, "\nDESCRIPTION\n    rlock run -S "));
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines_of(text)) {
       CHECK_MESSAGE(line.size() <= 80, line);
     }
   }
@@ -200,8 +199,7 @@ TEST_CASE("help: -h names the options, on fewer lines than --help describes them
     CHECK(has(brief, " --help"));
     CHECK(has(brief, "rlock help " + std::string(verb->name) + " describes the options."));
     CHECK(count(brief, "\n") < count(whole, "\n"));
-    std::istringstream lines(brief);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines_of(brief)) {
       CHECK_MESSAGE(line.size() <= 80, line);
     }
   }
@@ -214,8 +212,7 @@ TEST_CASE("help: the options of the server are described once, under servers")
                            "\n  --cacert FILE ", "redis+sentinel://", "local:", "host:port"}) {
     CHECK_MESSAGE(has(servers, part), part << " in\n" << servers);
   }
-  std::istringstream lines(servers);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(servers)) {
     CHECK_MESSAGE(line.size() <= 80, line);
   }
   for (const Verb* verb : all_verbs()) {

@@ -2,10 +2,10 @@
 // The text exposition format, line by line.
 #include "cli/output/prometheus.h"
 #include "support/test.h"
+#include "support/text_file.h"
 
 #include <regex>
 #include <set>
-#include <sstream>
 
 using namespace rlock::test;
 
@@ -46,8 +46,7 @@ void lint(const std::string& text, std::size_t expected_families)
   REQUIRE(text.ends_with('\n'));
   std::set<std::string> families, sampled, samples;
   std::string helped, typed;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(text)) {
     CAPTURE(line);
     std::smatch match;
     if (std::regex_match(line, match, help)) {

@@ -4,8 +4,6 @@
 #include "support/integration.h"
 #include "support/paths.h"
 
-#include <sstream>
-
 using namespace rlock::test;
 
 namespace {
@@ -20,9 +18,8 @@ struct ReplacedLines {
 
 std::vector<std::string> lines_of(const std::filesystem::path& file)
 {
-  std::istringstream text(test::text_of(file));
   std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) {
+  for (const std::string& line : lines_of(test::text_of(file))) {
     lines.push_back(line);
   }
   return lines;

@@ -14,7 +14,6 @@
 #include <iterator>
 #include <regex>
 #include <set>
-#include <sstream>
 
 namespace fs = std::filesystem;
 using namespace rlock::test;
@@ -378,9 +377,8 @@ const char* comment_mark(const fs::path& file)
 std::string comments_in(const fs::path& file)
 {
   const char* const mark = comment_mark(file);
-  std::istringstream lines(mark != nullptr ? text_of(file) : "");
   std::string comments;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(mark != nullptr ? text_of(file) : "")) {
     const std::size_t begin = line.find(mark);
     comments += begin == std::string::npos ? "" : line.substr(begin) + "\n";
   }

@@ -3,8 +3,6 @@
 #include "lock/event_log.h"
 #include "support/test.h"
 
-#include <sstream>
-
 using namespace rlock::test;
 
 namespace {

@@ -4,8 +4,6 @@
 #include "lock/past_run.h"
 #include "support/test.h"
 
-#include <sstream>
-
 using namespace rlock::test;
 
 namespace {

@@ -3,9 +3,7 @@
 #include "support/shown_zone.h"
 #include "support/test.h"
 
-#include <algorithm>
 #include <ctime>
-#include <vector>
 
 using namespace rlock::test;
 

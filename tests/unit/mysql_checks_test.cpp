@@ -6,7 +6,6 @@
 #include "support/findings.h"
 #include "support/test.h"
 
-#include <algorithm>
 #include <functional>
 
 using namespace rlock::test;

@@ -4,7 +4,6 @@
 
 #include "support/test.h"
 
-#include <algorithm>
 #include <set>
 
 using namespace rlock::test;

@@ -6,8 +6,6 @@
 #include "support/findings.h"
 #include "support/test.h"
 
-#include <algorithm>
-
 using namespace rlock::test;
 using namespace rlock::postgres;
 

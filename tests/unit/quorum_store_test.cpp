@@ -7,7 +7,6 @@
 #include "support/integration.h"
 
 #include <atomic>
-#include <initializer_list>
 
 using namespace rlock::test;
 using Behavior = FakeServer::Behavior;

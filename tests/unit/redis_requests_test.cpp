@@ -12,7 +12,6 @@
 #include "support/text_file.h"
 
 #include <cstdlib>
-#include <fstream>
 
 using namespace rlock::test;
 using namespace std::string_literals;

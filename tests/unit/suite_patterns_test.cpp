@@ -9,7 +9,6 @@
 
 #include <filesystem>
 #include <map>
-#include <sstream>
 
 using namespace rlock::test;
 

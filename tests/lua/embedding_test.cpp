@@ -10,6 +10,7 @@
 #include <iterator>
 #include <regex>
 #include <set>
+#include <sstream>
 
 using namespace rlock::test;
 
@@ -49,8 +50,9 @@ void add_places(std::map<std::string, std::string>& words)
   static const std::regex tail_of_fields("Tail<([A-Z][A-Za-z]+)>");
   std::map<std::string, std::vector<std::string>> structs;
   std::vector<std::string>* fields = nullptr;
+  std::istringstream calls(text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/calls.h"));
   std::smatch match;
-  for (const std::string& line : lines_of(text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/calls.h"))) {
+  for (std::string line; std::getline(calls, line);) {
     if (!std::regex_match(line, match, part)) {
       fields = line == "};" ? nullptr : fields;
     } else if (match[1].matched) {
@@ -134,7 +136,8 @@ std::string code_of(const std::filesystem::path& path)
 std::map<std::string, int> lines_of(const std::string& text)
 {
   std::map<std::string, int> lines;
-  for (const std::string& line : lines_of(text)) {
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
     ++lines[line];
   }
   return lines;

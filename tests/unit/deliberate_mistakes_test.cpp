@@ -4,6 +4,8 @@
 #include "support/integration.h"
 #include "support/paths.h"
 
+#include <sstream>
+
 using namespace rlock::test;
 
 namespace {
@@ -16,22 +18,13 @@ struct ReplacedLines {
   int number;        // of the line in the list that begins it, for a failure
 };
 
-std::vector<std::string> lines_of(const std::filesystem::path& file)
-{
-  std::vector<std::string> lines;
-  for (const std::string& line : lines_of(test::text_of(file))) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
 // The hunks of a patch: what each expects to find.
 std::vector<ReplacedLines> hunks_of(const std::filesystem::path& patch)
 {
   std::vector<ReplacedLines> hunks;
   std::string file;
   int number = 0;
-  for (const std::string& line : lines_of(patch)) {
+  for (const std::string& line : test::lines_of(test::text_of(patch))) {
     ++number;
     if (line.starts_with("--- a/")) {
       file = line.substr(6);
@@ -51,7 +44,7 @@ std::vector<ReplacedLines> mutations()
 {
   std::vector<ReplacedLines> all;
   int number = 0;
-  for (const std::string& line : lines_of(top / "tests/mutations/list.txt")) {
+  for (const std::string& line : test::lines_of(test::text_of(top / "tests/mutations/list.txt"))) {
     ++number;
     if (line.starts_with("= ")) {
       all.push_back({"", "", number});

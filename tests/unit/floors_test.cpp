@@ -2,10 +2,11 @@
 // Which module may include which: each its own headers and those of the floors below it.
 #include "support/paths.h"
 #include "support/test.h"
-#include "support/text_file.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -62,8 +63,9 @@ std::vector<std::string> trespasses(const fs::path& file, const Allowed& allowed
 {
   static const std::regex include(R"(^\s*#\s*include\s*[<"]([^>"]*/[^>"]*)[>"].*)");
   std::vector<std::string> found;
+  std::ifstream source(file);
   int number = 0;
-  for (const std::string& line : lines_of(text_of(file))) {
+  for (std::string line; std::getline(source, line);) {
     ++number;
     std::smatch match;
     if (!std::regex_match(line, match, include)) {
@@ -140,8 +142,9 @@ std::string code_of(std::string line)
 std::vector<std::string> known_stores(const fs::path& root, const std::string& file)
 {
   std::vector<std::string> found;
+  std::ifstream source(root / file);
   int number = 0;
-  for (const std::string& line : lines_of(text_of(root / file))) {
+  for (std::string line; std::getline(source, line);) {
     ++number;
     const std::string code = code_of(std::move(line));
     for (const auto& [store, words] : words_of_stores) {

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstdlib>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

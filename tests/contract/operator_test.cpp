@@ -2,7 +2,6 @@
 // What LockStore promises to operators, kept by every store of the table in stores.h.
 #include "contract/tested_store.h"
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-using namespace rlock;
 using namespace rlock::test;
 
 TEST_SUITE_BEGIN("topology-quick");

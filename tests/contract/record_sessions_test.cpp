@@ -84,6 +84,8 @@ void wait_until(const Condition& is_true)
 
 }  // namespace
 
+#define PRESENCE_CASE(title) CASE_WITH(Sessions, store, title)
+
 TEST_CASE("presence: a hold ends with the presence of its owner, whatever the clocks of the clients say")
 {
   for (const LockKind& kind :
@@ -118,9 +120,8 @@ TEST_CASE("presence: a hold ends with a presence that is removed, long before it
   }
 }
 
-TEST_CASE("presence: a hold that is renewed lasts, and its record is not written for that")
+PRESENCE_CASE("presence: a hold that is renewed lasts, and its record is not written for that")
 {
-  Sessions store;
   const LockSpec wanted = Sessions::request(1500ms);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   const std::string version = store.version();
@@ -134,9 +135,8 @@ TEST_CASE("presence: a hold that is renewed lasts, and its record is not written
   CHECK(store.presences() == 0);
 }
 
-TEST_CASE("presence: another process renews by the token, with a presence of its own")
+PRESENCE_CASE("presence: another process renews by the token, with a presence of its own")
 {
-  Sessions store;
   REQUIRE(Sessions::takes(*store.early, Sessions::request(1500ms), store.owner));
   REQUIRE(Sessions::keeps(*store.late, Sessions::request(20s), store.owner));
   wait_until([&] { return store.presences() == 1; });  // the first one has ended
@@ -145,9 +145,8 @@ TEST_CASE("presence: another process renews by the token, with a presence of its
   CHECK(std::holds_alternative<Released>(Sessions::lets_go(*store.early, Sessions::request(20s), store.owner)));
 }
 
-TEST_CASE("presence: a waiter that was handed the lock has it for as long as its presence lasts")
+PRESENCE_CASE("presence: a waiter that was handed the lock has it for as long as its presence lasts")
 {
-  Sessions store;
   const LockSpec wanted = Sessions::request(1500ms);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   REQUIRE(!Sessions::takes(*store.late, wanted, store.other, true));
@@ -159,9 +158,8 @@ TEST_CASE("presence: a waiter that was handed the lock has it for as long as its
   CHECK(store.presences() == 1);
 }
 
-TEST_CASE("presence: a released lock stays taken for --min-hold, which nobody keeps")
+PRESENCE_CASE("presence: a released lock stays taken for --min-hold, which nobody keeps")
 {
-  Sessions store;
   const LockSpec wanted = Sessions::request(30s);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   const Instant sent_at = Tested::clock().now();
@@ -172,9 +170,8 @@ TEST_CASE("presence: a released lock stays taken for --min-hold, which nobody ke
   CHECK(Tested::clock().now() >= sent_at + 1500ms);
 }
 
-TEST_CASE("presence: a revoked hold ends when its last proof has run out, though its presence lives")
+PRESENCE_CASE("presence: a revoked hold ends when its last proof has run out, though its presence lives")
 {
-  Sessions store;
   const LockSpec wanted = Sessions::request(1500ms);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   const ForceCall call{.name = wanted.name, .kind = Plain{}, .owner = store.owner, .by = "op", .stands_for = 10s};
@@ -191,9 +188,8 @@ TEST_CASE("presence: a revoked hold ends when its last proof has run out, though
   CHECK(Sessions::takes(*store.late, wanted, store.other));
 }
 
-TEST_CASE("presence: an attempt that is refused makes no presence, and one that gives up leaves none")
+PRESENCE_CASE("presence: an attempt that is refused makes no presence, and one that gives up leaves none")
 {
-  Sessions store;
   const LockSpec wanted = Sessions::request(30s);
   REQUIRE(Sessions::takes(*store.early, wanted, store.owner));
   REQUIRE(!Sessions::takes(*store.late, wanted, store.other));

@@ -47,6 +47,10 @@ struct FreezeFixture {
   RedisServer server;
 };
 
+struct FreezeInLine : FreezeFixture {
+  FreezeInLine() { skip_on_quorum("several servers have no queue"); }
+};
+
 // "2026-11-28T21:00:00Z", so far from now.
 std::string iso_time(std::chrono::seconds away)
 {
@@ -59,11 +63,13 @@ std::string iso_time(std::chrono::seconds away)
 
 }  // namespace
 
+#define FROZEN_CASE(title) CASE_WITH(FreezeFixture, lock, title)
+#define FREEZE_IN_LINE_CASE(title) CASE_WITH(FreezeInLine, lock, title)
+
 TEST_SUITE_BEGIN("topology-quick");
 
-TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and everybody is told why")
+FROZEN_CASE("freeze: no job starts before rlock thaw, whatever its options, and everybody is told why")
 {
-  const FreezeFixture lock;
   expect_end(lock.freeze(), 0, {out_has("k is frozen by "), out_has(": moving the database\n")});
 
   for (const Words& options : std::vector<Words>{{"-n"}, {"-w", "600ms", "--latest"}, {"-w", "600ms", "-s"}}) {
@@ -95,9 +101,8 @@ TEST_CASE("freeze: no job starts before rlock thaw, whatever its options, and ev
   CHECK(lock.start_run({"true"}, {"-n"}).wait(30s) == success);
 }
 
-TEST_CASE("thaw: a lock that is named twice is thawed once")
+FROZEN_CASE("thaw: a lock that is named twice is thawed once")
 {
-  const FreezeFixture lock;
   for (const Words& words : {Words{"k", "k"}, Words{"-k", "k", "k*"}, Words{"k*", "*"}}) {
     CAPTURE(words.back());
     CHECK(lock.freeze().code == 0);
@@ -108,9 +113,8 @@ TEST_CASE("thaw: a lock that is named twice is thawed once")
   }
 }
 
-TEST_CASE("thaw: a job keeps its lock, and a freeze that may not wait for it is busy")
+FROZEN_CASE("thaw: a job keeps its lock, and a freeze that may not wait for it is busy")
 {
-  const FreezeFixture lock;
   Process job = held_run(lock.server, {"-k", "k"});
   expect_end(rlock_on(lock.server, {"thaw", "k"}), 1, {err_has("k is not frozen, it is held by ")});
   CHECK(rlock_on(lock.server, {"thaw", "--all"}).code == 1);
@@ -121,10 +125,8 @@ TEST_CASE("thaw: a job keeps its lock, and a freeze that may not wait for it is 
   CHECK(lock.state().at("frozen").is_null());
 }
 
-TEST_CASE("freeze: it waits first in line for the job that runs, and its time counts from then")
+FREEZE_IN_LINE_CASE("freeze: it waits first in line for the job that runs, and its time counts from then")
 {
-  skip_on_quorum("several servers have no queue");
-  const FreezeFixture lock;
   Process job = held_run(lock.server, {"-k", "k"});
   Process waiter = lock.start_run({"echo", "ran"});
   lock.await_line(1);
@@ -143,9 +145,8 @@ TEST_CASE("freeze: it waits first in line for the job that runs, and its time co
   expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
-TEST_CASE("freeze: one that is killed while it waits is passed over")
+FROZEN_CASE("freeze: one that is killed while it waits is passed over")
 {
-  const FreezeFixture lock;
   Process job = held_run(lock.server, {"-k", "k"});
   Process freeze = lock.start_freeze();
   if (!is_quorum_topology()) {
@@ -182,18 +183,15 @@ TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("freeze: when its time is over, the waiters go on")
+FROZEN_CASE("freeze: when its time is over, the waiters go on")
 {
-  const FreezeFixture lock;
   CHECK(rlock_on(lock.server, {"freeze", "k", "--for", "3s", "--reason", "why"}).code == 0);
   Process waiter = lock.start_run({"echo", "ran"});
   expect_end(waiter, success, {out_is("ran\n")}, 30s);
 }
 
-TEST_CASE("freeze: --until ends it at that time, however long it has waited for a job")
+FREEZE_IN_LINE_CASE("freeze: --until ends it at that time, however long it has waited for a job")
 {
-  skip_on_quorum("several servers have no queue");
-  const FreezeFixture lock;
   Process job = held_run(lock.server, {"-k", "k"});
   Process freeze = start_on(lock.server, {"freeze", "k", "--until", iso_time(60s), "--reason", "why"});
   lock.await_line(1);
@@ -207,9 +205,8 @@ TEST_CASE("freeze: --until ends it at that time, however long it has waited for 
   CHECK(waits.code == 75);
 }
 
-TEST_CASE("freeze: --until takes the next 22:00, and refuses what is no time to come")
+FROZEN_CASE("freeze: --until takes the next 22:00, and refuses what is no time to come")
 {
-  const FreezeFixture lock;
   const auto freeze = [&](const std::string& time) {
     return rlock_on(lock.server, {"freeze", "k", "--until", time, "--reason", "why", "--utc", "-n"});
   };
@@ -226,10 +223,8 @@ TEST_CASE("freeze: --until takes the next 22:00, and refuses what is no time to 
   CHECK(lock.state().at("ttl_ms") > 86'000'000);
 }
 
-TEST_CASE("freeze: --cancel-in-progress does not break one, and a signal that ends one that waits leaves none in line")
+FREEZE_IN_LINE_CASE("freeze: --cancel-in-progress does not break one, and a signal that ends one that waits leaves none in line")
 {
-  skip_on_quorum("several servers have no queue");
-  const FreezeFixture lock;
   Process job = held_run(lock.server, {"-k", "k"});
   Process ended = lock.start_freeze();
   lock.await_line(1);
@@ -243,10 +238,8 @@ TEST_CASE("freeze: --cancel-in-progress does not break one, and a signal that en
   CHECK(lock.state().at("ttl_ms") > 3'000'000);
 }
 
-TEST_CASE("freeze: a pattern takes the locks that the server knows, all first in line at once, and no others")
+FREEZE_IN_LINE_CASE("freeze: a pattern takes the locks that the server knows, all first in line at once, and no others")
 {
-  skip_on_quorum("several servers have no queue");
-  const FreezeFixture lock;
   Process first = held_run(lock.server, {"-k", "d:1"});
   Process second = held_run(lock.server, {"-k", "d:2"});
   Process other = held_run(lock.server, {"-k", "e:1"});
@@ -277,10 +270,8 @@ TEST_CASE("freeze: a pattern takes the locks that the server knows, all first in
   CHECK(rlock_on(lock.server, {"freeze", "x:*", "--for", "1h", "--reason", "why"}).code == 1);
 }
 
-TEST_CASE("freeze: with a signal, or when time is over, those that wait for several locks leave all lines")
+FREEZE_IN_LINE_CASE("freeze: with a signal, or when time is over, those that wait for several locks leave all lines")
 {
-  skip_on_quorum("several servers have no queue");
-  const FreezeFixture lock;
   Process first = held_run(lock.server, {"-k", "d:1"});
   Process second = held_run(lock.server, {"-k", "d:2"});
   const auto in_line = [&](const std::string& key) {
@@ -300,9 +291,8 @@ TEST_CASE("freeze: with a signal, or when time is over, those that wait for seve
 
 TEST_SUITE_END();
 
-TEST_CASE("freeze: its events, its place in the history, and what it cannot freeze")
+FROZEN_CASE("freeze: its events, its place in the history, and what it cannot freeze")
 {
-  const FreezeFixture lock;
   CHECK(lock.freeze().code == 0);
   CHECK(lock.start_run({"true"}, {"-n"}).wait(30s) == is_busy);
   const Finished history = rlock_on(lock.server, {"history", "k"});
@@ -337,9 +327,8 @@ TEST_CASE("freeze: its events, its place in the history, and what it cannot free
   }
 }
 
-TEST_CASE("freeze: every kind of lock, a job's own lock, and who froze it behind sudo")
+FROZEN_CASE("freeze: every kind of lock, a job's own lock, and who froze it behind sudo")
 {
-  const FreezeFixture lock;
   for (const Words& options : std::vector<Words>{{}, {"-s"}, {"-x"}, {"--format", "string"}}) {
     CAPTURE((options.empty() ? "plain" : options.back()));
     Process job = held_run(lock.server, joined({"-k", "k"}, options));

@@ -11,9 +11,7 @@
 #include "support/queue_fixture.h"
 #include "support/script.h"
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 namespace {
 
 int run_under(const RedisServer& server, const std::string& key, std::vector<std::string> options, int code)

@@ -53,11 +53,12 @@ struct LatestFixture {
 
 }  // namespace
 
+#define LATEST_RUN_CASE(title) CASE_WITH(LatestFixture, lock, title)
+
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and the newest runs")
+LATEST_RUN_CASE("latest: earlier waiters end with 75 and say who replaced them, and the newest runs")
 {
-  const LatestFixture lock;
   Process holder = lock.hold();
   Process first = lock.wait_in_line("first");
   Process second = lock.wait_in_line("second", {"-E", "9", "--notify", R"(echo "$RLOCK_OUTCOME: $RLOCK_MESSAGE")"});
@@ -74,9 +75,8 @@ TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and th
   CHECK_FALSE(has(history.out, "(held by "));
 }
 
-TEST_CASE("latest: a run that was replaced ends with the code of its own, and a busy one with the other")
+LATEST_RUN_CASE("latest: a run that was replaced ends with the code of its own, and a busy one with the other")
 {
-  const LatestFixture lock;
   Process holder = lock.hold();
   const std::string tell = R"(echo "$RLOCK_OUTCOME $RLOCK_EXIT_CODE by $RLOCK_HOLDER" >&2)";
   Process first = lock.wait_in_line("first", {"--replaced-exit-code", "0", "--notify", tell});
@@ -88,9 +88,8 @@ TEST_CASE("latest: a run that was replaced ends with the code of its own, and a 
              {err_has("--replaced-exit-code"), err_has("--latest")});
 }
 
-TEST_CASE("latest: waiters without it keep their places, and the newest has that of its own arrival")
+LATEST_RUN_CASE("latest: waiters without it keep their places, and the newest has that of its own arrival")
 {
-  const LatestFixture lock;
   Process holder = lock.hold();
   Process replaced = lock.wait_in_line("replaced");
   Process plain = lock.start({"--label", "plain"}, {"sh", "-c", "date +%s%N; sleep 0.1"});
@@ -104,9 +103,8 @@ TEST_CASE("latest: waiters without it keep their places, and the newest has that
   CHECK(plain.out() < newest.out());
 }
 
-TEST_CASE("latest: of many that come at once one stays")
+LATEST_RUN_CASE("latest: of many that come at once one stays")
 {
-  const LatestFixture lock;
   Process holder = lock.hold();
   std::vector<Process> runs;
   for (int i = 0; i < 10; ++i) {

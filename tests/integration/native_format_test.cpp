@@ -264,26 +264,25 @@ TEST_CASE("kazoo format: the line stays as it is when the leader is killed")
   CHECK(line.contenders().empty());
 }
 
-TEST_CASE("etcd format: a holder whose lease is revoked has lost the lock")
+#define ETCD_LINE_CASE(title) CASE_WITH(EtcdLine, line, title)
+
+ETCD_LINE_CASE("etcd format: a holder whose lease is revoked has lost the lock")
 {
-  EtcdLine line;
   lost_contender(line, [&](const std::string& contender) {
     (void)line.server().etcdctl({"lease", "revoke", contender.substr(2)});
   });
 }
 
-TEST_CASE("etcd format: no lease is left behind, and a key that contains rlock's own keys is refused")
+ETCD_LINE_CASE("etcd format: no lease is left behind, and a key that contains rlock's own keys is refused")
 {
-  EtcdLine line;
   CHECK(line.rlock_run({}, {"true"}).code == 0);
   CHECK(has(line.server().etcdctl({"lease", "list"}), "found 0 leases"));
   expect_end(line.rlock({"run", "--format", "etcd", "-k", "app/lock", "--", "true"}), 78,
              {err_has("rlock keeps its own keys below app/")});
 }
 
-TEST_CASE("etcd format: a lease that another process renews, and --min-hold, keep native clients waiting")
+ETCD_LINE_CASE("etcd format: a lease that another process renews, and --min-hold, keep native clients waiting")
 {
-  EtcdLine line;
   const Finished taken = succeeded(line.rlock({"acquire", "--format", "etcd", "-k", "k", "--lease", "3s"}));
   const std::string token = first_line(taken.out);
   line.await_contenders(1);
@@ -345,9 +344,8 @@ class LockService {
 
 }  // namespace
 
-TEST_CASE("etcd format: rlock waits for the lock service of etcd, until an unlock or the end of its lease")
+ETCD_LINE_CASE("etcd format: rlock waits for the lock service of etcd, until an unlock or the end of its lease")
 {
-  EtcdLine line;
   const LockService service(line);
   Process locked = service.start_lock();
   wait_until([&] { return LockService::is_taken(locked); }, "the lock service has the lock: " + locked.err());
@@ -361,9 +359,8 @@ TEST_CASE("etcd format: rlock waits for the lock service of etcd, until an unloc
   CHECK(line.contenders().empty());
 }
 
-TEST_CASE("etcd format: the lock service of etcd waits for rlock, also when rlock is killed")
+ETCD_LINE_CASE("etcd format: the lock service of etcd waits for rlock, also when rlock is killed")
 {
-  EtcdLine line;
   const LockService service(line);
   const auto go = home_dir() / "go";
   std::filesystem::remove(go);  // of the other part
@@ -408,9 +405,8 @@ TEST_CASE("etcd format: rlocks and native clients keep their turns when the lead
   CHECK(line.rlock_run({"-w", "10s"}, {"true"}).code == 0);
 }
 
-TEST_CASE("etcd format: events show the fencing numbers that the jobs have")
+ETCD_LINE_CASE("etcd format: events show the fencing numbers that the jobs have")
 {
-  const EtcdLine line;
   const auto go = home_dir() / "go";
   const auto fence_of = [&](const Finished& run) { return "\"fence\":" + first_line(run.out); };
   const auto events = [&] { return line.rlock({"events", "--json", "-k", "k"}).out; };

@@ -49,16 +49,19 @@ struct Callers {
   }
 };
 
+struct CallersInLine : Callers {
+  CallersInLine() { skip_on_quorum("a quorum has no queue"); }
+};
+
 }  // namespace
 
 #define CALLERS_CASE(title) CASE_WITH(Callers, callers, title)
+#define CALLERS_IN_LINE_CASE(title) CASE_WITH(CallersInLine, callers, title)
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("once: 100 at a time: one run, and all of them succeed")
+CALLERS_IN_LINE_CASE("once: 100 at a time: one run, and all of them succeed")
 {
-  skip_on_quorum("a quorum has no queue");
-  const Callers callers;
   auto all = callers.crowd(crowd_of(100), "1h", callers.gate());
   callers.go();
   for (Process& one : all) {
@@ -69,10 +72,8 @@ TEST_CASE("once: 100 at a time: one run, and all of them succeed")
   CHECK_FALSE(is_held(callers.server));
 }
 
-TEST_CASE("once: callers that waited share a failure, and the next caller runs" * doctest::test_suite("topology-quick"))
+CALLERS_IN_LINE_CASE("once: callers that waited share a failure, and the next caller runs" * doctest::test_suite("topology-quick"))
 {
-  skip_on_quorum("a quorum has no queue");
-  const Callers callers;
   auto all = callers.crowd(20, "1h", callers.gate() + "test $(wc -l < $0) -gt 1");
   callers.go();
   for (Process& one : all) {
@@ -83,10 +84,8 @@ TEST_CASE("once: callers that waited share a failure, and the next caller runs" 
   CHECK(callers.runs() == 2);
 }
 
-TEST_CASE("once: who shares a failure ends with the code of the job, and one line names the host")
+CALLERS_IN_LINE_CASE("once: who shares a failure ends with the code of the job, and one line names the host")
 {
-  skip_on_quorum("a quorum has no queue");
-  const Callers callers;
   const std::string told = (callers.dir / "told").string();
   const Words words{"once",
                     "-S",
@@ -144,10 +143,8 @@ CALLERS_CASE("once: as many attempts as asked for, and --notify tells of the las
   }
 }
 
-TEST_CASE("once: the attempts are shared by those who wait, and so is their result")
+CALLERS_IN_LINE_CASE("once: the attempts are shared by those who wait, and so is their result")
 {
-  skip_on_quorum("a quorum has no queue");
-  const Callers callers;
   const std::string told = (callers.dir / "told").string();
   const Words options{"--attempts", "2",        "--retry-delay",
                       "50ms",       "--notify", "echo $RLOCK_OUTCOME $RLOCK_ATTEMPT >>" + told};
@@ -247,10 +244,8 @@ CALLERS_CASE("once: a success counts for as long as the caller says, and not lon
   wait_until([&] { return callers.call("1ms", "true").wait() == Exit{0} && callers.runs() == 2; }, "it runs again");
 }
 
-TEST_CASE("once: a waiter shares the success, however short it is remembered")
+CALLERS_IN_LINE_CASE("once: a waiter shares the success, however short it is remembered")
 {
-  skip_on_quorum("a quorum has no queue");
-  const Callers callers;
   auto all = callers.crowd(10, "1ms", callers.gate());
   callers.go();
   expect_ends(all, 60s);
@@ -291,10 +286,8 @@ CALLERS_CASE("once: a success that the server did not get at once is sent again 
   CHECK(callers.runs() == 1);
 }
 
-TEST_CASE("once: a caller that only wants the lock gets it in turn")
+CALLERS_IN_LINE_CASE("once: a caller that only wants the lock gets it in turn")
 {
-  skip_on_quorum("a quorum has no queue");
-  const Callers callers;
   auto all = callers.crowd(5, "1h", callers.gate());
   Process other = start_on(callers.server, {"run", "-k", "k", "--", "sh", "-c", "echo other >> " + callers.log()});
   wait_until([&] { return callers.in_line() == 5; }, "it waits behind them");

@@ -9,7 +9,6 @@
 
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

@@ -8,7 +8,6 @@ using namespace rlock::test;
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto session = 2s;

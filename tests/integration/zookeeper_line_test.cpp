@@ -11,7 +11,6 @@
 #include "support/limits.h"
 #include "support/zookeeper_fixture.h"
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

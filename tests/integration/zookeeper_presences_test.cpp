@@ -10,7 +10,6 @@
 #include "support/wait_until.h"
 #include "support/zookeeper_fixture.h"
 
-using namespace rlock;
 using namespace rlock::test;
 using zookeeper::JuteReader;
 using zookeeper::JuteWriter;

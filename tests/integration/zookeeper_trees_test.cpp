@@ -9,7 +9,6 @@
 #include "support/test.h"
 #include "support/zookeeper_fixture.h"
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

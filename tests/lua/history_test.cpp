@@ -6,7 +6,6 @@
 #include "lock/event_log.h"
 #include "lua/scripts.h"
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

@@ -8,7 +8,6 @@
 
 #include <regex>
 
-using namespace rlock;
 using namespace rlock::test;
 using namespace std::string_literals;
 

@@ -14,7 +14,6 @@
 
 using namespace rlock::test;
 
-using namespace rlock;
 using namespace rlock::cli;
 
 TEST_CASE("help: the overview names every verb and shows its first example")

@@ -9,7 +9,6 @@
 
 using namespace rlock::test;
 
-using namespace rlock;
 using namespace rlock::cli;
 
 namespace {

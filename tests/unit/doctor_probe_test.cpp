@@ -8,7 +8,6 @@
 #include "support/test.h"
 
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include "support/test.h"
 
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

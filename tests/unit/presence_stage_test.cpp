@@ -14,7 +14,6 @@
 
 using namespace rlock::test;
 using namespace rlock::record;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -70,9 +70,10 @@ class CancelHolderFixture {
 
 }  // namespace
 
-TEST_CASE("cancel holder: nothing is sent while no holder is in the way, and no request to one that is gone")
+#define CANCEL_HOLDER_CASE(title) CASE_WITH(CancelHolderFixture, waiter, title)
+
+CANCEL_HOLDER_CASE("cancel holder: nothing is sent while no holder is in the way, and no request to one that is gone")
 {
-  CancelHolderFixture waiter;
   CHECK(waiter.rests());
   waiter.cancel.in_the_way({.ttl = 30s, .holder = std::nullopt});
   CHECK(waiter.rests());
@@ -84,9 +85,9 @@ TEST_CASE("cancel holder: nothing is sent while no holder is in the way, and no 
   CHECK(waiter.rests());
 }
 
-TEST_CASE("cancel holder: a holder is asked once, however often it refuses the waiter, and looked at until it released")
+CANCEL_HOLDER_CASE(
+    "cancel holder: a holder is asked once, however often it refuses the waiter, and looked at until it released")
 {
-  CancelHolderFixture waiter;
   waiter.hand_to("alice");
   waiter.refused_because_of("alice");
   CHECK_FALSE(waiter.go_on_for(1s));
@@ -99,9 +100,8 @@ TEST_CASE("cancel holder: a holder is asked once, however often it refuses the w
   CHECK(waiter.rests());
 }
 
-TEST_CASE("cancel holder: the next holder is asked as well, and the one before no more")
+CANCEL_HOLDER_CASE("cancel holder: the next holder is asked as well, and the one before no more")
 {
-  CancelHolderFixture waiter;
   waiter.hand_to("alice");
   waiter.refused_because_of("alice");
   CHECK_FALSE(waiter.go_on_for(100ms));
@@ -145,9 +145,8 @@ TEST_CASE("cancel holder: each of its requests may fail, and is sent again")
   }
 }
 
-TEST_CASE("cancel holder: a foreign holder that never stops is taken away after the grace")
+CANCEL_HOLDER_CASE("cancel holder: a foreign holder that never stops is taken away after the grace")
 {
-  CancelHolderFixture waiter;
   waiter.hand_to("alice");
   waiter.refused_because_of("alice");
   CHECK_FALSE(waiter.go_on_for(default_force_grace - 500ms));
@@ -157,9 +156,9 @@ TEST_CASE("cancel holder: a foreign holder that never stops is taken away after 
   CHECK(waiter.server->holder() == std::nullopt);
 }
 
-TEST_CASE("cancel holder: an rlock that never stops is renewed no more, and waited for until its lease is over")
+CANCEL_HOLDER_CASE(
+    "cancel holder: an rlock that never stops is renewed no more, and waited for until its lease is over")
 {
-  CancelHolderFixture waiter;
   waiter.server->have_rlock_holders();
   waiter.hand_to("alice");
   waiter.refused_because_of("alice");
@@ -171,9 +170,8 @@ TEST_CASE("cancel holder: an rlock that never stops is renewed no more, and wait
   CHECK(waiter.rests());
 }
 
-TEST_CASE("cancel holder: one whose job does not die is not asked a second time, and its successor is asked")
+CANCEL_HOLDER_CASE("cancel holder: one whose job does not die is not asked a second time, and its successor is asked")
 {
-  CancelHolderFixture waiter;
   waiter.server->have_rlock_holders();
   waiter.server->be_stopping(30s);
   waiter.hand_to("alice");

@@ -9,7 +9,6 @@
 
 using namespace rlock::test;
 using namespace rlock::s3;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -11,7 +11,6 @@
 
 using namespace rlock::test;
 using namespace rlock::s3;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -136,7 +136,7 @@ TEST_CASE("masking: no secret of a command line is stored, shown or logged, whic
 SERVER_CASE("masking: a lock that is acquired for a script stores its command line without secrets")
 {
   Process script({"sh", "-c", "sleep 60; :", "--password=" + secret, "--token", secret});
-  const Finished acquired = succeeded(rlock_on(server, {"acquire", "-k", "k", "--pid", std::to_string(script.pid())}));
+  (void)succeeded(rlock_on(server, {"acquire", "-k", "k", "--pid", std::to_string(script.pid())}));
   CHECK(has(stored(server), "--token ***"));
   CHECK_FALSE(has(stored(server), secret));
   script.signal(SIGKILL);

@@ -137,8 +137,8 @@ NOTIFY_CASE("notify: stopped, forced and lost")
 NOTIFY_CASE("notify: a keeper whose lock is taken by an operator tells forced, as a run does")
 {
   Process watched({"sleep", "60"});
-  const Finished taken = succeeded(rlock_on(
-      fixture.server, {"acquire", "-k", "k", "--pid", std::to_string(watched.pid()), "--notify", fixture.tell}));
+  (void)succeeded(rlock_on(fixture.server,
+                           {"acquire", "-k", "k", "--pid", std::to_string(watched.pid()), "--notify", fixture.tell}));
   CHECK(rlock_on(fixture.server, {"force-unlock", "k", "--yes", "--now"}).code == 0);
   CHECK(fixture.await().starts_with("k forced "));
 }

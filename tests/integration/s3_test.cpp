@@ -31,7 +31,7 @@ S3_CASE("s3: the verbs keep, show, freeze and take a lock in a bucket")
   CHECK(has(on({"history", "a/b"}).out, "failed"));
   CHECK(on({"once", "-k", "o", "--for", "1h", "--", "echo", "ran"}).out == "ran\n");
   CHECK(on({"once", "-k", "o", "--for", "1h", "--", "echo", "ran"}).out.empty());
-  const Finished acquired = succeeded(on({"acquire", "-k", "k", "--lease", "60s"}));
+  (void)succeeded(on({"acquire", "-k", "k", "--lease", "60s"}));
   CHECK(on({"run", "-n", "-k", "k", "--", "true"}).code == 75);
   CHECK(has(on({"list"}).out, "k "));
   CHECK(on({"force-unlock", "-k", "k", "--now", "--yes"}).code == 0);

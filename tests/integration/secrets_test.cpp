@@ -146,9 +146,8 @@ TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script
   const std::string with = "unix://:" + secret + "@" + server.socket_path().string();
   const std::filesystem::path dir = make_temp_dir("secrets");
   Process watched({"sleep", "60"});
-  const Finished acquired =
-      succeeded(run_rlock({"acquire", "-S", with, "-k", "k", "--export", "--pid", std::to_string(watched.pid())},
-                          {.env = {{"MARK", dir.string()}}}));
+  (void)succeeded(run_rlock({"acquire", "-S", with, "-k", "k", "--export", "--pid", std::to_string(watched.pid())},
+                            {.env = {{"MARK", dir.string()}}}));
   const std::vector<pid_t> keepers = marked("MARK=" + dir.string());
   CHECK(keepers.size() == 1);
   for (const pid_t keeper : keepers) {

@@ -51,32 +51,17 @@ Document& Document::add(std::string_view key, const Document& inner)
   return appended(lib().bson_append_document(m_bson, key.data(), length(key), inner.bson()));
 }
 
-Document& Document::add(std::string_view key, const std::vector<Document>& inner)
+template <typename Element>
+Document& Document::add(std::string_view key, const std::vector<Element>& elements)
 {
   Document array;
-  for (const Document& each : inner) {
-    array.add(std::to_string(&each - inner.data()), each);
+  for (const Element& each : elements) {
+    array.add(std::to_string(&each - elements.data()), each);
   }
   return appended(lib().bson_append_array(m_bson, key.data(), length(key), array.bson()));
 }
-
-Document& Document::add(std::string_view key, const std::vector<std::string>& texts)
-{
-  Document array;
-  for (const std::string& each : texts) {
-    array.add(std::to_string(&each - texts.data()), each);
-  }
-  return appended(lib().bson_append_array(m_bson, key.data(), length(key), array.bson()));
-}
-
-Document& Document::add(std::string_view key, const std::vector<std::int64_t>& numbers)
-{
-  Document array;
-  for (const std::int64_t& each : numbers) {
-    array.add(std::to_string(&each - numbers.data()), each);
-  }
-  return appended(lib().bson_append_array(m_bson, key.data(), length(key), array.bson()));
-}
+template Document& Document::add(std::string_view key, const std::vector<Document>& elements);
+template Document& Document::add(std::string_view key, const std::vector<std::string>& elements);
 
 Document& Document::add_flag(std::string_view key, bool flag)
 {

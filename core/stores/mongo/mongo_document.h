@@ -26,9 +26,8 @@ class Document {
   Document& add(std::string_view key, const char* text) { return add(key, std::string_view(text)); }
   Document& add(std::string_view key, std::int64_t number);
   Document& add(std::string_view key, const Document& inner);
-  Document& add(std::string_view key, const std::vector<Document>& inner);
-  Document& add(std::string_view key, const std::vector<std::string>& texts);
-  Document& add(std::string_view key, const std::vector<std::int64_t>& numbers);
+  template <typename Element>  // Document or std::string
+  Document& add(std::string_view key, const std::vector<Element>& elements);
   Document& add_flag(std::string_view key, bool flag);
   Document& add_small(std::string_view key, std::int32_t number);
   Document& add_binary(std::string_view key, std::string_view bytes);

@@ -76,7 +76,7 @@ std::optional<std::string> flaw_of(const std::vector<std::string>& names)
 Result<std::vector<std::string>> names_in_word(const Given& given)
 {
   std::vector<std::string> names;
-  for (const std::string_view part : split(given.value, ',')) {
+  for (const std::string_view part : split_ended(given.value, ',')) {
     names.emplace_back(trimmed(part));
   }
   const auto flaw = flaw_of(names);
@@ -107,7 +107,7 @@ Result<std::vector<std::string>> names_in_file(const std::string& path, const st
 {
   ASSIGN_OR_RETURN(const auto text, text_of_file(path, option));
   std::vector<std::string> names;
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : split_ended(text, '\n')) {
     if (const std::string_view name = trimmed(without_comment(line)); !name.empty()) {
       names.emplace_back(name);
     }

@@ -99,7 +99,7 @@ std::vector<std::string> shard_names(const Pool& pool)
     names.push_back(std::to_string(i));
   }
   const std::string listed = pool.names.value_or("");
-  for (const std::string_view name : split(listed, ',')) {
+  for (const std::string_view name : split_ended(listed, ',')) {
     names.emplace_back(name);
   }
   return names;

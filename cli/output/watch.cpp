@@ -213,7 +213,7 @@ std::string footer(const Picture& picture, const View& view, std::size_t columns
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t columns, std::size_t most)
 {
   std::vector<std::string> lines(1);
-  for (const std::string_view word : split(text, ' ')) {
+  for (const std::string_view word : split_ended(text, ' ')) {
     const bool fits = lines.back().empty() || width(lines.back()) + 1 + width(word) <= columns;
     if (!fits && lines.size() < most) {
       lines.emplace_back();
@@ -256,7 +256,7 @@ std::vector<std::string> pool_lines(const Picture& picture, const View& view, Si
 std::vector<std::string> lines_of(std::string_view text, std::size_t columns, std::size_t most)
 {
   std::vector<std::string> lines;
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : split_ended(text, '\n')) {
     if (lines.size() < most) {
       lines.push_back(clipped(line, columns));
     }

@@ -196,7 +196,7 @@ class CommandLine {
   Completion values(std::string_view type, std::span<const Given> options)
   {
     Completion completion;
-    for (const std::string_view word : split(type, '|')) {
+    for (const std::string_view word : split_ended(type, '|')) {
       if (word == "FILE") {
         return {.kind = Completion::Kind::files, .candidates = {}};
       }

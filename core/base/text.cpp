@@ -106,6 +106,28 @@ std::int64_t leading_number(std::string_view text)
   return number;
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator)
+{
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<std::string_view> split_ended(std::string_view text, char separator)
+{
+  auto parts = split(text, separator);
+  if (parts.back().empty()) {
+    parts.pop_back();
+  }
+  return parts;
+}
+
 std::string_view cut_to(std::string_view text, std::size_t most)
 {
   std::size_t size = std::min(text.size(), most);
@@ -457,16 +479,6 @@ std::string copied_word(std::string_view text)
     word += c == '\'' ? "\\x27" : std::string(1, c);
   }
   return word + "'";
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator)
-{
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    parts.push_back(text.substr(0, text.find(separator)));
-    text.remove_prefix(std::min(text.size(), parts.back().size() + 1));
-  }
-  return parts;
 }
 
 }  // namespace rlock

@@ -75,8 +75,11 @@ std::string shown_command(std::span<const std::string> words);
 // quotes. Masking a masked text changes nothing.
 std::string without_secrets(std::string_view text);
 
-// The parts between the separators. None of an empty text, and none behind a separator at the end.
+// The parts of the text between the separators: "a,,b" has "a", "" and "b", and an empty text has one empty part. They are views of
+// `text`.
 std::vector<std::string_view> split(std::string_view text, char separator);
+// The same for parts that end with the separator, as lines do: an empty text has none, and nothing stands behind the last separator.
+std::vector<std::string_view> split_ended(std::string_view text, char separator);
 
 // The texts of a range with a separator between them. `text_of`: gives the text of an element.
 template <typename Range, typename TextOf = std::identity>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/event_log.h"
 
+#include "base/text.h"
 #include "lock/lock_kind.h"
 
 #include <algorithm>
@@ -33,19 +34,6 @@ std::optional<int> exit_code(std::string_view digits)
   int value = 0;
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   return failed == std::errc{} ? std::optional(value) : std::nullopt;
-}
-
-std::vector<std::string_view> split(std::string_view text)
-{
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const auto end = text.find('\0');
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) {
-      return parts;
-    }
-    text.remove_prefix(end + 1);
-  }
 }
 
 void set_time(EventLogEntry& entry, std::string_view time)
@@ -258,7 +246,7 @@ std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entri
 EventLogEntry EventLogEntry::of(std::string text)
 {
   EventLogEntry entry{.text = std::move(text)};
-  const auto parts = split(entry.text);
+  const auto parts = split(entry.text, '\0');
   set_time(entry, parts.front());
   if (parts.size() < 3) {
     return entry;

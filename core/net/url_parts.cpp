@@ -309,15 +309,12 @@ Result<std::vector<HostPort>> host_list(std::string_view text, std::uint16_t def
     return Error{ErrorCode::usage, "it names no host"};
   }
   std::vector<HostPort> hosts;
-  for (std::size_t comma = 0; comma != std::string_view::npos;) {
-    comma = text.find(',');
-    const auto at = host_port(text.substr(0, comma));
+  for (const std::string_view part : split(text, ',')) {
+    const auto at = host_port(part);
     if (!at) {
-      return Error{ErrorCode::usage,
-                   "'" + printable(text.substr(0, comma)) + "' is no host with a port from 1 to 65535"};
+      return Error{ErrorCode::usage, "'" + printable(part) + "' is no host with a port from 1 to 65535"};
     }
     hosts.push_back({.host = at->host, .port = at->port == 0 ? default_port : at->port});
-    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
   }
   return hosts;
 }

@@ -67,15 +67,12 @@ Result<Endpoint> parse_cluster(std::string_view url, std::string_view rest)
   if (const std::string_view db = rest.substr(slash); !db.empty() && db != "/" && db != "/0") {
     return bad_url(url, "a cluster has db 0 only (leave out the text after the hosts)");
   }
-  std::string_view hosts = rest.substr(0, slash);
-  for (std::size_t comma = 0; comma != std::string_view::npos;) {
-    comma = hosts.find(',');
+  for (const std::string_view host : split(rest.substr(0, slash), ',')) {
     HostPort node;
-    if (const auto wrong = take_authority(hosts.substr(0, comma), node)) {
+    if (const auto wrong = take_authority(host, node)) {
       return bad_url(url, *wrong);
     }
     cluster.nodes.push_back(std::move(node));
-    hosts.remove_prefix(std::min(comma, hosts.size() - 1) + 1);
   }
   return cluster;
 }

@@ -66,17 +66,6 @@ Parameter time_parameter(std::int64_t micros)
           .is_null = micros == 0};
 }
 
-std::vector<std::string> lines_of(std::string_view text)
-{
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 // A statement that is put together from parts, and its parameters.
 struct Statement {
   std::string sql;
@@ -262,8 +251,8 @@ class PostgresBackend final : public Backend {
   Result<Done> erase(std::string_view name, const CallLimits& limit) override
   {
     const std::array parameters{Parameter{std::string(name)}};
-    const auto erased = m_connection.ask(on_tables(erase_sql, m_tables), parameters, limit);
-    return erased ? Result(Done{}) : Result<Done>(erased.error());
+    RETURN_IF_ERROR(m_connection.ask(on_tables(erase_sql, m_tables), parameters, limit));
+    return Done{};
   }
 
   void ask_for_rights() override { m_asks_for_rights = !m_has_rights; }
@@ -299,7 +288,10 @@ class PostgresBackend final : public Backend {
       state.version = std::to_string(rows.number(row, read_version));
       state.bytes = rows.text(row, read_record);
     }
-    state.listeners = lines_of(rows.text(row, read_channels));
+    if (const std::string channels = rows.text(row, read_channels); !channels.empty()) {
+      const auto lines = split(channels, '\n');
+      state.listeners.assign(lines.begin(), lines.end());
+    }
     return state;
   }
 

@@ -55,15 +55,9 @@ std::string fault_of(const Keywords& keywords)
     }
   }
   const auto ports = keywords.find("port");
-  std::string_view rest = ports == keywords.end() ? "" : std::string_view(ports->second);
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find(','), rest.size());
-    if (end > 0 && !host_port("h:" + std::string(rest.substr(0, end)))) {
-      return "a port is not from 1 to 65535";
-    }
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return "";
+  const auto is_wrong = [](std::string_view port) { return !port.empty() && !host_port("h:" + std::string(port)); };
+  const bool has_wrong = ports != keywords.end() && std::ranges::any_of(split(ports->second, ','), is_wrong);
+  return has_wrong ? "a port is not from 1 to 65535" : "";
 }
 
 std::optional<std::string> variable(const char* name)
@@ -79,17 +73,10 @@ std::string value_of(const Keywords& keywords, std::string_view keyword, const c
   return found != keywords.end() ? found->second : variable(name).value_or("");
 }
 
-// "a,,b" → {"a", "", "b"}; "" → {""}
 std::vector<std::string> listed(std::string_view text)
 {
-  std::vector<std::string> parts;
-  for (bool is_last = false; !is_last;) {
-    const auto end = std::min(text.find(','), text.size());
-    parts.emplace_back(text.substr(0, end));
-    is_last = end == text.size();
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
+  const auto parts = split(text, ',');
+  return {parts.begin(), parts.end()};
 }
 
 // `hosts`: separated by commas.

@@ -186,8 +186,8 @@ class EtcdBackend final : public Backend {
     txn.success.emplace_back(Delete{.key = layout().key(Kind::held, name)});
     const Range events = layout().all(Kind::event, name);
     txn.success.emplace_back(Delete{.key = events.key, .range_end = events.range_end});
-    const auto done = connection().txn(txn, limit);
-    return done ? Result(Done{}) : Result<Done>(done.error());
+    RETURN_IF_ERROR(connection().txn(txn, limit));
+    return Done{};
   }
 
   Result<std::vector<Finding>> check_server(const CallLimits& limit) override

@@ -362,8 +362,8 @@ class MongoBackend final : public Backend {
   {
     std::vector<Document> statements(1);
     statements.front().add("q", filter).add_small("limit", 0);
-    const auto done = m_connection.ask(write_command("delete", m_connection, "deletes", statements, limit), limit);
-    return done ? Result(Done{}) : Result<Done>(done.error());
+    RETURN_IF_ERROR(m_connection.ask(write_command("delete", m_connection, "deletes", statements, limit), limit));
+    return Done{};
   }
 
   // Deletes the documents that are of no use any more. An error is not reported: a later commit cleans.

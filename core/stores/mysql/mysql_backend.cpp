@@ -163,8 +163,8 @@ class MysqlBackend final : public Backend {
 
   Result<Done> erase(std::string_view name, const CallLimits& limit) override
   {
-    const auto erased = m_connection.ask(erase_sql(name), limit);
-    return erased ? Result(Done{}) : Result<Done>(erased.error());
+    RETURN_IF_ERROR(m_connection.ask(erase_sql(name), limit));
+    return Done{};
   }
 
   void ask_for_rights() override { m_asks_for_rights = !m_has_rights; }

@@ -95,8 +95,8 @@ Result<Done> PollingSource::take_answers()
 Result<Done> PollingSource::add(std::span<const LockChannel> channels, const CallLimits& limit)
 {
   Connection other(m_spec, m_clock);
-  const auto noted = other.ask(registration_sql(channels), limit);
-  return noted ? Result(Done{}) : Result<Done>(noted.error());
+  RETURN_IF_ERROR(other.ask(registration_sql(channels), limit));
+  return Done{};
 }
 
 bool PollingSource::waits_at_gate() const

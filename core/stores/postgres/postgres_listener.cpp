@@ -135,8 +135,8 @@ class NotifiedSource final : public MessageSource {
       return lost();
     }
     std::ranges::move(names_of(channels), std::back_inserter(m_channels));
-    const auto listening = listen_on(*m_connection, m_tables, channels, limit);
-    return listening ? Result(Done{}) : Result<Done>(listening.error());
+    RETURN_IF_ERROR(listen_on(*m_connection, m_tables, channels, limit));
+    return Done{};
   }
 
   Result<std::optional<Message>> next(const CallLimits& limit) override

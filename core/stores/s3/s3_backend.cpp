@@ -128,8 +128,8 @@ class S3Backend final : public Backend {
   Result<Done> erase(std::string_view name, const CallLimits& limit) override
   {
     m_seen.reset();
-    const auto removed = m_connection.ask({.method = Request::Method::remove, .key = key_of_lock(name)}, limit);
-    return removed ? Result(Done{}) : Result<Done>(removed.error());
+    RETURN_IF_ERROR(m_connection.ask({.method = Request::Method::remove, .key = key_of_lock(name)}, limit));
+    return Done{};
   }
 
   void ask_for_rights() override { m_asks_for_conditions = !m_is_fit; }

@@ -116,40 +116,6 @@ Result<NamedEndpoints> endpoints_in(const std::vector<std::string>& urls, const 
   return endpoints_of(urls, source, environment);
 }
 
-}  // namespace
-
-std::vector<std::string> urls_in(std::string_view text)
-{
-  constexpr std::string_view spaces = " \t\n\v\f\r";
-  std::vector<std::string> urls;
-  // No stream: the first one of a process makes a locale, which takes a tenth of the instructions of a start.
-  for (auto begin = text.find_first_not_of(spaces); begin != std::string_view::npos;) {
-    const auto end = std::min(text.find_first_of(spaces, begin), text.size());
-    urls.emplace_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(spaces, end);
-  }
-  return urls;
-}
-
-Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment)
-{
-  if (!urls.empty()) {
-    return endpoints_of(urls, {{Origin::Kind::option, "--server"}}, environment);
-  }
-  if (const auto own = urls_in(environment.value("RLOCK_SERVER")); !own.empty()) {
-    return endpoints_in(own, "RLOCK_SERVER", environment);
-  }
-  if (const Setting* configured = environment.setting("--server")) {
-    return endpoints_of(configured->values, {{Origin::Kind::file, configured->where}, "server"}, environment);
-  }
-  if (const auto of_application = urls_in(environment.value("REDIS_URL")); !of_application.empty()) {
-    return endpoints_in(of_application, "REDIS_URL", environment);
-  }
-  return endpoints_of({std::string(default_url)}, {{Origin::Kind::fallback, "default"}}, environment);
-}
-
-namespace {
-
 // The option, else the variable, else the config file.
 std::string value_of(const OptionText& raw, const Environment& environment, std::string_view variable,
                      std::string_view option)
@@ -302,6 +268,36 @@ Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, 
 }
 
 }  // namespace
+
+std::vector<std::string> urls_in(std::string_view text)
+{
+  constexpr std::string_view spaces = " \t\n\v\f\r";
+  std::vector<std::string> urls;
+  // No stream: the first one of a process makes a locale, which takes a tenth of the instructions of a start.
+  for (auto begin = text.find_first_not_of(spaces); begin != std::string_view::npos;) {
+    const auto end = std::min(text.find_first_of(spaces, begin), text.size());
+    urls.emplace_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(spaces, end);
+  }
+  return urls;
+}
+
+Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment)
+{
+  if (!urls.empty()) {
+    return endpoints_of(urls, {{Origin::Kind::option, "--server"}}, environment);
+  }
+  if (const auto own = urls_in(environment.value("RLOCK_SERVER")); !own.empty()) {
+    return endpoints_in(own, "RLOCK_SERVER", environment);
+  }
+  if (const Setting* configured = environment.setting("--server")) {
+    return endpoints_of(configured->values, {{Origin::Kind::file, configured->where}, "server"}, environment);
+  }
+  if (const auto of_application = urls_in(environment.value("REDIS_URL")); !of_application.empty()) {
+    return endpoints_in(of_application, "REDIS_URL", environment);
+  }
+  return endpoints_of({std::string(default_url)}, {{Origin::Kind::fallback, "default"}}, environment);
+}
 
 void add_server_options(OptionTable& options, RawServer& raw)
 {

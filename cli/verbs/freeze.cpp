@@ -77,16 +77,6 @@ HolderInfo record_of(const RunRequest& request)
           .freeze = request.freeze};
 }
 
-}  // namespace
-
-std::string frozen_now(const RunRequest& request)
-{
-  const std::int64_t now_ms = wall_clock_ms();
-  return printable(request.name().text()) + " is " + freeze_text(record_of(request), left_of(request), now_ms);
-}
-
-namespace {
-
 struct RawFreeze {
   RawTake take;
   RunRequest request;
@@ -395,6 +385,12 @@ void add_freeze_options(OptionTable& options, RawFreeze& raw)
 }
 
 }  // namespace
+
+std::string frozen_now(const RunRequest& request)
+{
+  const std::int64_t now_ms = wall_clock_ms();
+  return printable(request.name().text()) + " is " + freeze_text(record_of(request), left_of(request), now_ms);
+}
 
 const Verb freeze_verb{
     .name = "freeze",

@@ -179,30 +179,6 @@ constexpr OptionRow<RawTokenLock> token_rows[] = {
 };
 constexpr OptionRow<bool> lease_json_row = json_row("print one JSON object for each lock that the token holds");
 
-}  // namespace
-
-void add_token_lock_options(OptionTable& options, RawTokenLock& raw)
-{
-  add_key_options(options, raw.keys);
-  options.add(token_rows, raw);
-  add_server_options(options, raw.server);
-}
-
-Result<TokenLocks> resolve_token_locks(const RawTokenLock& raw, std::span<const std::string> operands,
-                                       const Environment& environment)
-{
-  ASSIGN_OR_RETURN(const auto names, names_of(raw, operands, environment));
-  TokenLocks locks;
-  for (const LockName& name : names) {
-    ASSIGN_OR_RETURN(auto hold, hold_of(raw, name, environment));
-    const auto shard = shard_of(name, hold, environment);
-    locks.push_back({.name = name, .hold = std::move(hold), .shard = shard});
-  }
-  return locks;
-}
-
-namespace {
-
 // Calls `act` for all locks, whatever it answers. The first error, else the first exit code that is not 0.
 template <typename Act>
 Result<RunEnd> for_each_lock(const TokenLocks& token_locks, Act act)
@@ -264,6 +240,26 @@ Result<RunEnd> renew_one(const TokenLock& token_lock, std::optional<Millis> ttl,
 }
 
 }  // namespace
+
+void add_token_lock_options(OptionTable& options, RawTokenLock& raw)
+{
+  add_key_options(options, raw.keys);
+  options.add(token_rows, raw);
+  add_server_options(options, raw.server);
+}
+
+Result<TokenLocks> resolve_token_locks(const RawTokenLock& raw, std::span<const std::string> operands,
+                                       const Environment& environment)
+{
+  ASSIGN_OR_RETURN(const auto names, names_of(raw, operands, environment));
+  TokenLocks locks;
+  for (const LockName& name : names) {
+    ASSIGN_OR_RETURN(auto hold, hold_of(raw, name, environment));
+    const auto shard = shard_of(name, hold, environment);
+    locks.push_back({.name = name, .hold = std::move(hold), .shard = shard});
+  }
+  return locks;
+}
 
 Result<RunEnd> release_token_locks(const TokenLocks& token_locks, const RawTokenLock& raw, const Call& call)
 {

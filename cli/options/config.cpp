@@ -127,7 +127,7 @@ Error no_value(const toml::key& key, const toml::node& node)
                "the value of " + shown_name(key.str()) + " is invalid: an option takes text, a number, true or false");
 }
 
-Result<TomlValue> value_of(const toml::key& key, const toml::node& node)
+Result<TomlValue> toml_value_of(const toml::key& key, const toml::node& node)
 {
   const toml::array* const array = node.as_array();
   if (array == nullptr) {
@@ -149,7 +149,7 @@ Result<TomlValue> value_of(const toml::key& key, const toml::node& node)
 // Above all tables.
 Result<TomlEntry> entry_of(const toml::key& key, const toml::node& node)
 {
-  ASSIGN_OR_RETURN(auto value, value_of(key, node));
+  ASSIGN_OR_RETURN(auto value, toml_value_of(key, node));
   const std::size_t line = node.source().begin.line;
   return TomlEntry{
       .table = {}, .key = std::string(key.str()), .value = std::move(value), .line = line, .table_line = line};

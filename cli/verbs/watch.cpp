@@ -404,9 +404,6 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
     return several_patterns(watch_verb.name);
   }
   ASSIGN_OR_RETURN(auto opened, open_server(raw.server, call.environment));
-  if (opened.store->listing() == nullptr) {
-    return not_offered(watch_verb.name, opened.server);
-  }
   call.signals.block();
   WatchedLocks locks(opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()),
                      raw.interval, call.signals.stop());

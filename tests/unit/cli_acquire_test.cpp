@@ -244,7 +244,7 @@ TEST_CASE("export: the file of the password, and nothing that comes before it")
   JobLocks lock{.held = {{*LockName::parse("k"), Owner::of("o:1"), Millis{1}}}, .server = {"redis://h:1"}};
   const auto tail = [&](const std::vector<std::string>& known) {
     const std::string lines = export_lines(lock, 7, Environment(known));
-    return lines.substr(lines.find("o:1 k'\n") + 7);
+    return lines.substr(lines.find("o:1 k';\n") + 8);
   };
   CHECK(tail({"RLOCK_PASSWORD=x", "RLOCK_PASSWORD_FILE=/y"}).empty());
   lock.server.password_file = "/etc/pass word";

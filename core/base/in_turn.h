@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 #include "base/clock.h"
@@ -22,9 +23,20 @@ std::vector<Member> shuffled(std::vector<Member> members, Rng& rng)
   return members;
 }
 
+// The error of one of so many members, of which none serves.
+inline Error of_all_members(Error error, std::size_t members)
+{
+  if (members > 1 && is_passing(error.code)) {
+    const std::size_t others = members - 1;
+    error.text += others == 1 ? "; the other member fails as well"
+                              : "; the other " + std::to_string(others) + " members fail as well";
+  }
+  return error;
+}
+
 // Calls ask(member, limit) for one member after the other, until one serves, or refuses for a reason that another one would have as
 // well. Each gets its part of the time that is left, because a member that is off does not answer. `members`: at least one. The Error is
-// that of the member that was asked last, or interrupted().
+// that of the member that was asked last and says that the others failed, or interrupted().
 template <typename Members, typename Ask>
 Result<Done> in_turn(const Members& members, const Clock& clock, const CallLimits& limit, Ask ask)
 {
@@ -36,10 +48,10 @@ Result<Done> in_turn(const Members& members, const Clock& clock, const CallLimit
     }
     answer = ask(member, share_of(limit, clock.now(), untried--));
     if (answer || !is_passing(answer.error().code)) {
-      break;
+      return answer;
     }
   }
-  return answer;
+  return answer ? answer : Result<Done>(of_all_members(answer.error(), members.size()));
 }
 
 }  // namespace rlock

@@ -223,7 +223,8 @@ FROZEN_CASE("freeze: --until takes the next 22:00, and refuses what is no time t
   CHECK(lock.state().at("ttl_ms") > 86'000'000);
 }
 
-FREEZE_IN_LINE_CASE("freeze: --cancel-in-progress does not break one, and a signal that ends one that waits leaves none in line")
+FREEZE_IN_LINE_CASE(
+    "freeze: --cancel-in-progress does not break one, and a signal that ends one that waits leaves none in line")
 {
   Process job = held_run(lock.server, {"-k", "k"});
   Process ended = lock.start_freeze();

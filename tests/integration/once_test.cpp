@@ -72,7 +72,8 @@ CALLERS_IN_LINE_CASE("once: 100 at a time: one run, and all of them succeed")
   CHECK_FALSE(is_held(callers.server));
 }
 
-CALLERS_IN_LINE_CASE("once: callers that waited share a failure, and the next caller runs" * doctest::test_suite("topology-quick"))
+CALLERS_IN_LINE_CASE("once: callers that waited share a failure, and the next caller runs" *
+                     doctest::test_suite("topology-quick"))
 {
   auto all = callers.crowd(20, "1h", callers.gate() + "test $(wc -l < $0) -gt 1");
   callers.go();

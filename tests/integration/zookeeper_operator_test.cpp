@@ -10,7 +10,6 @@ using namespace rlock::test;
 
 namespace {
 
-
 // Gives the node, and those below it, to the user bob with the password "rotated", as an operator does by setAcl.
 void rotate(rlock::zookeeper::Client& admin, const std::string& path)
 {

@@ -28,8 +28,9 @@ TEST_CASE("store errors: an unknown one is an unfit server, never an internal er
     CAPTURE(row.store);
     CHECK(exit_code_of(row.code) == ExitCode::unavailable);
   }
-  CHECK(error_from_reply("NOAUTH HELLO must be called with the client already authenticated", "redis://db1")
-            .text.starts_with("redis://db1 says: NOAUTH Authentication required (give the password by --password-file"));
+  CHECK(
+      error_from_reply("NOAUTH HELLO must be called with the client already authenticated", "redis://db1")
+          .text.starts_with("redis://db1 says: NOAUTH Authentication required (give the password by --password-file"));
   CHECK(error_from_reply("NEWCODE of a later version", "redis://db1").text ==
         "redis://db1 says: NEWCODE of a later version");
 }

@@ -310,7 +310,7 @@ Result<std::vector<Answer>> Client::ask_members(std::span<const Operation> opera
     const Instant again = m_clock->now() + pause_without_leader;
     if (members.size() == 1 || !is_electing || again >= limit.deadline ||
         m_clock->sleep_until(again, limit.stop) != Wake::due) {
-      return *why;
+      return of_all_members(*std::move(why), members.size());
     }
   }
 }

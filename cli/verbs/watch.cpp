@@ -313,7 +313,10 @@ class WatchScreen {
     hear_actions();
     const auto ended = std::erase_if(
         m_in_progress, [&](const InProgress& one) { return one.action == LockAction::freeze && one.name == name; });
-    m_message = printable(name.text()) + (ended > 0 ? ": its freeze is given up" : ": its freeze waits no longer");
+    const auto state =
+        ended > 0 ? m_locks.details(name) : std::nullopt;  // it may have frozen the lock and not said so yet
+    const bool is_given_up = ended > 0 && !(state && freeze_of(*state) != nullptr);
+    m_message = printable(name.text()) + (is_given_up ? ": its freeze is given up" : ": its freeze waits no longer");
     m_locks.ask_now();
   }
 

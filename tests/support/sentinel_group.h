@@ -6,6 +6,7 @@
 #include "support/redis_fixture.h"
 #include "support/sockets.h"
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

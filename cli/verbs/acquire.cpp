@@ -18,10 +18,13 @@
 namespace rlock::cli {
 namespace {
 
-// Each line ends with a semicolon, because `eval $(...)` without quotes joins them.
+// A value of several lines is made by printf, because `eval $(...)` without quotes joins lines, and each line ends with a semicolon.
 std::string export_line(std::string_view name, std::string_view value)
 {
-  return "export " + std::string(name) + "=" + shell_quoted(value) + ";\n";
+  const std::vector<std::string_view> lines = split(value, '\n');
+  const std::string text =
+      lines.size() == 1 ? shell_quoted(value) : "\"$(printf '%s\\n' " + joined(lines, " ", shell_quoted) + ")\"";
+  return "export " + std::string(name) + "=" + text + ";\n";
 }
 
 std::string unset_line(std::string_view name) { return "unset " + std::string(name) + ";\n"; }

@@ -46,23 +46,32 @@ Result<LockName> inherited_name(std::string_view key, std::string_view variable)
   return name ? std::move(name) : Error{ErrorCode::config, std::string(variable) + ": " + name.error().text};
 }
 
-// The lock of RLOCK_KEY, and those that were taken together with it.
+// The locks that were taken together under --token, or under the token of RLOCK_KEY. The lock of RLOCK_KEY, if RLOCK_HELD does not know
+// --token: the script may have changed RLOCK_HELD.
 Result<std::vector<LockName>> inherited_names(const RawTokenLock& raw, const Environment& environment)
 {
-  const std::string_view inherited = environment.value(key_variable);
-  if (inherited.empty()) {
-    return usage(
-        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or give -k KEY and "
-        "--token TOKEN, which rlock acquire printed)");
+  std::vector<LockName> names;
+  std::string_view token = raw.token ? std::string_view(*raw.token) : std::string_view();
+  const std::string_view key = environment.value(key_variable);
+  if (!raw.token && !key.empty()) {
+    ASSIGN_OR_RETURN(const auto first, inherited_name(key, key_variable));
+    token = inherited_token(first, environment);
+    names.push_back(first);
   }
-  ASSIGN_OR_RETURN(const auto first, inherited_name(inherited, key_variable));
-  std::vector<LockName> names{first};
-  const std::string_view token = raw.token ? *raw.token : inherited_token(first, environment);
   for (const HeldLockLine& line : parse_held_locks(environment.value(held_locks_variable))) {
     if (line.token == token && !token.empty()) {
       ASSIGN_OR_RETURN(auto name, inherited_name(line.key, held_locks_variable));
       names.push_back(std::move(name));
     }
+  }
+  if (names.empty() && !key.empty()) {
+    ASSIGN_OR_RETURN(auto name, inherited_name(key, key_variable));
+    names.push_back(std::move(name));
+  }
+  if (names.empty()) {
+    return usage(
+        "no key, and this shell holds no lock (eval the output of rlock acquire --export first, or give -k KEY and "
+        "--token TOKEN, which rlock acquire printed)");
   }
   return names;
 }

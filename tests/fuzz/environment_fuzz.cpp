@@ -10,20 +10,40 @@
 namespace rlock::test {
 namespace {
 
-// The value of the word that begins a text, as a POSIX shell reads it; the word and the end of its command are removed.
+// The value of the quoted word that begins a text, as a POSIX shell reads it; the word is removed.
 std::string take_word(std::string_view& text)
 {
   std::string value;
-  while (!text.empty() && text.front() != ';') {
+  while (text.starts_with('\'') || text.starts_with("\\'")) {
     const bool is_quoted = text.front() == '\'';
     const std::size_t end = is_quoted ? text.find('\'', 1) : 2;
-    promise(end != std::string_view::npos && (is_quoted || text.starts_with("\\'")), "export: a shell can read it",
-            text);
+    promise(end != std::string_view::npos, "export: a shell can read it", text);
     value += text.substr(1, end - 1);
     text.remove_prefix(is_quoted ? end + 1 : 2);
   }
-  promise(text.starts_with(";\n"), "export: eval without quotes reads it as well", text);
-  text.remove_prefix(std::min<std::size_t>(text.size(), 2));
+  return value;
+}
+
+bool take(std::string_view& text, std::string_view start)
+{
+  const bool has_start = text.starts_with(start);
+  text.remove_prefix(has_start ? start.size() : 0);
+  return has_start;
+}
+
+// The value of an assignment, of which the text and the end of the command are removed.
+std::string take_value(std::string_view& text)
+{
+  std::string value;
+  if (take(text, "\"$(printf '%s\\n'")) {
+    while (take(text, " ")) {
+      value += (value.empty() ? "" : "\n") + take_word(text);
+    }
+    promise(take(text, ")\""), "export: the lines of a value end", text);
+  } else {
+    value = take_word(text);
+  }
+  promise(take(text, ";\n"), "export: eval without quotes reads it as well", text);
   return value;
 }
 
@@ -36,7 +56,7 @@ std::vector<std::string> evaluated(std::string_view lines)
     const auto equals = lines.find('=');
     std::string assignment(lines.substr(0, equals + 1));
     lines.remove_prefix(equals + 1);
-    assignment += take_word(lines);
+    assignment += take_value(lines);
     variables.push_back(std::move(assignment));
   }
   return variables;

@@ -180,6 +180,7 @@ TEST_CASE("a claim: all keys of one token, of those that were typed, or that RLO
   const Args script{"RLOCK_KEY=a", "RLOCK_TOKEN=o1:1", "RLOCK_HELD=o0:0 z\no1:1 a\no1:1 b\no2:2 c"};
   CHECK(keys_of({}, {}, script) == "a=o1:1 b=o1:1 ");
   CHECK(keys_of({}, "o1:1", script) == "a=o1:1 b=o1:1 ");
+  CHECK(keys_of({}, "o2:2", script) == "c=o2:2 ");  // not that of RLOCK_KEY, which was taken later
   CHECK(keys_of({}, "x", script) == "a=x ");
   CHECK(keys_of({"b"}, {}, script) == "b=o1:1 ");
   CHECK(keys_of({"b", "z", "b"}, {}, script) == "b=o1:1 z=o0:0 ");
@@ -220,7 +221,7 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
         "export RLOCK_FENCE='7';\n"
         "export RLOCK_LEASE_MS='30000';\n"
         "export RLOCK_SERVER='redis://u@h:1';\n"
-        "export RLOCK_HELD='y:1 b\no:1 it'\\''s';\n");
+        "export RLOCK_HELD=\"$(printf '%s\\n' 'y:1 b' 'o:1 it'\\''s')\";\n");
 
   const auto lines = [&](const char* known) { return export_lines(lock, 7, Environment({known})); };
   const auto has_server = [](const std::string& text) { return text.find("RLOCK_SERVER") != std::string::npos; };
@@ -236,7 +237,7 @@ TEST_CASE("export: of several locks, RLOCK_HELD has all and the others are about
                        .server = {.urls = "redis://h:1"}};
   const std::string lines = export_lines(locks, 7, Environment({"RLOCK_HELD=x:1 b\ny:1 c\nz:1 a"}));
   CHECK(lines.find("export RLOCK_KEY='a';\nexport RLOCK_TOKEN='o:1';\nexport RLOCK_FENCE='7';\n") == 0);
-  CHECK(lines.find("export RLOCK_HELD='y:1 c\no:1 a\no:1 b';\n") != std::string::npos);
+  CHECK(lines.find("export RLOCK_HELD=\"$(printf '%s\\n' 'y:1 c' 'o:1 a' 'o:1 b')\";\n") != std::string::npos);
 }
 
 TEST_CASE("export: the file of the password, and nothing that comes before it")
@@ -261,5 +262,5 @@ TEST_CASE("export: a nested lock leaves the outer one where it is")
   const JobLocks lock{.held = {{*LockName::parse("k"), Hold::of_token(token), Millis{30'000}}}, .server = server};
   const std::string lines = export_lines(lock, 7, Environment({"RLOCK_HELD=o:1 k"}));
   CHECK(lines.find("export RLOCK_TOKEN='" + token + "';\n") != std::string::npos);
-  CHECK(lines.find("export RLOCK_HELD='o:1 k\n" + token + " k';\n") != std::string::npos);
+  CHECK(lines.find("export RLOCK_HELD=\"$(printf '%s\\n' 'o:1 k' '" + token + " k')\";\n") != std::string::npos);
 }

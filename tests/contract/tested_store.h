@@ -11,6 +11,7 @@
 
 namespace rlock::test {
 
+using namespace rlock;
 using namespace std::chrono_literals;
 
 // One store, a second client of the same servers, and a lock `k`.

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <optional>

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t files_of_a_run = 15;  // rlock(7), MANY LOCKS
 constexpr std::size_t threads_of_a_run = 2;
-constexpr std::size_t memory_of_a_lock = 10;     // KiB
-constexpr std::size_t memory_of_a_run = 10'000;  // KiB
+[[maybe_unused]] constexpr std::size_t memory_of_a_lock = 10;     // KiB; not under sanitizers
+[[maybe_unused]] constexpr std::size_t memory_of_a_run = 10'000;  // KiB
 
 std::string key(int number) { return "lock" + std::to_string(number); }
 

@@ -55,9 +55,16 @@ void ScriptStop::work()
   }
 }
 
+// On a busy host, or one with many processes, KILL begins so much earlier as its search for them takes.
 StopTimes ScriptStop::times() const
 {
-  return m_request.on_lost == OnLost::stop || m_stop.why == Stopped::order ? m_deadline.times() : never_stopped;
+  if (m_request.on_lost != OnLost::stop && m_stop.why != Stopped::order) {
+    return never_stopped;
+  }
+  StopTimes times = m_deadline.times();
+  times.kill -= m_search_time;
+  times.signal = std::min(times.signal, times.kill);
+  return times;
 }
 
 // Searches /proc, which takes long on a host with many processes.
@@ -71,7 +78,8 @@ void ScriptStop::look()
     advance(TreeEmpty{});
   }
   const Instant now = m_clock.now();
-  m_look_at = now + std::max<Instant::duration>(look_pause, (now - began) * look_share);
+  m_search_time = now - began;
+  m_look_at = now + std::max<Instant::duration>(look_pause, m_search_time * look_share);
 }
 
 void ScriptStop::advance(const StopEvent& event)

@@ -44,6 +44,7 @@ class ScriptStop {
   const JobSpec m_job;  // how the script is stopped
   StopState m_stop{.phase = Phase::over};
   Instant m_look_at{};
+  Instant::duration m_search_time{};  // of the last search for processes of the script
   Instant m_kill_again_at = far_future;
   NotKilledReports m_not_killed;
 };

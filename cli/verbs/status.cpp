@@ -236,7 +236,7 @@ const Verb list_verb{
     .summary = "list the locks that are held, or all that the server knows",
     .synopsis = "[OPTION...] [PATTERN]",
     .examples = {"rlock list", "rlock list --sort age", "rlock list --json 'billing:*'", "rlock list --all",
-                 "rlock list --overdue nightly || echo 'nightly is late, or the server does not know it'"},
+                 "rlock list --overdue nightly || echo 'nightly is late or unknown'"},
     .own_exits = {{ExitCode::ok,
                    "at least one lock is held; with --all always; with --overdue, also beside --all: none is late; "
                    "with -o prometheus always"},

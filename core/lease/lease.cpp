@@ -48,10 +48,18 @@ void Lease::resume(const LeaseWatch& watch, std::string trouble)
   m_trouble = std::move(trouble);
 }
 
-void Lease::note(LeaseEvent event)
+bool Lease::is_kept() const { return !m_event || (std::holds_alternative<ReleaseRequested>(*m_event) && !m_is_over); }
+
+// False: only the renewals have ended, of a lock whose release was requested before.
+bool Lease::note(LeaseNews news)
 {
-  m_is_lost_later = m_event.has_value();
-  m_event = m_event ? std::move(m_event) : std::optional(std::move(event));
+  const bool is_first = !m_event;
+  m_is_over = news.is_over;
+  m_is_lost_later = !is_first && std::holds_alternative<Lost>(news.event);
+  if (is_first) {
+    m_event = std::move(news.event);
+  }
+  return is_first || m_is_lost_later;
 }
 
 void Lease::renew(const CallLimits& limit)
@@ -195,8 +203,10 @@ std::vector<Lease*> LeaseGroup::take_news()
 {
   std::vector<Lease*> news;
   for (LeaseNews& each : m_watchdog ? m_watchdog->take_news() : std::vector<LeaseNews>{}) {
-    m_watched[each.which]->note(std::move(each.event));
-    news.push_back(m_watched[each.which]);
+    Lease* const lease = m_watched[each.which];
+    if (lease->note(std::move(each))) {
+      news.push_back(lease);
+    }
   }
   return news;
 }

@@ -43,12 +43,14 @@ class Lease {
   void discard_event() { m_event.reset(); }
   // Whether the lock was lost after ReleaseRequested, while the job was being stopped.
   [[nodiscard]] bool is_lost_later() const { return m_is_lost_later; }
+  // Whether the watchdog renews it and will tell when it cannot: there is no event, or ReleaseRequested while the store still renews.
+  [[nodiscard]] bool is_kept() const;
   // Why renewals failed when the watchdog was stopped; empty: no renewal failed.
   [[nodiscard]] const std::string& trouble() const { return m_trouble; }
 
  private:
   friend class LeaseGroup;
-  void note(LeaseEvent event);
+  bool note(LeaseNews news);
   [[nodiscard]] LeaseWatchOptions watch_options(bool renews, std::string_view consequence) const;
   void resume(const LeaseWatch& watch, std::string trouble);
 
@@ -60,6 +62,7 @@ class Lease {
   const Instant m_made_at;
   std::optional<LeaseEvent> m_event;
   bool m_is_lost_later = false;
+  bool m_is_over = false;  // the watchdog renews it no more
   std::string m_trouble;
 };
 

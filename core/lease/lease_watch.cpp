@@ -62,14 +62,14 @@ Step LeaseWatch::step(Instant now) const
 bool LeaseWatch::note(const LeaseEvent& event)
 {
   const bool is_requested = std::holds_alternative<ReleaseRequested>(event);
-  const bool is_news = !m_is_stopping || std::holds_alternative<Lost>(event);
-  if (is_requested && !m_is_stopping) {
+  const bool is_first = !m_is_stopping;
+  if (is_requested && is_first) {
     m_is_stopping = true;
     m_policy.every = std::min(m_policy.every, renew_every_while_stopping);
     m_renew_at_once = true;  // the client that asked for the lock waits to hear that the job is being stopped
   }
   m_is_over = !is_requested || m_is_revoked;
-  return is_news;
+  return is_first || m_is_over;
 }
 
 // A fixed lease is only checked. But the renewal of a foreign reader shortens the ttl of the whole lock, so a reader with a

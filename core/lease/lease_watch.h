@@ -84,7 +84,8 @@ class LeaseWatch {
   bool take_move() { return std::exchange(m_has_moved, false); }  // whether there is a new lease since the last call
 
   // After Lost and Unconfirmed the lease is over. After ReleaseRequested it is renewed, and each renewal says that the job is being
-  // stopped. True: the event is news, the first one or the loss of the lock while the job is being stopped.
+  // stopped, until the server refuses that. True: the event is news, the first one or the end of the lease while the job is being
+  // stopped.
   bool note(const LeaseEvent& event);
 
  private:

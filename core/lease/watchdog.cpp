@@ -247,7 +247,7 @@ void Watchdog::note(std::size_t which, const std::optional<LeaseEvent>& event)
 {
   if (event && m_leases[which].note(*event)) {
     const MutexLock lock(m_mutex);
-    m_news.push_back({.which = which, .event = *event});
+    m_news.push_back({.which = which, .event = *event, .is_over = m_leases[which].is_over()});
     m_has_news.request();
   }
 }

@@ -23,6 +23,7 @@ namespace rlock {
 struct LeaseNews {
   std::size_t which;  // the index of the lease
   LeaseEvent event;
+  bool is_over;  // LeaseWatch::is_over
 };
 
 struct WatchdogOptions {

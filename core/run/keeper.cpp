@@ -324,12 +324,7 @@ class KeeperLoop {
     return session.lease().is_lost_later() || (event && std::holds_alternative<Lost>(*event));
   }
 
-  // Whether the watchdog renews it, and will tell when it cannot.
-  static bool is_kept(const LockSession& session)
-  {
-    const auto& event = session.lease().event();
-    return !is_lost(session) && (!event || std::holds_alternative<ReleaseRequested>(*event));
-  }
+  static bool is_kept(const LockSession& session) { return session.lease().is_kept(); }
 
   // When the last of the locks that are not lost ends, as of the last LeaseGroup::stop_watchdog(); long ago: all are lost.
   [[nodiscard]] Instant last_end() const

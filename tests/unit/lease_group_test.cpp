@@ -103,7 +103,7 @@ TEST_CASE("lease group: one thread renews all leases")
 
 namespace {
 
-enum class Mood { fine, lost, hangs, refuses };
+enum class Mood { fine, lost, hangs, refuses, requested, revoked };
 
 struct World {
   SteppedClock clock;
@@ -166,8 +166,12 @@ class TimedStore final : public BareStore {
         all.emplace_back(Error{ErrorCode::unreachable, "no answer"});
       } else if (mood_of(each) == Mood::lost) {
         all.emplace_back(NotHeld{});
+      } else if (mood_of(each) == Mood::revoked) {
+        all.emplace_back(NotHeld{.cause = LossCause::revoked});
       } else {
-        all.emplace_back(Renewed{.lease = LeaseTerm{.from = sent_at, .length = each.spec.ttl}, .forced = {}});
+        const bool is_requested = mood_of(each) == Mood::requested;
+        all.emplace_back(Renewed{.lease = LeaseTerm{.from = sent_at, .length = each.spec.ttl},
+                                 .forced = is_requested ? std::optional(ForceRequest{.by = "eve"}) : std::nullopt});
       }
     }
     return all;
@@ -236,6 +240,27 @@ TEST_CASE("lease group: one lock that is lost ends no other lease")
   CHECK(held.group.with_event() == &held.leases[7]);
   held.group.stop_watchdog();
   CHECK(held.leases[8].budget().valid_until() > held.world.clock.now());
+}
+
+TEST_CASE("lease group: a lock whose release is requested is kept until its renewals are refused, or fail for too long")
+{
+  for (const Mood later : {Mood::lost, Mood::revoked, Mood::hangs}) {
+    CAPTURE(static_cast<int>(later));
+    Group held(2);
+    held.world.moods["k1"] = Mood::requested;
+    CHECK(held.live_for(30s) == Names{"k1"});
+    CHECK(held.leases[1].is_kept());
+    held.world.moods["k1"] = later;
+    CHECK(held.live_for(60s).contains("k1") == (later == Mood::lost));  // else the holder stops its job already
+    CHECK(held.leases[1].is_lost_later() == (later == Mood::lost));
+    CHECK_FALSE(held.leases[1].is_kept());
+    CHECK(held.leases[0].is_kept());
+  }
+  Group revoked_at_once(1);
+  revoked_at_once.world.moods["k0"] = Mood::revoked;
+  CHECK(revoked_at_once.live_for(30s) == Names{"k0"});
+  CHECK(std::holds_alternative<ReleaseRequested>(*revoked_at_once.leases[0].event()));
+  CHECK_FALSE(revoked_at_once.leases[0].is_kept());
 }
 
 TEST_CASE("lease group: answers that come together after the end of the leases extend none of them")

@@ -145,7 +145,7 @@ void LeaseGroup::start_watchdog()
   std::vector<Lease*> watched;
   std::vector<LeaseWatch> watches;
   for (Lease* lease : m_leases) {
-    if (!lease->event()) {
+    if (lease->is_kept()) {
       watched.push_back(lease);
       watches.push_back(watch_of(*lease));
     }
@@ -195,7 +195,7 @@ void LeaseGroup::stop_watchdog()
 
 void LeaseGroup::go_on()
 {
-  const bool is_any_left = std::ranges::any_of(m_leases, [](const Lease* lease) { return !lease->event(); });
+  const bool is_any_left = std::ranges::any_of(m_leases, &Lease::is_kept);
   m_due = is_any_left ? m_clock.now() : m_due;
 }
 

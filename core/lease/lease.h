@@ -91,7 +91,7 @@ class LeaseGroup {
   // When the caller must call watch(); far_future: never. The caller also calls watch() when message_fd() is readable.
   [[nodiscard]] Instant due() const;
   [[nodiscard]] int message_fd() const { return m_watchdog ? m_watchdog->message_fd() : -1; }
-  // Starts the watchdog of the leases that have no event, and does its work if it has no thread. When the watchdog cannot get a
+  // Starts the watchdog of the leases that are kept, and does its work if it has no thread. When the watchdog cannot get a
   // descriptor, due() is the time of the next attempt.
   void watch();
   // Calls watch() until nothing is due, `stop` is requested or a lease has an event, but only as often as there are leases: where
@@ -100,7 +100,7 @@ class LeaseGroup {
   [[nodiscard]] bool is_watched() const { return m_watchdog != nullptr; }
   // Call this before a fork, too. Then due() is now if there was a watchdog, and far_future if a lease has an event.
   void stop_watchdog();
-  // After stop_watchdog(): has watch() watch the leases without an event again, although another one has an event.
+  // After stop_watchdog(): has watch() watch the leases that are kept again, although one has an event.
   void go_on();
 
   // Readable when take_news() has news; -1: nothing is watched.

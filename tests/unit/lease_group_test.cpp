@@ -263,6 +263,26 @@ TEST_CASE("lease group: a lock whose release is requested is kept until its rene
   CHECK_FALSE(revoked_at_once.leases[0].is_kept());
 }
 
+TEST_CASE("lease group: after the loss of one, a lock whose release is requested is renewed on as the others are")
+{
+  Group held(4);
+  held.world.moods["k0"] = Mood::lost;
+  held.world.moods["k1"] = Mood::requested;
+  held.world.moods["k2"] = Mood::revoked;
+  CHECK(held.live_for(11s) == Names{"k0", "k1", "k2"});
+  held.group.stop_watchdog();
+  held.group.go_on();
+  CHECK(held.live_for(60s).empty());
+  held.group.stop_watchdog();
+  const auto is_held_now = [&](std::size_t i) {
+    return held.leases[i].is_kept() && held.leases[i].budget().valid_until() > held.world.clock.now();
+  };
+  CHECK_FALSE(is_held_now(0));
+  CHECK(is_held_now(1));
+  CHECK_FALSE(is_held_now(2));
+  CHECK(is_held_now(3));
+}
+
 TEST_CASE("lease group: answers that come together after the end of the leases extend none of them")
 {
   Group held(20);

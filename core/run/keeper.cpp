@@ -244,31 +244,39 @@ class KeeperLoop {
     return reason == Reason::release_requested || reason == Reason::lost || reason == Reason::unconfirmed;
   }
 
-  // The watched process has been asked to end, or told nothing, and may go on for long: locks that are not lost are renewed until it
-  // has ended.
+  // The watched process has been asked to end, or told nothing, and may go on for long: locks that are kept are renewed until it
+  // has ended. A keeper that is told to end after that stays, because the end of the last lock is near.
   Reason end_watched(Reason reason)
   {
     if (reason == Reason::release_requested || m_task.request.on_lost == OnLost::stop) {
       signal_watched();
     }
     const bool heeds = heeds_release(reason);
-    while (!m_task.watched.has_ended() && std::ranges::any_of(m_sessions, is_kept)) {
-      wait(far_future, {.watched = m_task.watched.fd(), .release = heeds ? m_release_socket.fd() : -1});
+    Instant end = end_of_locks();
+    while (!m_task.watched.has_ended() && m_task.context.clock.now() < end) {
+      wait(end, {.watched = m_task.watched.fd(), .release = heeds ? m_release_socket.fd() : -1});
       auto connection = heeds ? m_release_socket.accept() : std::nullopt;
       if (connection) {
         m_releaser = *std::move(connection);
         return Reason::release_announced;
       }
-      if (is_told_to_end()) {
+      const bool is_told = is_told_to_end();
+      if (is_told && end == far_future) {
         return Reason::told_to_end;
       }
-    }
-    m_leases.stop_watchdog();
-    while (!m_task.watched.has_ended() && m_task.context.clock.now() < last_end()) {
-      wait(last_end(), {.watched = m_task.watched.fd()});
-      static_cast<void>(is_told_to_end());
+      end = end_of_locks();
     }
     return reason;
+  }
+
+  // far_future: the watchdog renews one of them.
+  Instant end_of_locks()
+  {
+    if (std::ranges::any_of(m_sessions, is_kept)) {
+      return far_future;
+    }
+    m_leases.stop_watchdog();
+    return last_end();
   }
 
   // What an operator asks for is done also with --on-lost warn.

@@ -5,6 +5,8 @@
 #include "support/script.h"
 #include "support/skip.h"
 
+#include <csignal>
+
 using namespace rlock::test;
 
 namespace {
@@ -78,6 +80,27 @@ SERVER_CASE("keeper: writes a forced unlock to syslog, but no release")
   CHECK(released.wait(20s) == success);
   wait_until([&] { return as_int(server.command({"EXISTS", "y"})) == 0; }, "it is released");
   CHECK(other.text() == "");
+}
+
+TEST_CASE("keeper: a lock that is revoked is a line in syslog when its lease is over, although the script goes on")
+{
+  skip_on_quorum("the test reads the request of one server");
+  skip_on_databases("the test reads the keys of Redis");
+  const RedisServer server;
+  const Syslog syslog;
+  // Without --export no KILL follows.
+  Process holder = script(server, R"(trap '' TERM; token=$(rlock acquire -S "$URL" -k x --pid $$ --ttl 9s) || exit
+    echo ready; while :; do sleep 0.02; done)",
+                          syslog.options());
+  const pid_t keeper = keeper_of(server, holder);
+  wait_until([&] { return listening(server) > 0; }, "the keeper listens");
+  ::kill(keeper, SIGSTOP);
+  Process forced = start_on(server, {"force-unlock", "-k", "x", "--yes", "--grace", "100ms"});
+  wait_until([&] { return has(forced.err(), "x is revoked, its holder does not answer"); }, "it is revoked");
+  ::kill(keeper, SIGCONT);
+  syslog.await(user_error + "the lock x was force-unlocked by ");
+  CHECK(holder.running());
+  CHECK(forced.wait(30s) == success);
 }
 
 SERVER_CASE("keeper: a lock that is kept for what a flock command left is a line in syslog when it is lost")

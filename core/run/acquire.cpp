@@ -125,25 +125,31 @@ Result<RunEnd> acquire(const RunRequest& request, RunContext context, const Prin
   context.signals.block();
   ASSIGN_OR_RETURN(const auto stop, stop_descriptor(context.signals, watched));
   const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server);
+  bool server_was_there = false;  // a server that was never there is not waited for
   for (;;) {
     LockSet lock_set(request, context, std::nullopt);
-    ASSIGN_OR_RETURN(const auto result, acquire_all(request, context, policy, StopToken(stop.get()), lock_set));
-    if (const auto* busy = std::get_if<LockBusy>(&result)) {
-      return report_busy(request, *busy, context.log);
+    const auto result = acquire_all(request, context, policy, StopToken(stop.get()), lock_set);
+    if (result) {
+      if (const auto* busy = std::get_if<LockBusy>(&*result)) {
+        return report_busy(request, *busy, context.log);
+      }
+      if (std::holds_alternative<AllAcquired>(*result)) {
+        RETURN_IF_ERROR(watched ? pass_to_keeper(request, context, lock_set, *watched, print_token)
+                                : pass_to_caller(request, context, lock_set, print_token));
+        return RunEnd{ExitWith{0}};
+      }
+      const auto* retry = std::get_if<RetryNeeded>(&*result);
+      if (retry == nullptr) {
+        return interrupted(context);
+      }
+      if (!policy.waits) {
+        return Error{ErrorCode::server_not_ready, retry->why};
+      }
+      context.log.notice(retry->why + "; trying again", {.event = "lost"});
+      server_was_there = true;
+    } else if (!server_was_there || !may_come_back(result.error(), policy, context.clock.now())) {
+      return result.error();
     }
-    if (std::holds_alternative<AllAcquired>(result)) {
-      RETURN_IF_ERROR(watched ? pass_to_keeper(request, context, lock_set, *watched, print_token)
-                              : pass_to_caller(request, context, lock_set, print_token));
-      return RunEnd{ExitWith{0}};
-    }
-    const auto* retry = std::get_if<RetryNeeded>(&result);
-    if (retry == nullptr) {
-      return interrupted(context);
-    }
-    if (!policy.waits) {
-      return Error{ErrorCode::server_not_ready, retry->why};
-    }
-    context.log.notice(retry->why + "; trying again", {.event = "lost"});
     if (pause_between_attempts(context, StopToken(stop.get())) == Wake::stopped) {
       return interrupted(context);
     }

@@ -321,6 +321,12 @@ std::string busy_line(const RunRequest& request, const LockBusy& busy)
          (busy.waits_for_itself ? std::string(waits_for_itself_text) : "");
 }
 
+bool may_come_back(const Error& error, const WaitPolicy& policy, Instant now)
+{
+  const bool is_over = policy.until && now >= *policy.until;
+  return is_passing(error.code) && !is_over;
+}
+
 Wake pause_between_attempts(const RunContext& context, StopToken stop)
 {
   const auto half = static_cast<std::uint64_t>(retry_pause.count() / 2);

@@ -33,6 +33,10 @@ using AcquireAllResult = std::variant<AllAcquired, AlreadyDone, LockBusy, RetryN
 Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
                                      StopToken stop, LockSet& lock_set);
 
+// Whether another attempt may follow this error after RetryNeeded, because the server was there before: the server may come back, and
+// the time to wait is not over.
+bool may_come_back(const Error& error, const WaitPolicy& policy, Instant now);
+
 // Before the next attempt, for a random time, because several callers may have failed at the same time.
 Wake pause_between_attempts(const RunContext& context, StopToken stop);
 

@@ -245,9 +245,8 @@ class Run {
   // A server that was never there is not waited for.
   std::optional<RunReport> failed(const Error& error)
   {
-    const bool is_over = m_policy.until && m_context.clock.now() >= *m_policy.until;
-    return m_server_was_there && is_passing(error.code) && !is_over ? pause()
-                                                                    : std::optional(fail(m_request, m_context, error));
+    const bool tries_again = m_server_was_there && may_come_back(error, m_policy, m_context.clock.now());
+    return tries_again ? pause() : std::optional(fail(m_request, m_context, error));
   }
 
   std::optional<RunReport> pause()

@@ -235,3 +235,27 @@ TEST_CASE("wait-server: a server lost in line is asked again, with one line for 
   const std::string text = waiter.err();
   CHECK(text.find("trying again") == text.rfind("trying again"));
 }
+
+TEST_CASE("wait-server: a server that is away for longer than a lease is asked again by who had one of several locks")
+{
+  const auto begin = [](RedisServer& server, const std::string& wait) {
+    server.command({"HSET", "b", "somebody:1", "1"});
+    server.command({"PEXPIRE", "b", "600000"});
+    Process waiter = start("acquire", server.url(),
+                           {"-k", "a", "-k", "b", "-w", wait, "--lease", "1s", "--server-timeout", "300ms"});
+    wait_until([&] { return as_int(server.command({"EXISTS", "rlock:queue:{b}"})) == 1; }, "it is in line");
+    server.kill_hard();
+    return waiter;
+  };
+  RedisServer server({.alone = true});
+  Process patient = begin(server, "5m");
+  wait_until([&] { return has(patient.err(), "the lock a was lost: "); }, "the lease is over");
+  std::this_thread::sleep_for(1s);  // several attempts
+  CHECK(patient.running());
+  server.restart();
+  CHECK(patient.wait(30s) == success);
+
+  RedisServer lost({.alone = true});
+  Process hasty = begin(lost, "3s");
+  CHECK(hasty.wait(30s) == is_away);
+}

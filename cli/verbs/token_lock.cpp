@@ -142,7 +142,7 @@ std::string why_gone(const TokenLock& token_lock, const NotHeld& found, const Op
 
 struct LockOnServer {
   LockSpec spec;
-  bool has_owner = false;  // the owner of the token is a holder, or may be one of those that the answer leaves out
+  std::optional<bool> has_owner;  // the owner of the token is a holder; nullopt: unknown, the answer leaves holders out
 };
 
 // With the kind of lock that the server has. A key that is gone or holds no lock counts as a plain lock: the notes that the
@@ -153,12 +153,13 @@ Result<LockOnServer> find_lock(const TokenLock& token_lock, Millis ttl, const Op
   if (!state && state.error().code != ErrorCode::config) {
     return state.error();
   }
+  const bool leaves_some_out = state && state->count > state->holders.size();
   LockOnServer found{.spec = {.name = token_lock.name,
                               .kind = state ? as_inspected(state->kind) : LockKind{Plain{}},
                               .ttl = ttl,
                               .who = {},
                               .once = {}},
-                     .has_owner = state && state->count > state->holders.size()};
+                     .has_owner = leaves_some_out ? std::nullopt : std::optional(false)};
   for (const Holder& holder : state ? state->holders : std::vector<Holder>{}) {
     if (holder.owner == token_lock.hold.owner) {
       found.has_owner = true;
@@ -166,6 +167,16 @@ Result<LockOnServer> find_lock(const TokenLock& token_lock, Millis ttl, const Op
     }
   }
   return found;
+}
+
+Result<bool> has_owner(const LockOnServer& lock, const TokenLock& token_lock, const OpenedStore& opened)
+{
+  if (lock.has_owner) {
+    return *lock.has_owner;
+  }
+  ASSIGN_OR_RETURN(const auto answer,
+                   opened.store->renew(lock.spec, token_lock.hold.owner, {.only_checks = true}, opened.limit()));
+  return std::holds_alternative<Renewed>(answer);
 }
 
 Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
@@ -206,8 +217,9 @@ Result<RunEnd> release_one(const TokenLock& token_lock, std::vector<Fd>& announc
                            const RawTokenLock& raw)
 {
   ASSIGN_OR_RETURN(const auto lock, find_lock(token_lock, Millis{0}, opened));
+  ASSIGN_OR_RETURN(const bool is_holder, has_owner(lock, token_lock, opened));
   // The keeper then releases its locks itself, so it is not told of a key that is not its own.
-  const Fd& keeper = announced.emplace_back(lock.has_owner ? announce_release(token_lock.hold) : Fd());
+  const Fd& keeper = announced.emplace_back(is_holder ? announce_release(token_lock.hold) : Fd());
   ASSIGN_OR_RETURN(
       const auto released,
       opened.store->release(lock.spec, token_lock.hold, {.result = {.exit_code = raw.exit_code}}, opened.limit()));

@@ -303,6 +303,22 @@ SERVER_CASE("keeper: it does not end when a release names another key")
   CHECK(holder.running());
 }
 
+TEST_CASE("keeper: nor when that key has more readers than a status names")
+{
+  skip_on_quorum("the readers are many processes");
+  skip_on_databases("the readers are many processes");
+  const RedisServer server;
+  Process holder = script(server, acquire_line("--pid $$ --ttl 1s") + work);
+  keeper_of(server, holder);
+  for (int readers = 0; readers < 70; ++readers) {
+    REQUIRE(rlock_on(server, {"acquire", "-k", "other", "-s", "--lease", "60s"}).code == 0);
+  }
+  CHECK(rlock_on(server, {"release", "-k", "other", "--token", owner(server)}).code == 1);
+  std::this_thread::sleep_for(500ms);  // a keeper that is told releases at once
+  CHECK(is_held(server, "x"));
+  CHECK(holder.running());
+}
+
 SERVER_CASE("keeper: a caller that was killed before it had its token has no lock")
 {
   const fs::path pipe = make_temp_dir("script") / "pipe";

@@ -203,6 +203,9 @@ class Acquisition {
       if (may_prepare && is_likely_granted_at_once()) {
         m_lock_set.prepared_job->prepare_for_first_request(m_lock_set.held_locks());
       }
+      if (needs_one_token() && m_held.size() == 0) {
+        RETURN_IF_ERROR(refuse_locks_of_outer_run(observer));
+      }
       m_held.watch_all_due();
       const auto outcome = session.acquire(policy(), m_held.stop(), observer);
       m_waited = m_waited || observer.was_refused();
@@ -227,12 +230,28 @@ class Acquisition {
       }
       m_held.add(session);
       if (needs_one_token() && session.hold().is_nested()) {
-        return Error{ErrorCode::usage, "an outer run holds " + printable(session.name().text()) +
-                                           ", by another token than the one for all of these locks (leave out this "
-                                           "lock, which the outer run keeps)"};
+        return held_by_outer_run(session);
       }
     }
     return finish();
+  }
+
+  // Before the first wait, which may be long.
+  Result<Done> refuse_locks_of_outer_run(Observer& observer)
+  {
+    for (LockSession& session : m_lock_set.sessions) {
+      if (session.is_of_outer_run(policy(), m_held.stop(), observer)) {
+        return held_by_outer_run(session);
+      }
+    }
+    return Done{};
+  }
+
+  static Error held_by_outer_run(const LockSession& session)
+  {
+    return {ErrorCode::usage, "an outer run holds " + printable(session.name().text()) +
+                                  ", by another token than the one for all of these locks (leave out this lock, which "
+                                  "the outer run keeps)"};
   }
 
   // Then the job is prepared while the server is connected to and asked. Otherwise the work would often be in vain: for a

@@ -72,15 +72,35 @@ HeldLock LockSession::held() const
   return {.name = name(), .hold = m_hold, .lease = m_lease_length, .shard = shard()};
 }
 
-Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
+Result<Done> LockSession::open(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
 {
   if (!m_store) {
-    auto opened = reach_server(policy, m_context.clock, m_context.rng, stop, observer,
-                               [&] { return open_store(m_request.server, m_context.clock, stop); });
-    if (!opened) {
-      return opened.error().code == ErrorCode::interrupted ? Result<Acquired>(Interrupted{}) : opened.error();
+    ASSIGN_OR_RETURN(m_store, reach_server(policy, m_context.clock, m_context.rng, stop, observer,
+                                           [&] { return open_store(m_request.server, m_context.clock, stop); }));
+  }
+  return Done{};
+}
+
+bool LockSession::is_of_outer_run(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
+{
+  const std::vector<Ancestor> outer = ancestors();
+  if (outer.empty() || !open(policy, stop, observer)) {
+    return false;
+  }
+  return std::ranges::any_of(outer, [&](const Ancestor& each) {
+    const CallLimits limit{.deadline = m_context.clock.now() + policy.server_timeout, .stop = stop};
+    const auto answer = m_store->renew(m_any_of[each.which], each.owner, {.only_checks = true}, limit);
+    if (!answer) {
+      m_store->drop_connection();
     }
-    m_store = *std::move(opened);
+    return answer && std::holds_alternative<Renewed>(*answer);
+  });
+}
+
+Result<LockSession::Acquired> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
+{
+  if (const auto opened = open(policy, stop, observer); !opened) {
+    return opened.error().code == ErrorCode::interrupted ? Result<Acquired>(Interrupted{}) : opened.error();
   }
   const bool is_token_for_several =
       m_request.held_for == HeldFor::script && m_request.names.size() > 1 && !m_request.automatic;

@@ -27,6 +27,9 @@ class LockSession {
   LockSession(const RunRequest& request, const RunContext& context, std::unique_ptr<LockStore>& store,
               std::vector<LockSpec> any_of, Owner owner);
 
+  // Whether an ancestor of this process holds the lock. False also where the server does not say so.
+  bool is_of_outer_run(const WaitPolicy& policy, StopToken stop, WaitObserver& observer);
+
   // Done: the lock is held. AlreadyDone: RunRequest::once needs no run. After any other outcome nothing is left on the
   // server, as with wait_and_acquire.
   using Acquired = std::variant<Done, AlreadyDone, TimedOut, Interrupted>;
@@ -75,6 +78,7 @@ class LockSession {
   void note_skipped(const SkippedRun& run);
 
  private:
+  Result<Done> open(const WaitPolicy& policy, StopToken stop, WaitObserver& observer);
   [[nodiscard]] std::vector<Ancestor> ancestors() const;
   [[nodiscard]] bool may_begin_on_message() const;
   void begin(Entered entered);

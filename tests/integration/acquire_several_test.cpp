@@ -58,6 +58,9 @@ SERVER_CASE("acquire: of several locks it takes all or none, and prints one toke
                                      {"--lease", "60s"})),
              64, {err_has("an outer run holds c")});
   CHECK_FALSE(is_held(server, "a"));
+  expect_end(rlock_on(server, joined({"run", "-k", "c", "--", RLOCK_BINARY, "acquire", "-k", "c", "-k", "b"},
+                                     {"-w", "2s", "--lease", "60s"})),
+             64, {err_has("an outer run holds c")});  // which is told before b is waited for
   other.signal(SIGTERM);
   other.wait();
 

@@ -233,7 +233,9 @@ local function must_poll(position, info, ttl)
   return NAME == 'lock' and position == 0 and not info and (ttl < 0 or ttl > POLL_INTERVAL)
 end
 
-local function busy_reply(ms, is_holder)
+-- `ms`: until the lock may be had; nil: the kind knows. `is_holder`: OWNER has the lock, and joins no queue. `has_room`: the lock admits
+-- OWNER, so the first waiter is to ask at once, if the lock admits it as well: it may be OWNER, which has just joined in front.
+local function busy_reply(ms, is_holder, has_room)
   local position, ticket, is_new, missed = 0, '0', false, false
   local joins = QUEUES and not is_holder
   local full = joins and full_line() or nil
@@ -246,7 +248,7 @@ local function busy_reply(ms, is_holder)
   -- The first waiter listens for foreign clients.
   local shown = MULTI_HOLDER and position == 0 and find_foreign_holder(found) or 1
   local info = found[shown] and redis.call('HGET', HOLDER, found[shown]) or false
-  local ttl = ms or next_expiry_ms()
+  local ttl = ms or has_room and can_admit_first() and 0 or next_expiry_ms()
   local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
   local time = QUEUES and string.format('%.0f', now_us()) or false
   -- A waiter that a message has missed may be the only one that lives, so it looks when the lock ends.
@@ -386,4 +388,4 @@ if fence then
   end
   return {'granted', fence, 1, 0}
 end
-return busy_reply(can_admit_first() and 0 or nil)
+return busy_reply(nil, false, true)

@@ -188,3 +188,27 @@ TEST_CASE("line script: those in front of which later callers join know how many
   CHECK(word(lock.release_as(lock.kind, "a")) == "left");
   CHECK_FALSE(lock.hash(lock.keys().waiters).contains("passed:a"));
 }
+
+TEST_CASE(
+    "line script: a reader that takes the place of the writer before it asks again at once, and reads beside the "
+    "others")
+{
+  for (const std::string how : {"wait", "latest"}) {
+    CAPTURE(how);
+    LineFixture lock(Reader{});
+    REQUIRE(word(lock.release_as(Writer{}, "holder")) == "released");
+    REQUIRE(word(lock.acquire_as(Reader{}, "reader")) == "granted");
+    REQUIRE(word(lock.acquire_as(Writer{}, "writer", how)) == "busy");
+    const auto read = [&](const std::string& ticket) {
+      return lock.eval_as(Reader{}, scripts_of(Reader{}).acquire, "urgent",
+                          {"urgent", "30000", "host=h\npid=1", how, ticket, "0", "unchecked", "", "", "5"});
+    };
+    const Reply busy = read("0");
+    REQUIRE(word(busy) == "busy");
+    CHECK(busy.elements.at(1).integer == 0);  // the ttl
+    CHECK(busy.elements.at(5).integer == 0);  // the place
+    CHECK(busy.elements.at(7).kind == Reply::Kind::nil);
+    CHECK(word(read(busy.elements.at(6).text)) == "granted");
+    CHECK(lock.line() == (how == "wait" ? Words{"writer"} : Words{}));
+  }
+}

@@ -82,6 +82,12 @@ NotHeld not_held(const answers::Lost& answer)
   return lost;
 }
 
+Replaced replaced_by(const answers::Replaced& answer, const LockSpec& spec)
+{
+  return spec.who.freeze.empty() ? Replaced{.by = info_of(answer.by)}
+                                 : Replaced{.by = std::nullopt, .freeze_ended_by = answer.by.value_or("")};
+}
+
 // An attempt of a quorum that is taken back was no run.
 RunResult result_of(const ReleaseOptions& options)
 {
@@ -156,7 +162,7 @@ Result<Attempt> ScriptStore::acquire(const LockSpec& spec, const Owner& owner, c
     return Attempt{AlreadyDone{done->ago}};
   }
   if (const auto replaced = answer_in<answers::Replaced>(reply)) {
-    return Attempt{Busy{.ttl = {}, .holder = {}, .replaced = Replaced{info_of(replaced->info)}}};
+    return Attempt{Busy{.ttl = {}, .holder = {}, .replaced = replaced_by(*replaced, spec)}};
   }
   const auto busy = answer_in<answers::Busy>(reply);
   if (!busy) {

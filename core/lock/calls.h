@@ -225,8 +225,9 @@ struct Busy : Worded<"busy", 11> {
   bool tells_end = false;                // the store tells the end of a foreign holder. No script writes it
   std::int64_t full = 0;  // how many wait, if JoinTerms::max_waiting keeps the caller out of the queue; else 0
 };
-struct Replaced : Worded<"replaced", 1> {  // to WaitMode::latest: by a newer waiter; nothing was changed
-  std::optional<std::string> info;         // HolderInfo of the newer waiter
+// To WaitMode::latest: a newer waiter has taken the place. To WaitMode::first: an operator has ended the freeze. Nothing was changed.
+struct Replaced : Worded<"replaced", 1> {
+  std::optional<std::string> by;  // HolderInfo of the newer waiter; or Force::requester
 };
 
 // To several verbs. Nothing was changed.

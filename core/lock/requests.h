@@ -167,7 +167,8 @@ struct Granted {
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
 
 struct Replaced {
-  std::optional<HolderInfo> by;  // the newer waiter, for people; nullopt: unknown
+  std::optional<HolderInfo> by;                     // the newer waiter, for people; nullopt: unknown
+  std::optional<std::string> freeze_ended_by = {};  // for people; nullopt: the caller is no freeze
 };
 
 struct Busy {
@@ -181,7 +182,7 @@ struct Busy {
       std::nullopt;            // when to ask at the latest, because a waiter ahead may not take a hand-over
   std::string not_ready = {};  // why the servers cannot grant before `again_in`; empty: another client is in the way
   bool split_vote = false;     // several servers: several clients got some of them each, and no client a quorum
-  // A newer waiter has taken the caller's place, and the caller has left the queue (HolderInfo::latest).
+  // The caller has left the queue: a newer waiter has its place (HolderInfo::latest), or the caller is a freeze that an operator has ended.
   std::optional<Replaced> replaced = std::nullopt;
   // The time of the answer, to be compared with a later Handover; nullopt: not queued, or another server may answer next.
   std::optional<ServerTime> at = std::nullopt;

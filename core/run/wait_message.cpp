@@ -168,12 +168,18 @@ std::string full_text(std::uint64_t full)
 
 std::string newer_run(const Replaced& replaced)
 {
+  if (replaced.freeze_ended_by) {
+    return printable(*replaced.freeze_ended_by);
+  }
   return replaced.by ? describe({.owner = Owner::of(""), .count = 1, .info = replaced.by}) : "";
 }
 
 std::string replaced_text(const std::string& lock, const Replaced& replaced)
 {
   const std::string by = newer_run(replaced);
+  if (replaced.freeze_ended_by) {
+    return lock + ": the freeze was ended" + (by.empty() ? "" : " by " + by);
+  }
   return lock + ": a newer run has taken the place of this one" + (by.empty() ? "" : ": ") + by;
 }
 

@@ -84,10 +84,10 @@ std::string busy_text(const std::string& lock, Millis waited, const std::optiona
 // "; 3 callers wait already, and --max-waiting allows no more", which follows busy_text(). `full`: Busy::full.
 std::string full_text(std::uint64_t full);
 
-// The newer run that took the place, "alice@web2 (pid 9)"; empty: unknown.
+// The newer run that took the place, or who ended the freeze: "alice@web2 (pid 9)"; empty: unknown.
 std::string newer_run(const Replaced& replaced);
 
-// "stock: a newer run has taken the place of this one: alice@web2 (pid 9)".
+// "stock: a newer run has taken the place of this one: alice@web2 (pid 9)"; "stock: the freeze was ended by alice@web2 (pid 9)".
 std::string replaced_text(const std::string& lock, const Replaced& replaced);
 
 }  // namespace rlock

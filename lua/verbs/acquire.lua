@@ -135,6 +135,20 @@ local function replaced_by()
   return newer_in_event_log()
 end
 
+-- Who has taken from OWNER the claim under which no job has begun (thaw, force-unlock --now); nil: no operator has, OWNER is in the queue
+-- again, or the log says already that no job began.
+local function claim_taken_by()
+  local events = redis.call('ZSCORE', QUEUE, OWNER) and {} or redis.pcall('LRANGE', EVENTS, 0, -1)
+  for i = #events, 1, -1 do
+    if entry_has(events[i], '@kind.forced@', OWNER) then
+      return string.match(events[i], '%z@word.by@%z(%Z*)')
+    elseif entry_has(events[i], '@kind.acquired@', OWNER) or entry_has(events[i], '@word.to@', OWNER)
+        or entry_has(events[i], '@kind.unused@', OWNER) then
+      return nil
+    end
+  end
+end
+
 -- The arrival of the last waiter whose score is its arrival less `offset`, because the server's clock may have been set back; 0: there
 -- is none. And whether waiters with a smaller priority stand behind.
 local function last_with(offset)
@@ -352,6 +366,12 @@ if newer then
   return {'replaced', newer}
 end
 if TICKET ~= '0' then
+  local requester = claim_taken_by()
+  if requester and WAIT_MODE == 'first' then
+    return {'replaced', requester}  -- an ended freeze must not begin again
+  elseif requester then
+    log_trouble('@kind.unused@\0' .. OWNER)
+  end
   -- An operator may have asked for an earlier hold of OWNER, a hand-over that OWNER confirmed too late.
   redis.pcall('HDEL', FORCE, OWNER, 'revoked:' .. OWNER, 'stops:' .. OWNER)
 end

@@ -133,6 +133,24 @@ FREEZE_CASE("freeze script: no step of force-unlock but take changes a freeze, a
   CHECK(word(lock.take_away("f")) == "changed");  // sent twice: the job of "m" keeps the lock
 }
 
+FREEZE_CASE("freeze script: one that is thawed while it has only a claim ends, also where its request is sent again")
+{
+  const std::string ticket = lock.freeze("f").elements.at(6).text;
+  CHECK(word(lock.release("holder")) == "released");
+  REQUIRE(lock.holder() == "f");
+  REQUIRE(word(lock.take_away("f")) == "broken");
+  for (int sent = 0; sent < 2; ++sent) {
+    const Reply ended = lock.freeze("f", ticket);
+    REQUIRE(word(ended) == "replaced");
+    CHECK(ended.elements.at(1).text == "eve@h");
+  }
+  CHECK(lock.holder() == "");
+  CHECK(lock.line() == Words{});
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  CHECK(word(lock.freeze("f", ticket)) == "replaced");  // also while a job runs
+  CHECK(word(lock.freeze("g")) == "busy");
+}
+
 FREEZE_CASE("freeze script: a freeze that listens is not passed after a hand-over that was not taken")
 {
   const ChannelListener silent = subscribe_as(lock, "silent");

@@ -4,6 +4,7 @@
 
 #include "base/defaults.h"
 #include "lock/event_log.h"
+#include "lock/past_run.h"
 #include "lua/scripts.h"
 
 using namespace rlock::test;
@@ -12,6 +13,8 @@ namespace {
 
 const std::string events = "rlock:events:{k}";
 constexpr std::int64_t month = 2'592'000'000;
+
+const std::vector<LockKind> modes{Plain{}, StringLock{}, Writer{}, Reader{}, Permits{1}};
 
 Reply acquire_with(const ScriptedLock& lock, const LockKind& kind, const std::string& owner, const std::string& info)
 {
@@ -211,4 +214,28 @@ TEST_EACH_KIND(
   CHECK(forget().elements.at(0).integer == 1);
   CHECK(as_texts(lock.server.command({"KEYS", "*"})) == Words{"redisson_lock_token:{k}"});
   CHECK(forget().elements.at(0).integer == 0);
+}
+
+EACH_MODE_CASE("history: a waiter whose claim an operator took says once that no job began, and stays in line")
+{
+  const ScriptedLock lock(kind);
+  const LockKind holder_kind = std::holds_alternative<Reader>(kind) ? LockKind(Writer{}) : kind;
+  REQUIRE(word(lock.acquire_as(holder_kind, "h")) == "granted");
+  const Reply busy = lock.wait("a");
+  REQUIRE(word(busy) == "busy");
+  const std::string ticket = busy.elements.at(6).text;
+  REQUIRE(word(lock.release_as(holder_kind, "h")) == "released");
+  REQUIRE(word(lock.take_away("a")) == "broken");
+  REQUIRE(word(lock.acquire_as(holder_kind, "next")) == "granted");
+  for (int sent = 0; sent < 2; ++sent) {
+    CHECK(word(lock.wait("a", ticket)) == "busy");
+  }
+  std::vector<EventLogEntry> entries;
+  for (const std::string& text : as_texts(lock.server.command({"LRANGE", events, "0", "-1"}))) {
+    entries.push_back(EventLogEntry::of(text));
+  }
+  CHECK(std::ranges::count(entries, EventKind::unused, [](const EventLogEntry& each) { return each.kind; }) == 1);
+  const auto is_holder = [](const Owner& owner) { return owner == Owner::of("next"); };
+  const auto runs = past_runs(entries, is_holder, entries.back().time_ms);
+  CHECK(std::ranges::none_of(runs, [](const PastRun& run) { return run.owner == Owner::of("a"); }));
 }

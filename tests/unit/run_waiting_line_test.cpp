@@ -76,3 +76,10 @@ TEST_CASE("waiting message: a frozen lock names who has frozen it, until when, a
   CHECK(text.starts_with("k is busy after 2s, " + by));
   CHECK(busy_text("k", Millis{0}, busy().holder).find("frozen") == std::string::npos);
 }
+
+TEST_CASE("busy message: a freeze that was ended before it began names who ended it")
+{
+  const Replaced ended{.by = std::nullopt, .freeze_ended_by = "ann as root@web1 (pid 71): go\non"};
+  CHECK(replaced_text("k", ended) == "k: the freeze was ended by ann as root@web1 (pid 71): go\\non");
+  CHECK(replaced_text("k", {.by = std::nullopt, .freeze_ended_by = ""}) == "k: the freeze was ended");
+}

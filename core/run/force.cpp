@@ -171,16 +171,20 @@ ForcedRelease::Found ForcedRelease::ask_again(ForceStep step, StopToken stop)
   return {.held = *held, .end = std::nullopt};
 }
 
-// What the event log tells of the end of the hold: nullopt in it: nothing. An Error: it cannot be read.
+// What the event log tells of the end of the hold: nullopt in it: nothing. An Error: it cannot be read. An earlier hold of the owner may
+// have ended before the last grant, and the result of a run may come after the end.
 Result<std::optional<EventKind>> ForcedRelease::logged_end(StopToken stop) const
 {
   const std::array<EventLogQuery, 1> query{EventLogQuery{.name = m_request.name, .after = {}}};
   ASSIGN_OR_RETURN(const auto logs,
                    m_store.read_logs(query, {.deadline = m_clock.now() + m_request.server_timeout, .stop = stop}));
-  const auto end = std::ranges::find_if(logs.front(), [this](const EventLogEntry& entry) {
-    return entry.ends() && entry.owner == m_last_held->holder.owner.text();
-  });
-  return end == logs.front().end() ? std::nullopt : end->kind;
+  const auto& log = logs.front();
+  const std::string& owner = m_last_held->holder.owner.text();
+  const auto last_grant =
+      std::find_if(log.rbegin(), log.rend(), [&](const EventLogEntry& entry) { return entry.taker == owner; });
+  const auto end = std::find_if(last_grant.base(), log.end(),
+                                [&](const EventLogEntry& entry) { return entry.ends() && entry.owner == owner; });
+  return end == log.end() ? std::nullopt : end->kind;
 }
 
 // How the hold that the first answer found has ended. Another force-unlock may have deleted it meanwhile, or an earlier copy of this

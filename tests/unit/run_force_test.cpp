@@ -1,12 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/force.h"
 
+#include "lock/event_log.h"
 #include "stores/quorum/quorum_store.h"
+#include "support/bare_store.h"
 #include "support/fake_store.h"
 #include "support/integration.h"
 #include "support/stepped_clock.h"
 
 using namespace rlock::test;
+
+namespace {
+
+// "alice" has the lock when the store is first asked, and later no more.
+class LoggingStore final : public BareStore {
+ public:
+  // The entries of its event log, with blanks for NULs.
+  explicit LoggingStore(const std::vector<std::string>& texts)
+  {
+    for (const std::string& text : texts) {
+      std::string entry = std::to_string(m_log.size() + 1) + "000 " + text;
+      std::ranges::replace(entry, ' ', '\0');
+      m_log.push_back(EventLogEntry::of(std::move(entry)));
+    }
+  }
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits&) override
+  {
+    if (step != ForceStep::ask) {
+      return ForceAnswer{ForceFree{}};
+    }
+    return ForceAnswer{ForceHeld{.holder = {.owner = call.owner, .count = 1, .info = std::nullopt},
+                                 .listening = 1,
+                                 .lasts = Millis{30'000},
+                                 .is_rlock = true}};
+  }
+  Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery>, const CallLimits&) override
+  {
+    return std::vector<std::vector<EventLogEntry>>{m_log};
+  }
+
+ private:
+  std::vector<EventLogEntry> m_log;
+};
+
+}  // namespace
 
 // A holder releases on one server after the other; a server that is away leaves it open meanwhile which answer is
 // right.
@@ -89,5 +126,38 @@ TEST_CASE("force: a holder that stops its job is waited for until KILL and a whi
       CHECK(server->holder() == "alice");
       CHECK(std::ranges::count(server->asked(), "revoke alice") == 0);
     }
+  }
+}
+
+TEST_CASE("force: of an owner that was granted the lock again the end after the last grant counts")
+{
+  struct Row {
+    std::vector<std::string> log;
+    bool is_broken;
+  };
+  const Row rows[]{
+      {{"acquired alice info -", "forced alice by op"}, true},
+      {{"acquired alice info -", "forced alice by op", "acquired bob info -"}, true},
+      {{"acquired alice info -", "forced alice by op", "released alice owner alice exit 0"}, true},
+      {{"forced alice by op", "acquired alice info -", "released alice owner alice"}, false},
+      {{"forced alice by op", "released h owner bob to alice info -", "released alice owner alice"}, false},
+      {{"forced alice by op", "acquired alice info -"}, false},
+      {{"released alice owner alice", "acquired alice info -", "forced alice by op to bob info -"}, true}};
+  for (const Row& row : rows) {
+    CAPTURE(row.log.back());
+    SteppedClock clock;
+    LoggingStore store(row.log);
+    const auto end = force_unlock(store,
+                                  {.name = *LockName::parse("k"),
+                                   .kind = Plain{},
+                                   .owner = Owner::of("alice"),
+                                   .by = "op",
+                                   .grace = 10s,
+                                   .server_timeout = 5s,
+                                   .revoked = {}},
+                                  clock, StopToken::never());
+    REQUIRE(end);
+    CHECK(std::holds_alternative<Broken>(*end) == row.is_broken);
+    CHECK(std::holds_alternative<ReleasedByHolder>(*end) == !row.is_broken);
   }
 }

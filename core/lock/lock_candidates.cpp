@@ -133,7 +133,7 @@ void LockCandidate::refused(const Busy& busy, const AcquireOptions& options, Ins
     first_place = busy.waiters_ahead;
   }
   needs_release = true;
-  ticket = busy.ticket;
+  ticket = busy.ticket > 0 ? busy.ticket : ticket;  // a waiter whose claim was revoked gets 0, and its place back later
   must_hear_releases = is_first() && busy.holder && !busy.holder->info && !busy.tells_end;
   ask_at = sent_at + rest_after(busy, rng);
   if (barging.must_poll(sent_at, must_hear_releases, std::exchange(was_notified, false))) {

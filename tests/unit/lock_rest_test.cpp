@@ -102,6 +102,18 @@ TEST_CASE("lock candidate: an unconfirmed hand-over is looked at when its time i
   CHECK((candidate.due_at() == now + 12s));
 }
 
+TEST_CASE("lock candidate: a waiter whose claim was revoked keeps its ticket")
+{
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  LockCandidate candidate{.spec = spec, .which = 0};
+  SystemRng rng;
+  for (const std::uint64_t answered : {7U, 0U, 9U}) {
+    candidate.refused({.ttl = 30s, .holder = {}, .ticket = answered}, {.queues = true, .ticket = candidate.ticket},
+                      Instant{1h}, rng);
+    CHECK(candidate.ticket == (answered == 0 ? 7 : answered));
+  }
+}
+
 TEST_CASE("lock candidate: far back in a slow line a waiter need not listen until it asks again")
 {
   struct Row {

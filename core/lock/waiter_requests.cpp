@@ -19,6 +19,7 @@ CallLimits WaiterRequests::limit_from(Instant now) const
 WaiterRequests::Answer WaiterRequests::acquire(const LockCandidate& candidate, const AcquireOptions& options)
 {
   LockSpec spec = candidate.spec;
+  spec.max_waiting = m_policy.was_in_line ? std::nullopt : spec.max_waiting;
   const Instant first = m_clock.now();
   const CallLimits limit = limit_from(first);
   const Instant give_up = std::min(limit.deadline, first + spec.ttl / 4);

@@ -40,7 +40,8 @@ struct WaitPolicy {
   // Retry a server that cannot be reached, or cannot serve, until this time, whatever `until` says; nullopt: never.
   std::optional<Instant> server_until = std::nullopt;
   HolderStopper* stopper = nullptr;  // stops the holders of the only lock; nullptr: the waiter waits for them
-  bool takes_message = false;        // a Handover of the only lock may start the job before the server confirms it
+  bool was_in_line = false;    // in an earlier attempt of the same caller, so LockSpec::max_waiting does not count
+  bool takes_message = false;  // a Handover of the only lock may start the job before the server confirms it
 };
 
 struct TimedOut {

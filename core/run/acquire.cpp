@@ -124,7 +124,7 @@ Result<RunEnd> acquire(const RunRequest& request, RunContext context, const Prin
   ASSIGN_OR_RETURN(const auto watched, open_watched(request));
   context.signals.block();
   ASSIGN_OR_RETURN(const auto stop, stop_descriptor(context.signals, watched));
-  const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server);
+  WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server);
   bool server_was_there = false;  // a server that was never there is not waited for
   for (;;) {
     LockSet lock_set(request, context, std::nullopt);
@@ -147,6 +147,7 @@ Result<RunEnd> acquire(const RunRequest& request, RunContext context, const Prin
       }
       context.log.notice(retry->why + "; trying again", {.event = "lost"});
       server_was_there = true;
+      policy.was_in_line = retry->was_in_line;
     } else if (!server_was_there || !may_come_back(result.error(), policy, context.clock.now())) {
       return result.error();
     }

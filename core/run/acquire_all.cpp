@@ -183,6 +183,9 @@ class Acquisition {
   {
     Result<AcquireAllResult> result = acquire();
     m_held.stop_watching();
+    if (auto* const retry = result ? std::get_if<RetryNeeded>(&*result) : nullptr) {
+      retry->was_in_line = m_policy.was_in_line || m_waited;
+    }
     if (!result || !std::holds_alternative<AllAcquired>(*result)) {
       take_back(m_request, m_context, std::span(m_lock_set.sessions).first(m_held.size()), release_time);
     }
@@ -211,7 +214,7 @@ class Acquisition {
       m_waited = m_waited || observer.was_refused();
       if (!outcome) {
         const bool server_was_there = m_held.size() > 0 && is_passing(outcome.error().code);
-        return server_was_there ? Result<AcquireAllResult>(RetryNeeded{outcome.error().text}) : outcome.error();
+        return server_was_there ? Result<AcquireAllResult>(RetryNeeded{.why = outcome.error().text}) : outcome.error();
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
         m_busy = &session;
@@ -295,7 +298,7 @@ class Acquisition {
       return interrupted();
     }
     if (needs_one_token() && !have_one_token()) {
-      return AcquireAllResult{RetryNeeded{"a lock was granted after a failed request, and by another token"}};
+      return AcquireAllResult{RetryNeeded{.why = "a lock was granted after a failed request, and by another token"}};
     }
     m_lock_set.store->stop_threads();  // the job or the keeper is forked next
     return AcquireAllResult{AllAcquired{.waited = m_waited}};
@@ -306,7 +309,7 @@ class Acquisition {
   {
     const auto loss = m_held.loss();
     const bool by_signal = m_context.signals.stop().requested();
-    return loss && !by_signal ? AcquireAllResult{RetryNeeded{*loss}} : AcquireAllResult{Interrupted{}};
+    return loss && !by_signal ? AcquireAllResult{RetryNeeded{.why = *loss}} : AcquireAllResult{Interrupted{}};
   }
 
   const RunRequest& m_request;

@@ -22,6 +22,7 @@ struct LockBusy {
 // succeed.
 struct RetryNeeded {
   std::string why;
+  bool was_in_line = false;  // WaitPolicy::was_in_line of that attempt
 };
 using AcquireAllResult = std::variant<AllAcquired, AlreadyDone, LockBusy, RetryNeeded, Interrupted>;
 

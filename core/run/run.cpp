@@ -239,6 +239,7 @@ class Run {
     }
     m_context.log.notice(retry.why + "; the job has not run yet: trying again", {.event = "lost"});
     m_server_was_there = true;
+    m_policy.was_in_line = retry.was_in_line;
     return pause();
   }
 

@@ -53,7 +53,7 @@ class ScriptedStore final : public BareStore {
         lock.is_taken = true;
         return Granted{.fence = 1, .count = 1, .lease = lease};
       }
-      if (lock.is_full && options.queues && options.ticket == 0) {
+      if (lock.is_full && spec.max_waiting && options.queues && options.ticket == 0) {
         return Busy{.ttl = std::chrono::seconds(60), .holder = {}, .full = 3};
       }
       lock.is_queued = lock.is_queued || options.queues;
@@ -130,7 +130,8 @@ std::vector<LockSpec> WaitFixture::specs() const
                      .kind = {},
                      .ttl = std::chrono::seconds(30),
                      .who = {},
-                     .once = {}});
+                     .once = {},
+                     .max_waiting = 3});
   }
   return specs;
 }

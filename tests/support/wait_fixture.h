@@ -24,7 +24,7 @@ struct WaitFixture {
     bool is_free = false;
     bool is_taken = false;
     bool is_queued = false;
-    bool is_full = false;  // takes no waiter without a ticket
+    bool is_full = false;  // takes no waiter with max_waiting and without a ticket
     std::uint64_t ahead = 0;
     std::uint64_t ticket = 0;  // the ticket of the waiter
     Hint said;

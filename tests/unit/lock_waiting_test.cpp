@@ -334,6 +334,15 @@ TEST_CASE("waiting for any: the wait ends when each line is full, and a waiter t
   CHECK(outcome_of(some, for_ever, observer) == "took 0; taken: 0; queues:");
 }
 
+TEST_CASE("waiting for one: a caller that was in line in an earlier attempt joins a full line")
+{
+  WaitFixture fixture(1);
+  fixture.locks[0].is_full = true;
+  WaitPolicy again = for_ever;
+  again.was_in_line = true;
+  CHECK(outcome_of(fixture, again, [&] { fixture.hand_over(0); }) == "took 0, listening; taken: 0; queues:");
+}
+
 TEST_CASE("waiting for any: a lock whose grant got lost is released")
 {
   WaitFixture fixture(3);

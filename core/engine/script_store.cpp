@@ -287,6 +287,7 @@ std::vector<Result<Renewal>> ScriptStore::renew_each(std::span<const RenewalCall
   return answers;
 }
 
+// A clock in coarse steps would seem to jump, so its time is not told.
 Result<Renewal> ScriptStore::renewal_in(const VerbRequest& request, const Result<Reply>& reply, const RenewalCall& call,
                                         Instant sent_at) const
 {
@@ -298,7 +299,7 @@ Result<Renewal> ScriptStore::renewal_in(const VerbRequest& request, const Result
     return Renewal{
         Renewed{.lease = options.only_checks ? std::nullopt : std::optional(lease_of(owner, sent_at, spec.ttl)),
                 .forced = requested_by(kept->requester),
-                .at = time_of(kept->at)}};
+                .at = m_host->time_behind() > Millis{0} ? std::nullopt : time_of(kept->at)}};
   }
   if (const auto lost = answer_in<answers::Lost>(*reply)) {
     return Renewal{not_held(*lost)};

@@ -198,7 +198,7 @@ using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 struct Renewed {
   std::optional<LeaseTerm> lease;               // the new one, as in Granted; missing: the store was only asked
   std::optional<ForceRequest> forced;           // another client wants the lock
-  std::optional<ServerTime> at = std::nullopt;  // time of the renewal; missing: several servers
+  std::optional<ServerTime> at = std::nullopt;  // time of the renewal; missing: several servers, or a coarse clock
 };
 inline constexpr const char* forced_by = "force-unlocked by ";
 

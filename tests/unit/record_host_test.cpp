@@ -102,6 +102,16 @@ class SmallBackend final : public ForwardingBackend {
   const std::size_t m_longest;
 };
 
+// A store whose clock has coarse steps.
+class CoarseBackend final : public ForwardingBackend {
+ public:
+  CoarseBackend(std::unique_ptr<Backend> real, Millis behind) : ForwardingBackend(std::move(real)), m_behind(behind) {}
+  [[nodiscard]] Millis time_behind() const override { return m_behind; }
+
+ private:
+  const Millis m_behind;
+};
+
 // Others are always faster. It cannot be reached any more when it was read `reads` times.
 class CrowdedBackend final : public BareBackend {
  public:
@@ -442,6 +452,25 @@ TEST_CASE("record host: what is asked of many locks is read at once, and a chang
   const LockSpec first{.name = names[0], .kind = Plain{}, .ttl = 60s, .who = {}, .once = std::nullopt};
   REQUIRE(holder.release(first, Owner::of("owner:0"), {}, limit()));
   CHECK(held() == locks - 1);
+}
+
+TEST_CASE("record host: a renewal tells no time of a clock with coarse steps, which would seem to jump")
+{
+  const BootClock clock;
+  const auto limit = [&] { return CallLimits{.deadline = clock.now() + 10s, .stop = StopToken::never()}; };
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 60s, .who = {}, .once = std::nullopt};
+  const Owner owner = Owner::of("owner:1");
+  for (const Millis behind : {0ms, 3000ms}) {
+    CAPTURE(behind.count());
+    auto backend = std::make_unique<CoarseBackend>(
+        memory_backend("record-host-coarse-" + std::to_string(behind.count()), clock), behind);
+    ScriptStore store(std::make_unique<RecordHost>(std::move(backend), clock, std::make_unique<SystemRng>()), clock);
+    REQUIRE(store.acquire(spec, owner, {}, limit()));
+    const auto renewal = store.renew(spec, owner, {}, limit());
+    REQUIRE(renewal);
+    REQUIRE(std::holds_alternative<Renewed>(*renewal));
+    CHECK(std::get<Renewed>(*renewal).at.has_value() == (behind == 0ms));
+  }
 }
 
 TEST_CASE("record host: a record too large for its store keeps a shorter log, and is refused when that is not enough")

@@ -27,7 +27,8 @@ Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock&
 Instant Lease::watch_from() const
 {
   const auto [from, length] = m_budget.term();
-  return std::min(m_lock.is_claim ? m_made_at + unwatched_claim : from + unwatched_time, from + length / 6);
+  const Millis unwatched = m_lock.is_claim ? unwatched_claim : unwatched_time;
+  return std::min(std::max(m_made_at, from) + unwatched, from + length / 6);
 }
 
 LeaseWatchOptions Lease::watch_options(bool renews, std::string_view consequence) const

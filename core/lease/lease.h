@@ -31,8 +31,8 @@ class Lease {
   [[nodiscard]] LockStore& store() const { return m_store; }
   [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
   [[nodiscard]] const LeaseBudget& budget() const { return m_budget; }  // as of the last LeaseGroup::stop_watchdog()
-  // A lease is watched from then on. A job that ends earlier needs no thread and no second connection. The time of a claim counts
-  // from when this was made: after a long wait the begin of its lease is known less precisely than a short job takes.
+  // A lease is watched from then on. A job that ends earlier needs no thread and no second connection. The time counts from when this
+  // was made, or from a later renewal: a lease may begin earlier than its grant by more than a short job takes.
   [[nodiscard]] Instant watch_from() const;
 
   // Renews the lease once, in the calling thread. A failure sets the event. Do not call this while a watchdog renews it.

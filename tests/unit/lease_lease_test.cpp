@@ -107,3 +107,21 @@ TEST_CASE("lease: a claim after a long wait is watched from some time after its 
   CHECK(watched_after(102ms, 660ms) == 8ms);  // a sixth of the claim
   CHECK(watched_after(400ms, 2s) < 0ms);
 }
+
+TEST_CASE("lease: one that began before its grant is not watched at once")
+{
+  const SteppedClock clock;
+  const auto store = store_on(std::make_shared<FakeServer>(), clock);
+  const LockSpec spec{.name = *LockName::parse("k"), .kind = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  const auto watched_after = [&](Millis age, Millis length) {
+    GrantedLock granted{.spec = spec,
+                        .owner = Owner::of("alice:1"),
+                        .lease = {.from = clock.now() - age, .length = length},
+                        .listener = {}};
+    return Lease(*store, std::move(granted), 10ms, clock).watch_from() - clock.now();
+  };
+  CHECK(watched_after(0ms, 30s) == 200ms);
+  CHECK(watched_after(3s, 30s) == 200ms);      // a bucket tells whole seconds, and its hosts differ
+  CHECK(watched_after(4900ms, 30s) == 100ms);  // a sixth of the lease
+  CHECK(watched_after(3s, 15s) < 0ms);
+}

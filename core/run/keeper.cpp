@@ -58,7 +58,7 @@ class KeeperLoop {
         m_caller(std::move(caller)),
         m_pipe(std::move(pipe)),
         m_sessions(task.lock_set.sessions),
-        m_began(m_sessions.front().lease().budget().term().from),
+        m_began(task.context.clock.now()),
         m_deadline(stop_times(first_end(), task.request.kill_after))
   {
     if (m_pipe) {

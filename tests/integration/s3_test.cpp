@@ -97,6 +97,19 @@ S3_CASE("s3: a lease counts from a second before its request, because the store 
   CHECK(std::get<Granted>(attempt).lease.length == 30s);
 }
 
+S3_CASE("s3: the duration that a keeper tells begins with the grant, not with the lease")
+{
+  const std::string url = server.url("locks/cron", "clock-skew=10s");  // its leases begin 11 s before their grants
+  const auto told = home_dir() / "told";
+  Process script({"sleep", "60"});
+  const Finished taken =
+      succeeded(run_at(url, {"acquire", "-k", "k", "--ttl", "60s", "--pid", std::to_string(script.pid()), "--notify",
+                             "echo $RLOCK_DURATION_MS >" + told.string()}));
+  (void)succeeded(run_at(url, {"release", "-k", "k", "--token", first_line(taken.out)}));
+  wait_until([&] { return text_of(told).ends_with('\n'); }, "the keeper tells the duration", 10s);
+  CHECK(std::stoi(text_of(told)) < 10'000);
+}
+
 S3_CASE("s3: the clocks of clients decide nothing, and one that the store refuses is told with 69")
 {
   const auto go = home_dir() / "go";

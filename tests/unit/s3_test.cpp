@@ -4,7 +4,10 @@
 #include "stores/s3/s3_listener.h"
 #include "stores/s3/s3_object.h"
 
+#include "stores/s3/libcurl.h"
 #include "support/limits.h"
+#include "support/scripted_server.h"
+#include "support/skip.h"
 #include "support/test.h"
 
 using namespace rlock::test;
@@ -21,6 +24,24 @@ HttpAnswer http(long status, const std::string& code = "", const std::string& me
   answer.etag = "\"1\"";
   answer.body = code.empty() ? "" : "<Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>";
   return answer;
+}
+
+// Answers one request; the session of any other token than the valid one is over.
+void serve_session(const Peer& peer, char valid)
+{
+  std::string request;
+  while (!has(request, "\r\n\r\n")) {
+    const std::string more = peer.hear_some();
+    if (more.empty()) {
+      return;
+    }
+    request += more;
+  }
+  const bool is_over = !has(request, std::string("X-Amz-Security-Token: ") + valid);
+  const std::string body = is_over ? http(400, "ExpiredToken").body : "";
+  peer.say(std::string("HTTP/1.1 ") + (is_over ? "400 Bad Request" : "200 OK") +
+           "\r\nDate: Sun, 29 Nov 2026 09:00:00 GMT\r\nETag: \"1\"\r\nConnection: close\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
 std::int64_t us(std::chrono::microseconds time) { return time.count(); }
@@ -84,6 +105,32 @@ TEST_CASE("s3 errors: each has its exit code, its cause and what to do")
   HttpAnswer elsewhere = http(301, "PermanentRedirect");
   elsewhere.region = "eu-west-1";
   CHECK(has(answer_of(elsewhere, "s3://b", date_us).error().text, "the bucket is in eu-west-1"));
+}
+
+TEST_CASE(
+    "s3 errors: a session that is over is followed by the next one in the shared files, and is an error without it")
+{
+  skip_if(!libcurl(), "no libcurl");
+  std::atomic<char> valid = '1';
+  char shared = '1';
+  const ScriptedServer server([&valid](const Peer& peer) { serve_session(peer, valid); }, rlock::Endpoint::Kind::tcp);
+  const std::string url = "s3://bucket?endpoint=http://127.0.0.1:" + std::to_string(server.endpoint().port);
+  rlock::s3::Connection connection(
+      connection_spec(must(parse_s3_url(url))), real_clock,
+      {.variable = [](const char*) { return std::string(); },
+       .file =
+           [&shared](const std::string&) {
+             return "[default]\naws_access_key_id=A\naws_secret_access_key=S\naws_session_token=" +
+                    std::string(1, shared) + "\n";
+           }});
+  const auto ask = [&] { return connection.ask({.key = "k"}, soon()); };
+  CHECK(ask());
+  valid = shared = '2';
+  CHECK(ask());
+  valid = '3';
+  const auto refused = ask();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::refused);
 }
 
 TEST_CASE("s3 object: what is written is read, whatever the bytes, and no two writes are the same")

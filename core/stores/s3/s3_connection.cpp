@@ -26,6 +26,7 @@ constexpr std::size_t longest_answer = std::size_t{16} << 20;
 constexpr std::string_view other_region = " (name the region of the bucket: ?region=NAME)";
 constexpr std::string_view wrong_secret = " (check the access key, its secret and the region)";
 constexpr std::string_view check_clock = " (this host's clock is wrong: have NTP keep it)";
+constexpr std::string_view expired_session = "ExpiredToken";
 constexpr std::string_view ask_again = " (it asks to be asked again later)";
 
 // What the codes of the errors of Amazon S3 mean to a lock client. Other stores use the same codes.
@@ -43,7 +44,7 @@ constexpr auto codes = std::to_array<CodeRow>({
     {"IllegalLocationConstraintException", ErrorCode::config, other_region},
     {"SignatureDoesNotMatch", ErrorCode::refused, wrong_secret},
     {"InvalidAccessKeyId", ErrorCode::refused, wrong_secret},
-    {"ExpiredToken", ErrorCode::refused, " (the session is over: get new credentials)"},
+    {expired_session, ErrorCode::refused, " (the session is over: get new credentials)"},
     {"InvalidToken", ErrorCode::refused, " (AWS_SESSION_TOKEN does not belong to the access key)"},
     {"AccessDenied", ErrorCode::refused, " (rlock acl prints the policy that rlock needs)"},
     {"RequestTimeTooSkewed", ErrorCode::server_not_ready, check_clock},
@@ -76,6 +77,12 @@ CodeRow row_of_status(long status)
          : status >= redirect && status < 400
              ? CodeRow{"", ErrorCode::config, other_region}
              : CodeRow{"", ErrorCode::config, " (is this a store with the API of Amazon S3?)"};
+}
+
+bool is_session_over(const HttpAnswer& http)
+{
+  constexpr long client_error = 400;
+  return http.status >= client_error && element(http.body, "Code") == expired_session;
 }
 
 // The callbacks of libcurl.
@@ -231,7 +238,7 @@ Result<Done> Connection::connect()
   }
   if (m_multi == nullptr) {
     RETURN_IF_ERROR(libcurl());
-    ASSIGN_OR_RETURN(m_credentials, find_credentials(m_spec, sources_of_process()));
+    ASSIGN_OR_RETURN(m_credentials, find_credentials(m_spec, m_sources));
     const auto before = open_descriptors();
     m_multi = lib().curl_multi_init();
     close_new_ones_at_exec(before);
@@ -377,7 +384,20 @@ Result<Answer> Connection::result_of(const Transfer& transfer)
   return answer;
 }
 
+bool Connection::has_new_credentials() const
+{
+  const auto found = find_credentials(m_spec, m_sources);
+  return found && *found != m_credentials;
+}
+
+// A waiter must outlast its session: another program writes the credentials of the next one into the shared files.
 std::vector<Result<Answer>> Connection::ask_all(std::span<const Request> requests, const CallLimits& limit)
+{
+  auto answers = ask_once(requests, limit);
+  return m_is_session_over && has_new_credentials() ? ask_once(requests, limit) : answers;
+}
+
+std::vector<Result<Answer>> Connection::ask_once(std::span<const Request> requests, const CallLimits& limit)
 {
   const WithoutBrokenPipe guard;
   std::vector<Result<Answer>> answers;
@@ -387,6 +407,7 @@ std::vector<Result<Answer>> Connection::ask_all(std::span<const Request> request
     done = begin(requests[i], transfers[i]);
   }
   done = done ? perform(transfers, limit) : done;
+  m_is_session_over = std::ranges::all_of(transfers, [](const Transfer& each) { return is_session_over(each.http); });
   for (Transfer& each : transfers) {
     answers.push_back(done ? result_of(each) : Result<Answer>(done.error()));
     if (each.easy != nullptr && m_multi != nullptr) {

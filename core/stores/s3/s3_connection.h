@@ -61,11 +61,15 @@ struct HttpAnswer {
 //   config            the bucket is in another region, a key is too long, or this is no store of objects
 Result<Answer> answer_of(const HttpAnswer& http, const std::string& where, std::int64_t time_us);
 
-// Not thread-safe. After an Error the connections are dropped.
+// Not thread-safe. After an Error the connections are dropped. Where the session of the credentials is over and the shared files have
+// those of another one, the requests are made again with these.
 class Connection {
  public:
   // `clock` must outlive it. Connects at the first request.
-  Connection(ConnectionSpec spec, const Clock& clock) : m_spec(std::move(spec)), m_clock(&clock) {}
+  Connection(ConnectionSpec spec, const Clock& clock, CredentialSources sources = sources_of_process())
+      : m_spec(std::move(spec)), m_clock(&clock), m_sources(std::move(sources))
+  {
+  }
   ~Connection() { drop(); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -84,6 +88,8 @@ class Connection {
  private:
   struct Transfer;
 
+  std::vector<Result<Answer>> ask_once(std::span<const Request> requests, const CallLimits& limit);
+  [[nodiscard]] bool has_new_credentials() const;
   Result<Done> connect();
   Result<Done> begin(const Request& request, Transfer& transfer);
   Result<Done> perform(std::span<Transfer> transfers, const CallLimits& limit);
@@ -93,11 +99,13 @@ class Connection {
 
   ConnectionSpec m_spec;
   const Clock* m_clock;
+  CredentialSources m_sources;
   Credentials m_credentials;
-  void* m_multi = nullptr;   // of libcurl, with its open connections
-  pid_t m_process = 0;       // that connected: another process must not write to its sockets
-  std::set<int> m_sockets;   // open ones
-  bool m_was_there = false;  // an answer has come since connect()
+  void* m_multi = nullptr;         // of libcurl, with its open connections
+  pid_t m_process = 0;             // that connected: another process must not write to its sockets
+  std::set<int> m_sockets;         // open ones
+  bool m_was_there = false;        // an answer has come since connect()
+  bool m_is_session_over = false;  // each of the last answers says so, hence nothing happened
 };
 
 }  // namespace rlock::s3

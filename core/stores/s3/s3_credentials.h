@@ -17,6 +17,8 @@ struct Credentials {
   std::string token;   // of a session; empty: none
   std::string region;  // never empty
   std::string source;  // "the AWS_ variables", for errors
+
+  bool operator==(const Credentials&) const = default;
 };
 
 // Where they may stand: a variable of the environment, or the content of a file. Empty: there is none.
@@ -26,7 +28,7 @@ struct CredentialSources {
 };
 CredentialSources sources_of_process();
 
-// Read again for each new connection, because a session ends. ErrorCode::refused: there are none; ErrorCode::config: a profile is not
+// Read again for each new connection, and when a session is over. ErrorCode::refused: there are none; ErrorCode::config: a profile is not
 // there, or has another kind of credentials.
 Result<Credentials> find_credentials(const ConnectionSpec& spec, const CredentialSources& sources);
 

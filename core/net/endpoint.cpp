@@ -5,37 +5,20 @@
 #include <string_view>
 #include "base/server_schemes.h"
 #include "base/text.h"
+#include "net/url_parts.h"
 
 namespace rlock {
 namespace {
-
-std::string percent_encoded(char c)
-{
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(c);
-  return {'%', digits[byte >> 4], digits[byte & 15]};
-}
 
 // The form that parse_url reads back, in which an '@' is not taken for the end of a secret.
 std::string encoded_path(std::string_view path)
 {
   constexpr std::string_view special = "%?#@ \\";
   std::string out;
-  for (const char c : path) {
+  for (const char& c : path) {
     const bool is_plain =
         !is_control(c) && static_cast<unsigned char>(c) < 0x80 && special.find(c) == std::string_view::npos;
-    out += is_plain ? std::string(1, c) : percent_encoded(c);
-  }
-  return out;
-}
-
-std::string encoded_name(std::string_view name)
-{
-  std::string out;
-  for (const char c : name) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                          c == '.' || c == '_' || c == '~';
-    out += is_plain ? std::string(1, c) : percent_encoded(c);
+    out += is_plain ? std::string(1, c) : percent_encoded({&c, 1});
   }
   return out;
 }
@@ -54,7 +37,7 @@ std::string sentinel_url(const Endpoint& endpoint, const std::string& login, boo
     parameters += std::string("?sentinel_tls=") + (sentinels.tls ? "yes" : "no");
   }
   if (with_users && !sentinels.user.empty()) {
-    parameters += (parameters.empty() ? "?" : "&") + ("sentinel_username=" + encoded_name(sentinels.user));
+    parameters += (parameters.empty() ? "?" : "&") + ("sentinel_username=" + percent_encoded(sentinels.user));
   }
   return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + login + shown_hosts(sentinels.hosts) + "/" +
          sentinels.master + (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) + parameters;
@@ -72,7 +55,7 @@ std::string other_url(const Endpoint& endpoint, const std::string& login)
 
 std::string url_of(const Endpoint& endpoint, bool with_users)
 {
-  const std::string login = with_users && !endpoint.user.empty() ? encoded_name(endpoint.user) + "@" : "";
+  const std::string login = with_users && !endpoint.user.empty() ? percent_encoded(endpoint.user) + "@" : "";
   const std::string db = std::to_string(endpoint.db);
   switch (endpoint.kind) {
     case Endpoint::Kind::local: return "local:";

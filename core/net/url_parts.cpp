@@ -164,6 +164,19 @@ Error invalid_url(std::string_view url, std::string_view why, std::string_view g
 
 bool is_scheme(std::string_view text) { return scheme_size(std::string(text) + "://") == text.size() + 3; }
 
+std::string percent_encoded(std::string_view text)
+{
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) ||
+                          std::string_view("-._~").find(c) != std::string_view::npos;
+    out += is_plain ? std::string(1, c) : std::string{'%', digits[byte >> 4U], digits[byte & 15U]};
+  }
+  return out;
+}
+
 std::optional<std::string> percent_decoded(std::string_view text)
 {
   std::string out;

@@ -37,6 +37,8 @@ inline constexpr std::string_view bad_escape = "a % is not followed by two hexad
 // The error of an invalid URL: ErrorCode::usage. `good_form`: what to write instead.
 Error invalid_url(std::string_view url, std::string_view why, std::string_view good_form);
 
+// Leaves letters, digits and -._~ as they are (RFC 3986).
+std::string percent_encoded(std::string_view text);
 // nullopt: a % is not followed by two hexadecimal digits.
 std::optional<std::string> percent_decoded(std::string_view text);
 

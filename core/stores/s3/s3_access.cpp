@@ -2,11 +2,11 @@
 #include "stores/s3/s3_access.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 #include "base/hex.h"
 #include "base/text.h"
+#include "net/url_parts.h"
 
 namespace rlock::s3 {
 namespace {
@@ -19,24 +19,6 @@ std::string plain(std::string_view text)
   std::string all;
   for (const char c : text) {
     all += c > ' ' && c < 127 && c != '%' ? std::string(1, c) : "%" + hex_pair(static_cast<unsigned char>(c));
-  }
-  return all;
-}
-
-std::string upper_case(std::string text)
-{
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-
-// The form in which a parameter is signed.
-std::string percent_encoded(std::string_view text)
-{
-  std::string all;
-  for (const char c : text) {
-    const bool is_plain =
-        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
-    all += is_plain ? std::string(1, c) : "%" + upper_case(hex_pair(static_cast<unsigned char>(c)));
   }
   return all;
 }

@@ -9,11 +9,11 @@
 namespace rlock::s3 {
 
 // The functions that rlock calls.
-#define RLOCK_LIBCURL_FUNCTIONS(use)                                                                                  \
-  use(curl_global_init) use(curl_version_info) use(curl_getdate) use(curl_slist_append) use(curl_slist_free_all)      \
-      use(curl_easy_init) use(curl_easy_setopt) use(curl_easy_getinfo) use(curl_easy_strerror) use(curl_easy_cleanup) \
-          use(curl_multi_init) use(curl_multi_add_handle) use(curl_multi_remove_handle) use(curl_multi_perform)       \
-              use(curl_multi_poll) use(curl_multi_info_read) use(curl_multi_cleanup)
+#define RLOCK_LIBCURL_FUNCTIONS(use)                                                                                 \
+  use(curl_global_init) use(curl_version_info) use(curl_getdate) use(curl_slist_append) use(curl_slist_free_all)     \
+      use(curl_easy_init) use(curl_easy_setopt) use(curl_easy_getinfo) use(curl_easy_header) use(curl_easy_strerror) \
+          use(curl_easy_cleanup) use(curl_multi_init) use(curl_multi_add_handle) use(curl_multi_remove_handle)       \
+              use(curl_multi_perform) use(curl_multi_poll) use(curl_multi_info_read) use(curl_multi_cleanup)
 
 struct Libcurl {
   RLOCK_LIBCURL_FUNCTIONS(RLOCK_FUNCTION_MEMBER)

@@ -7,9 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
-#include <cctype>
-#include <cstring>
-#include <deque>
 #include <memory>
 #include <string_view>
 #include "base/broken_pipe.h"
@@ -96,28 +93,11 @@ std::size_t take_body(char* bytes, std::size_t, std::size_t size, void* http)
   return size;
 }
 
-std::size_t take_header(char* bytes, std::size_t, std::size_t size, void* http_of_transfer)
+std::string header(CURL* easy, const char* name)
 {
-  HttpAnswer& http = *static_cast<HttpAnswer*>(http_of_transfer);
-  const std::string_view line(bytes, size);
-  const auto colon = std::min(line.find(':'), line.size());
-  std::string name(line.substr(0, colon));
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  std::string_view value = line.substr(std::min(colon + 1, line.size()));
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())) != 0) {
-    value.remove_prefix(1);
-  }
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())) != 0) {
-    value.remove_suffix(1);
-  }
-  const std::array<std::pair<std::string_view, std::string*>, 4> wanted{
-      {{"etag", &http.etag}, {"date", &http.date}, {"x-amz-bucket-region", &http.region}, {"server", &http.server}}};
-  for (const auto& [known, field] : wanted) {
-    if (name == known) {
-      *field = value;
-    }
-  }
-  return size;
+  curl_header* found = nullptr;
+  constexpr int last_request = -1;
+  return lib().curl_easy_header(easy, name, 0, CURLH_HEADER, last_request, &found) == CURLHE_OK ? found->value : "";
 }
 
 // libcurl's sockets have no FD_CLOEXEC.
@@ -312,8 +292,6 @@ Result<Done> Connection::begin(const Request& request, Transfer& transfer)
   set(CURLOPT_ERRORBUFFER, transfer.why.data());
   set(CURLOPT_WRITEFUNCTION, take_body);
   set(CURLOPT_WRITEDATA, static_cast<void*>(&transfer.http));
-  set(CURLOPT_HEADERFUNCTION, take_header);
-  set(CURLOPT_HEADERDATA, static_cast<void*>(&transfer.http));
   set(CURLOPT_OPENSOCKETFUNCTION, open_socket);
   set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(&m_sockets));
   set(CURLOPT_CLOSESOCKETFUNCTION, close_socket);
@@ -359,10 +337,15 @@ Result<Done> Connection::perform(std::span<Transfer> transfers, const CallLimits
 
 void Connection::finish(Transfer& transfer)
 {
-  lib().curl_easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &transfer.http.status);
+  CURL* const easy = transfer.easy.get();
+  HttpAnswer& http = transfer.http;
+  lib().curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &http.status);
+  http.etag = header(easy, "ETag");
+  http.region = header(easy, "X-Amz-Bucket-Region");
+  http.server = header(easy, "Server");
   constexpr std::int64_t second_us = 1'000'000;
-  transfer.time_us = lib().curl_getdate(transfer.http.date.c_str(), nullptr) * second_us;
-  m_was_there = m_was_there || transfer.http.status != 0;
+  transfer.time_us = lib().curl_getdate(header(easy, "Date").c_str(), nullptr) * second_us;
+  m_was_there = m_was_there || http.status != 0;
 }
 
 Result<Answer> Connection::result_of(const Transfer& transfer)

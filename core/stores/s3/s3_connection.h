@@ -49,7 +49,6 @@ struct HttpAnswer {
   long status = 0;
   std::string body;
   std::string etag;
-  std::string date;
   std::string region;  // of the bucket
   std::string server;
 };

@@ -3,14 +3,21 @@
 #include "stores/engine.h"
 
 #include "stores/s3/s3_backend.h"
-#include "stores/s3/s3_rights.h"
 
 namespace rlock::s3 {
 namespace {
 
+// A policy of IAM, for the user to whom it is attached. Without the right to list the bucket, whatever the prefix, a GET of an object that
+// is not there is refused instead of answered.
 Result<std::string> rights(const Endpoint& endpoint, std::string_view, std::span<const std::string>)
 {
-  return policy(connection_spec(endpoint));
+  const ConnectionSpec spec = connection_spec(endpoint);
+  const std::string bucket = "arn:aws:s3:::" + spec.bucket;
+  return R"({"Version": "2012-10-17", "Statement": [
+  {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], "Resource": ")" +
+         bucket + "/" + spec.prefix + R"(/*"},
+  {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": ")" +
+         bucket + "\"}\n]}\n";
 }
 
 constexpr std::array url_forms{

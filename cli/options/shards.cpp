@@ -30,14 +30,6 @@ bool is_number(std::string_view value)
   return !digits.empty() && std::ranges::all_of(digits, is_digit);
 }
 
-std::string_view trimmed(std::string_view text)
-{
-  constexpr std::string_view blanks = " \t\r";
-  const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(blanks) + 1);
-}
-
 // A "#" within a word belongs to the name.
 std::string_view without_comment(std::string_view line)
 {

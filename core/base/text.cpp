@@ -106,6 +106,13 @@ std::int64_t leading_number(std::string_view text)
   return number;
 }
 
+std::string_view trimmed(std::string_view text)
+{
+  constexpr std::string_view blanks = " \t\r";
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator)
 {
   std::vector<std::string_view> parts;

@@ -75,6 +75,9 @@ std::string shown_command(std::span<const std::string> words);
 // quotes. Masking a masked text changes nothing.
 std::string without_secrets(std::string_view text);
 
+// Without the spaces, tabs and carriage returns at its ends. A view of `text`.
+std::string_view trimmed(std::string_view text);
+
 // The parts of the text between the separators: "a,,b" has "a", "" and "b", and an empty text has one empty part. They are views of
 // `text`.
 std::vector<std::string_view> split(std::string_view text, char separator);

@@ -68,3 +68,11 @@ TEST_CASE("cut_to: a character of several bytes is not divided")
   CHECK(shortened("stock", 3) == "sto...");
   CHECK(shortened("stock", 5) == "stock");
 }
+
+TEST_CASE("text: blanks at the ends are cut off, and those within stay")
+{
+  CHECK(trimmed(" \ta b\r") == "a b");
+  CHECK(trimmed("a").size() == 1);
+  CHECK(trimmed(" \t ").empty());
+  CHECK(trimmed("").empty());
+}

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <sstream>
 #include "base/text.h"
 
 namespace rlock::s3 {
@@ -14,22 +13,13 @@ namespace {
 
 using Settings = std::map<std::string, std::string>;
 
-std::string trimmed(std::string_view text)
-{
-  constexpr std::string_view blanks = " \t\r";
-  const auto begin = text.find_first_not_of(blanks);
-  return begin == std::string_view::npos ? ""
-                                         : std::string(text.substr(begin, text.find_last_not_of(blanks) - begin + 1));
-}
-
 // The settings under "[section]"; nullopt: there is no such section.
-std::optional<Settings> section_of(const std::string& file, const std::string& section)
+std::optional<Settings> section_of(std::string_view file, std::string_view section)
 {
   std::optional<Settings> found;
   bool is_inside = false;
-  std::istringstream lines(file);
-  for (std::string raw; std::getline(lines, raw);) {
-    const std::string line = trimmed(raw);
+  for (const std::string_view raw : split(file, '\n')) {
+    const std::string_view line = trimmed(raw);
     if (line.empty() || line.front() == '#' || line.front() == ';') {
       continue;
     }
@@ -38,8 +28,8 @@ std::optional<Settings> section_of(const std::string& file, const std::string& s
       if (is_inside && !found) {
         found.emplace();
       }
-    } else if (const auto sign = line.find('='); is_inside && sign != std::string::npos && raw.front() != ' ') {
-      (*found)[trimmed(line.substr(0, sign))] = trimmed(line.substr(sign + 1));
+    } else if (const auto sign = line.find('='); is_inside && sign != std::string_view::npos && raw.front() != ' ') {
+      (*found)[std::string(trimmed(line.substr(0, sign)))] = trimmed(line.substr(sign + 1));
     }
   }
   return found;

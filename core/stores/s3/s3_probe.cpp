@@ -14,38 +14,35 @@ constexpr const char* key_of_finding = ".fit";  // holds the time of the store a
 constexpr std::chrono::hours finding_life{24};
 constexpr std::size_t writers_at_once = 8;
 
-Request probe_write(const std::string& key, Rng& rng)
+Request probe_write(const std::string& key, Rng& rng, const std::string& if_match,
+                    const std::string& if_none_match = {})
 {
-  Request request{.method = Request::Method::put, .key = key};
-  request.body = "probe " + hex_of(rng.next());
-  return request;
+  return {.method = Request::Method::put,
+          .key = key,
+          .if_match = if_match,
+          .if_none_match = if_none_match,
+          .body = "probe " + hex_of(rng.next())};
 }
 
 // Returns what is wrong.
 Result<std::string> probe_one(Connection& connection, const std::string& key, Rng& rng, const CallLimits& limit)
 {
-  Request made = probe_write(key, rng);
-  made.if_none_match = "*";
-  ASSIGN_OR_RETURN(const auto first, connection.ask(made, limit));
+  ASSIGN_OR_RETURN(const auto first, connection.ask(probe_write(key, rng, "", "*"), limit));
   if (first.kind != Answer::Kind::done || first.etag.empty()) {
     return std::string("it makes no object with If-None-Match");
   }
-  Request again = probe_write(key, rng);
-  again.if_none_match = "*";
-  ASSIGN_OR_RETURN(const auto second, connection.ask(again, limit));
+  ASSIGN_OR_RETURN(const auto second, connection.ask(probe_write(key, rng, "", "*"), limit));
   if (second.kind == Answer::Kind::done) {
     return std::string("it ignores If-None-Match: *");
   }
-  Request wrong = probe_write(key, rng);
-  wrong.if_match = "\"0123456789abcdef0123456789abcdef\"";
-  ASSIGN_OR_RETURN(const auto third, connection.ask(wrong, limit));
+  const std::string other_etag = "\"0123456789abcdef0123456789abcdef\"";
+  ASSIGN_OR_RETURN(const auto third, connection.ask(probe_write(key, rng, other_etag), limit));
   if (third.kind == Answer::Kind::done) {
     return std::string("it ignores If-Match");
   }
   std::vector<Request> crowd;
   for (std::size_t i = 0; i < writers_at_once; ++i) {
-    crowd.push_back(probe_write(key, rng));
-    crowd.back().if_match = first.etag;
+    crowd.push_back(probe_write(key, rng, first.etag));
   }
   std::size_t winners = 0;
   for (const auto& each : connection.ask_all(crowd, limit)) {
@@ -82,9 +79,8 @@ Result<Done> check_conditions(Connection& connection, Rng& rng, const CallLimits
     return Error{ErrorCode::config, connection.where() + " keeps no locks: " + wrong +
                                         ", so two jobs would get one lock (use a store that compares on write)"};
   }
-  Request note{.method = Request::Method::put, .key = key_of_finding};
-  note.body = std::to_string(now_s);
-  RETURN_IF_ERROR(connection.ask(note, limit));
+  RETURN_IF_ERROR(
+      connection.ask({.method = Request::Method::put, .key = key_of_finding, .body = std::to_string(now_s)}, limit));
   return Done{};
 }
 

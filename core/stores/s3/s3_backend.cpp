@@ -86,7 +86,7 @@ class S3Backend final : public Backend {
     }
     SeenObject seen = *std::exchange(m_seen, std::nullopt);
     LockObject next = seen.object;
-    const std::int64_t now_us = time_after(seen.time_us, seen.at);
+    const std::int64_t now_us = time_at(m_connection.clock().now(), seen.time_us, seen.at);
     apply(change, now_us, next, *m_rng);
     ASSIGN_OR_RETURN(const auto answer, m_connection.ask(write_request(seen, next, m_rng->next()), limit));
     if (answer.kind != Answer::Kind::done) {
@@ -154,10 +154,10 @@ class S3Backend final : public Backend {
     return entries;
   }
 
-  // The store's clock, after it was `time_us` at `at`, by no more than has passed.
-  [[nodiscard]] std::int64_t time_after(std::int64_t time_us, Instant at) const
+  // The store's clock at `now`, after it was `time_us` at `at`, or less.
+  static std::int64_t time_at(Instant now, std::int64_t time_us, Instant at)
   {
-    const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(m_connection.clock().now() - at).count();
+    const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(now - at).count();
     return time_us + passed - passed / drift_divisor;
   }
 
@@ -168,8 +168,7 @@ class S3Backend final : public Backend {
     const Instant sent_at = answer.sent_at;
     ASSIGN_OR_RETURN(auto seen, seen_in(std::move(answer), name, m_connection));
     if (m_time_us > 0) {
-      const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(sent_at - m_time_at).count();
-      seen.time_us = std::max(seen.time_us, m_time_us + passed - passed / drift_divisor);
+      seen.time_us = std::max(seen.time_us, time_at(sent_at, m_time_us, m_time_at));
     }
     m_time_us = seen.time_us;
     m_time_at = seen.at;

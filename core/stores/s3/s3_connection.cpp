@@ -26,7 +26,7 @@ constexpr std::string_view check_clock = " (this host's clock is wrong: have NTP
 constexpr std::string_view expired_session = "ExpiredToken";
 constexpr std::string_view ask_again = " (it asks to be asked again later)";
 
-// What the codes of the errors of Amazon S3 mean to a lock client. Other stores use the same codes.
+// What the codes of the errors of Amazon S3 mean to a lock client, where the status says less. Other stores use the same codes.
 struct CodeRow {
   std::string_view code;
   ErrorCode means;
@@ -35,12 +35,8 @@ struct CodeRow {
 constexpr auto codes = std::to_array<CodeRow>({
     {"NoSuchBucket", ErrorCode::server_not_ready, " (make the bucket, or check its name and the endpoint)"},
     {"InvalidBucketName", ErrorCode::config, " (check the name of the bucket)"},
-    {"PermanentRedirect", ErrorCode::config, other_region},
-    {"TemporaryRedirect", ErrorCode::config, other_region},
     {"AuthorizationHeaderMalformed", ErrorCode::config, other_region},
     {"IllegalLocationConstraintException", ErrorCode::config, other_region},
-    {"SignatureDoesNotMatch", ErrorCode::refused, wrong_secret},
-    {"InvalidAccessKeyId", ErrorCode::refused, wrong_secret},
     {expired_session, ErrorCode::refused, " (the session is over: get new credentials)"},
     {"InvalidToken", ErrorCode::refused, " (AWS_SESSION_TOKEN does not belong to the access key)"},
     {"AccessDenied", ErrorCode::refused, " (rlock acl prints the policy that rlock needs)"},
@@ -65,7 +61,7 @@ std::string element(std::string_view xml, const std::string& name)
              : std::string(xml.substr(begin + name.size() + 2, end - begin - name.size() - 2));
 }
 
-// By the status alone, where a store sends no code.
+// By the status alone.
 CodeRow row_of_status(long status)
 {
   constexpr long redirect = 300, unauthorized = 401, forbidden = 403, server_error = 500;

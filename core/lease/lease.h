@@ -100,7 +100,7 @@ class LeaseGroup {
   [[nodiscard]] bool is_watched() const { return m_watchdog != nullptr; }
   // Call this before a fork, too. Then due() is now if there was a watchdog, and far_future if a lease has an event.
   void stop_watchdog();
-  // After stop_watchdog(): has watch() watch the leases that are kept again, although one has an event.
+  // Without a watchdog: has watch() watch the leases that are kept again, although one has an event.
   void go_on();
 
   // Readable when take_news() has news; -1: nothing is watched.

@@ -232,6 +232,11 @@ class KeeperLoop {
       reason = Reason::released;
     }
     if (is_protected() && reason == Reason::process_ended) {
+      if (m_pipe->is_held() && !m_leases.is_watched()) {
+        m_leases
+            .go_on();  // the search for what the script has left takes long on a busy host: the watchdog renews meanwhile
+        m_leases.watch();
+      }
       m_script->script_ended();
     } else if (is_protected() && stops_script(reason)) {
       m_script->stop(kill_after(reason));

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/waiting.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
+#include "base/clock.h"
+#include "base/defaults.h"
+#include "base/result.h"
 #include "lock/lease_budget.h"
 #include "lock/lock_candidates.h"
 #include "lock/reach_server.h"
 #include "lock/store.h"
-#include "lock/waiter_requests.h"
 #include "lock/waiter_rest.h"
 
 namespace rlock {
@@ -20,6 +24,115 @@ constexpr int most_stale_grants = 3;
 
 // A server that has not answered for less time may only be slow.
 constexpr Millis least_silence{1000};
+
+// Sends the requests of one waiter to the store: gives each request its deadline, and each attempt an owner that may still be
+// used. Not thread-safe.
+class WaiterRequests {
+ public:
+  // All references must outlive this.
+  WaiterRequests(LockStore& store, const Owner& owner, const WaitPolicy& policy, const Clock& clock, Rng& rng,
+                 StopToken stop)
+      : m_store(store), m_owner(owner), m_policy(policy), m_clock(clock), m_rng(rng), m_stop(stop)
+  {
+  }
+
+  struct Answer {
+    Result<Attempt> attempt;
+    Instant sent_at;
+  };
+  // Sends one attempt. Repeats an attempt whose vote was split within the time of one answer, while a late grant would still leave
+  // enough of its lease.
+  Answer acquire(const LockCandidate& candidate, const AcquireOptions& options);
+  Result<Done> await_replicas(const LockCandidate& candidate, Instant sent_at);
+  // Leaves the queues of all candidates but `kept`, and gives their locks back.
+  void release_all_but(LockCandidates& candidates, const LockCandidate* kept);
+  void drop_connection() { m_store.drop_connection(); }
+
+  // The owner of the last attempt. The reference stays valid; the value may change with each attempt.
+  [[nodiscard]] const Owner& owner() const { return m_owner; }
+  [[nodiscard]] CallLimits limit() const { return limit_from(m_clock.now()); }
+
+  void server_has_answered() { m_server_has_answered = true; }
+  [[nodiscard]] bool has_server_answered() const { return m_server_has_answered; }
+
+ private:
+  [[nodiscard]] CallLimits limit_from(Instant now) const;
+
+  LockStore& m_store;
+  Owner m_owner;
+  bool m_needs_fresh_owner = false;
+  bool m_server_has_answered = false;
+  const WaitPolicy& m_policy;
+  const Clock& m_clock;
+  Rng& m_rng;
+  const StopToken m_stop;
+};
+
+CallLimits WaiterRequests::limit_from(Instant now) const
+{
+  const bool bounded = m_server_has_answered && m_policy.waits && !waits_for_server(m_policy, now);
+  return {.deadline = answer_deadline(now, m_policy.server_timeout, bounded ? m_policy.until : std::nullopt),
+          .stop = m_stop};
+}
+
+WaiterRequests::Answer WaiterRequests::acquire(const LockCandidate& candidate, const AcquireOptions& options)
+{
+  LockSpec spec = candidate.spec;
+  spec.max_waiting = m_policy.was_in_line ? std::nullopt : spec.max_waiting;
+  const Instant first = m_clock.now();
+  const CallLimits limit = limit_from(first);
+  const Instant give_up = std::min(limit.deadline, first + spec.ttl / 4);
+  for (Instant sent_at = first;; sent_at = m_clock.now()) {
+    if (std::exchange(m_needs_fresh_owner, false)) {
+      m_owner = Owner::fresh(m_rng, ::getpid());
+    }
+    spec.who.since_ms = wall_clock_ms();
+    if (spec.ends_at) {
+      spec.ttl = spec.who.lease = std::max(std::chrono::ceil<Millis>(*spec.ends_at - m_clock.now()), Millis{1});
+    }
+    auto answer = m_store.acquire(spec, m_owner, options, limit);
+    m_needs_fresh_owner =
+        m_store.traits().releases_refused_attempts && !(answer && std::holds_alternative<Granted>(*answer));
+    const Busy* busy = answer ? std::get_if<Busy>(&*answer) : nullptr;
+    const Instant again = busy != nullptr && busy->split_vote ? m_clock.now() + *busy->again_in : far_future;
+    if (again >= give_up) {
+      return {std::move(answer), sent_at};
+    }
+    m_server_has_answered = true;
+    if (m_clock.sleep_until(again, m_stop) == Wake::stopped) {
+      return {Error{ErrorCode::interrupted, "interrupted"}, sent_at};
+    }
+  }
+}
+
+Result<Done> WaiterRequests::await_replicas(const LockCandidate& candidate, Instant sent_at)
+{
+  return m_store.await_replicas(candidate.spec, limit_from(sent_at));
+}
+
+// The owner may be used again only if the store says that nothing happened.
+void WaiterRequests::release_all_but(LockCandidates& candidates, const LockCandidate* kept)
+{
+  std::vector<LockCandidate*> leaving;
+  std::vector<const LockSpec*> specs;
+  for (LockCandidate& candidate : candidates) {
+    if (candidate.needs_release && &candidate != kept) {
+      leaving.push_back(&candidate);
+      specs.push_back(&candidate.spec);
+    }
+  }
+  if (specs.empty()) {
+    return;
+  }
+  const Instant by = m_clock.now() + std::min(give_back_timeout, m_policy.server_timeout);
+  const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = StopToken::never()});
+  for (std::size_t i = 0; i < leaving.size(); ++i) {
+    m_needs_fresh_owner = m_needs_fresh_owner || answers[i] || answers[i].error().code != ErrorCode::server_not_ready;
+    if (answers[i]) {
+      leaving[i]->released(m_clock.now());
+    }
+  }
+}
 
 // One call of wait_and_acquire.
 class WaitLoop {

@@ -10,8 +10,8 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
-#include "run/keep_runs.h"
 #include "run/left_keeper.h"
+#include "run/release.h"
 #include "run/release_socket.h"
 #include "run/verdict.h"
 

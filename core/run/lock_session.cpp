@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "lock/reach_server.h"
 #include "run/force.h"
-#include "run/keep_runs.h"
 #include "run/left_keeper.h"
+#include "run/release.h"
 
 namespace rlock {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Releases the locks of a job or a script.
+// Releases the locks of a job or a script, and keeps the history that outlives their event logs.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <vector>
 #include "base/clock.h"
 #include "base/defaults.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "lock/store.h"
 #include "run/lock_set.h"
@@ -58,5 +59,10 @@ struct RetryReleaseOptions {
 Result<Release> retry_release(const Clock& clock, const RetryReleaseOptions& options,
                               const std::function<Result<Release>(const CallLimits&)>& release,
                               const std::function<void()>& drop_connection);
+
+// Call this after the release that ended a run: now and then, and after each failure, keeps the runs for longer than the event log does
+// (LockStore::keep_runs), if `history` asks for that. A failure is logged.
+void keep_runs(LockStore& store, const LockName& lock, std::optional<Millis> history, bool succeeded,
+               Millis server_timeout, const Clock& clock, Rng& rng, const Log& log);
 
 }  // namespace rlock

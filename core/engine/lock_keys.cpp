@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lock_keys.h"
 
-#include "engine/script_store.h"
+#include "engine/script_call.h"
 
 namespace rlock {
 namespace {

@@ -1,12 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a call: KEYS and ARGV, in the order of lock/calls.h.
+// The rows of the kinds; and the words of a call: KEYS and ARGV, in the order of lock/calls.h.
 #include "engine/script_call.h"
 
 #include <array>
 #include "engine/lock_keys.h"
-#include "engine/script_store.h"
+#include "lua/scripts.h"
 
 namespace rlock {
+namespace {
+
+const KindScripts plain{scripts::plain_acquire, scripts::plain_renew, scripts::plain_release, scripts::plain_inspect,
+                        scripts::plain_force,   scripts::plain_raise, scripts::plain_skip};
+const KindScripts rw{scripts::rw_acquire, scripts::rw_renew, scripts::rw_release, scripts::rw_inspect,
+                     scripts::rw_force,   scripts::rw_raise, scripts::rw_skip};
+const KindScripts permits{scripts::permits_acquire, scripts::permits_renew, scripts::permits_release,
+                          scripts::permits_inspect, scripts::permits_force, scripts::permits_raise,
+                          scripts::permits_skip};
+const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts::string_release,
+                         scripts::string_inspect, scripts::string_force, scripts::string_raise,
+                         scripts::string_skip};
+
+// The rows, in the order of LockKind's alternatives.
+const std::array<ScriptedKind, std::variant_size_v<LockKind>> rows{{
+    {plain, "", "", "redisson_lock__channel:"},
+    {rw, reader_mode, "-rw", "redisson_rwlock:"},
+    {rw, writer_mode, "-rw", "redisson_rwlock:"},
+    {permits, "", "-permits", "redisson_sc:"},
+    {string, "", "-string", ""},
+}};
+
+}  // namespace
+
+const ScriptedKind& scripted_kind(const LockKind& kind) { return rows[kind.index()]; }
+
+std::string requested_mode(const LockKind& kind)
+{
+  const auto* wanted = std::get_if<Permits>(&kind);
+  return wanted != nullptr ? std::to_string(wanted->limit) : std::string(scripted_kind(kind).requested_mode);
+}
 
 const Script& script_of(const VerbRequest& request)
 {

@@ -117,28 +117,4 @@ class ScriptStore : public LockStore {
   std::shared_ptr<ReleaseSubscriptions> m_release_subscriptions = std::make_shared<ReleaseSubscriptions>();
 };
 
-// The scripts for each kind of lock: a row of scripts and names for each alternative of LockKind.
-
-struct KindScripts {
-  const Script& acquire;
-  const Script& renew;
-  const Script& release;
-  const Script& inspect;
-  const Script& force;
-  const Script& raise;
-  const Script& skip;
-};
-
-struct ScriptedKind {
-  const KindScripts& scripts;
-  std::string_view requested_mode;   // an argument of the scripts; for permits, their number replaces it
-  std::string_view queue_suffix;     // in the names of the queue's keys, because each kind has its own queue
-  std::string_view release_channel;  // the prefix of the channel of releases; empty: no client announces a release
-};
-const ScriptedKind& scripted_kind(const LockKind& kind);
-inline const KindScripts& scripts_of(const LockKind& kind) { return scripted_kind(kind).scripts; }
-
-// The argument of the scripts that tells the modes of a kind apart: "", "read", "write", or the number of permits.
-std::string requested_mode(const LockKind& kind);
-
 }  // namespace rlock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that begins on the message of a hand-over, and whose lease is confirmed later.
+#include "engine/script_call.h"
 #include "redis/redis_store.h"
 #include "support/integration.h"
 #include "support/job_runner.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/lock_keys.h"
+#include "engine/script_call.h"
 #include "redis/redis_store.h"
 #include "redis/subscription.h"
 #include "support/integration.h"

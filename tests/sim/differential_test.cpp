@@ -2,6 +2,7 @@
 // The model of Redis and a real server get the same random calls of the scripts, and must give the same answers, send the
 // same messages and end in the same state. Both have the same clock, which only the test moves.
 #include "engine/lock_keys.h"
+#include "engine/script_call.h"
 #include "engine/script_interpreter.h"
 #include "lua/scripts.h"
 #include "redis/redis_store.h"

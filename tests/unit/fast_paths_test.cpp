@@ -3,8 +3,8 @@
 // them, give the same answers, send the same messages and leave the same keys. And the first part of a script, which the record engine
 // runs alone, answers as the whole script.
 #include "engine/lock_keys.h"
+#include "engine/script_call.h"
 #include "engine/script_interpreter.h"
-#include "engine/script_store.h"
 #include "lua/scripts.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <span>
 #include "base/text.h"
 #include "lease/lease.h"
@@ -117,16 +116,16 @@ class HeldLocks {
   std::vector<LockSession*> m_sessions;
 };
 
-// Observes the wait for one lock: shows the wait to the user, and renews the held locks.
+// Observes the wait for one lock: shows the wait to the user, renews the held locks, and prepares the job.
 class Observer final : public WaitMessage {
  public:
-  Observer(const RunContext& context, const LockSession& session, HeldLocks& held,
-           std::optional<PreparedJob>& prepared_job, std::function<void()> when_first)
-      : WaitMessage(session.display_name(), context.clock, context.log, std::move(when_first)),
+  Observer(const RunContext& context, const LockSession& session, HeldLocks& held, LockSet& lock_set, bool may_prepare)
+      : WaitMessage(session.display_name(), context.clock, context.log),
         m_clock(context.clock),
         m_session(session),
         m_held(held),
-        m_prepared_job(prepared_job)
+        m_lock_set(lock_set),
+        m_may_prepare(may_prepare)
   {
   }
 
@@ -149,6 +148,12 @@ class Observer final : public WaitMessage {
     }
   }
   [[nodiscard]] int fd() const override { return m_held.fd(); }
+  void next_in_line() override
+  {
+    if (m_may_prepare) {
+      m_lock_set.prepared_job->prepare(m_lock_set.held_locks());
+    }
+  }
   void server_failed(const Error& error) override
   {
     discard_job_for_first_request();
@@ -159,15 +164,16 @@ class Observer final : public WaitMessage {
   // It could only start until half of its ttl has passed.
   void discard_job_for_first_request()
   {
-    if (m_prepared_job) {
-      m_prepared_job->request_refused();
+    if (m_lock_set.prepared_job) {
+      m_lock_set.prepared_job->request_refused();
     }
   }
 
   const Clock& m_clock;
   const LockSession& m_session;
   HeldLocks& m_held;
-  std::optional<PreparedJob>& m_prepared_job;
+  LockSet& m_lock_set;
+  const bool m_may_prepare;
   bool m_was_refused = false;
 };
 
@@ -201,8 +207,7 @@ class Acquisition {
     for (LockSession& session : m_lock_set.sessions) {
       // The environment of the job names the shard, so the job of a shard is prepared after the grant.
       const bool may_prepare = m_lock_set.prepared_job && &session == &m_lock_set.sessions.back() && !session.shard();
-      Observer observer(m_context, session, m_held, m_lock_set.prepared_job,
-                        [&] { may_prepare ? m_lock_set.prepared_job->prepare(m_lock_set.held_locks()) : void(); });
+      Observer observer(m_context, session, m_held, m_lock_set, may_prepare);
       if (may_prepare && is_likely_granted_at_once()) {
         m_lock_set.prepared_job->prepare_for_first_request(m_lock_set.held_locks());
       }

@@ -31,11 +31,10 @@ void write_terminal_line(const std::string& text)
 
 }  // namespace
 
-WaitMessage::WaitMessage(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first)
+WaitMessage::WaitMessage(std::string lock, const Clock& clock, const Log& log)
     : m_lock(std::move(lock)),
       m_clock(clock),
       m_log(log),
-      m_when_first(std::move(when_first)),
       m_is_terminal(log.verbosity() != Verbosity::quiet && log_style().format == LogFormat::text &&
                     ::isatty(STDERR_FILENO) == 1),
       m_due(clock.now() + first_line_after),

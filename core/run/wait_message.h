@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include "base/log.h"
@@ -39,8 +38,8 @@ class ServerLine final : public ServerObserver {
 // Ownership: `clock` and `log` must outlive the object. Threads: used from the waiting thread.
 class WaitMessage : public WaitObserver {
  public:
-  // `lock`: the name of the lock for messages. Calls `when_first` when the waiter becomes the first in line.
-  WaitMessage(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);
+  // `lock`: the name of the lock for messages.
+  WaitMessage(std::string lock, const Clock& clock, const Log& log);
   ~WaitMessage() override;  // erases the line on a terminal
   WaitMessage(const WaitMessage&) = delete;
   WaitMessage& operator=(const WaitMessage&) = delete;
@@ -48,7 +47,6 @@ class WaitMessage : public WaitObserver {
   void refused(const Busy& busy) override;
   [[nodiscard]] Instant due() const override { return m_due; }
   void tick() override;
-  void next_in_line() override { m_when_first(); }
   void server_failed(const Error& error) override;
   void server_answered() override;
 
@@ -59,7 +57,6 @@ class WaitMessage : public WaitObserver {
   std::string m_lock;
   const Clock& m_clock;
   const Log& m_log;
-  const std::function<void()> m_when_first;
   const bool m_is_terminal;
   Instant m_due;
   std::optional<Busy> m_busy;

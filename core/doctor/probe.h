@@ -48,7 +48,7 @@ class BorrowedTransport final : public Transport {
   }
   Result<std::vector<std::string>> routes(const CallLimits& limit) override { return m_owner.routes(limit); }
   [[nodiscard]] bool is_cluster() const override { return m_owner.is_cluster(); }
-  void forget() override { m_owner.forget(); }
+  void drop_connection() override { m_owner.drop_connection(); }
 
  private:
   Transport& m_owner;

@@ -79,7 +79,7 @@ class Cluster final : public Transport {
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
   Result<std::vector<std::string>> routes(const CallLimits& limit) override;
   [[nodiscard]] bool is_cluster() const override { return true; }
-  void forget() override { m_nodes.forget(); }
+  void drop_connection() override { m_nodes.forget(); }
 
  private:
   Result<Reply> final_reply(Result<Reply> reply, const HostPort& node);

@@ -45,7 +45,7 @@ class RedisHost final : public ScriptHost {
   Result<std::vector<std::string>> find_logs(std::string_view glob, const PerAnswer& limits) override;
   Result<std::vector<std::string>> find_remembered(std::string_view glob, const PerAnswer& limits) override;
   Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
-  void drop_connection() override { m_transport->forget(); }
+  void drop_connection() override { m_transport->drop_connection(); }
   [[nodiscard]] Traits traits() const override
   {
     return {.may_fail_over = m_transport->may_fail_over(),

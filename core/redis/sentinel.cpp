@@ -108,7 +108,7 @@ Result<Subscription> Sentinel::subscribe(std::span<const std::string_view> chann
 void Sentinel::forget_unless(const Endpoint& master)
 {
   if (!is_same_server(server(), master)) {
-    forget();
+    drop_connection();
   }
 }
 
@@ -146,7 +146,7 @@ void Sentinel::check_the_master(const CallLimits& limit)
   if (const auto found = m_discovery->find(limit)) {
     forget_unless(found->endpoint);
   } else {
-    forget();  // a sentinel says that it is no longer the master
+    drop_connection();  // a sentinel says that it is no longer the master
   }
 }
 

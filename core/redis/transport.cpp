@@ -42,7 +42,7 @@ Result<Reply> Direct::exchange(std::span<const std::string_view> argv, const Cal
   const Instant sent = m_clock.now();
   auto reply = checked(m_connection->call(argv, limit));
   if (!reply) {
-    forget();
+    drop_connection();
     return reply;
   }
   const auto counts = check_answer(sent, limit);
@@ -54,7 +54,7 @@ Result<Done> Direct::check_answer(Instant sent, const CallLimits& limit)
   if (believes(m_clock.now() - sent, limit)) {
     return Done{};
   }
-  forget();
+  drop_connection();
   return Error{ErrorCode::unreachable,
                "the answer of " + m_server.shown() + " came late, and another server is the master now"};
 }
@@ -75,7 +75,7 @@ std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, 
     state = state && !answers.back() ? Result<Done>(answers.back().error()) : state;
   }
   if (!state) {
-    forget();
+    drop_connection();
   } else if (const auto counts = check_answer(sent, limit); !counts) {
     answers.clear();
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -90,7 +90,7 @@ Result<Subscription> Direct::subscribe(std::span<const std::string_view> channel
   return Subscription::open(m_server, channels, m_clock, limit);
 }
 
-void Direct::forget() { m_connection.reset(); }
+void Direct::drop_connection() { m_connection.reset(); }
 
 Result<Done> Direct::connect(const CallLimits& limit)
 {

@@ -54,8 +54,8 @@ class Transport {
   // Whether another server may take over. Then requests may go without an answer for longer than a short lease lasts.
   [[nodiscard]] virtual bool may_fail_over() const { return is_cluster(); }
 
-  // Drops the connection; the next call connects again. A caller that got no answer calls this.
-  virtual void forget() = 0;
+  // The next call connects again. A caller that got no answer calls this.
+  virtual void drop_connection() = 0;
 };
 
 // A Transport over one connection to one server: connects at the first call, and again after a failure. The subclasses Local and
@@ -72,7 +72,7 @@ class Direct : public Transport {
   // After a failed request the replies to the later requests are unknown: each of them is an Error.
   std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) final;
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
-  void forget() final;
+  void drop_connection() final;
 
   // Connects, unless there is a connection. If this fails, nothing but the handshake has been sent.
   virtual Result<Done> connect(const CallLimits& limit);

@@ -50,7 +50,7 @@ class RecordedServer final : public Transport {
   {
     return Error{ErrorCode::unreachable, "no answer"};
   }
-  void forget() override {}
+  void drop_connection() override {}
 
  private:
   std::vector<Reply> m_replies;

@@ -35,7 +35,7 @@ class LossyTransport final : public Transport {
   {
     return m_direct.subscribe(channels, limit);
   }
-  void forget() override { m_direct.forget(); }
+  void drop_connection() override { m_direct.drop_connection(); }
 
  private:
   Direct m_direct;

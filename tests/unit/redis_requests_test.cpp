@@ -55,7 +55,7 @@ class Recorder final : public Transport {
   {
     return Error{ErrorCode::internal, "not asked"};
   }
-  void forget() override {}
+  void drop_connection() override {}
   [[nodiscard]] bool is_cluster() const override { return m_is_cluster; }
 
  private:

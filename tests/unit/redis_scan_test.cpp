@@ -34,7 +34,7 @@ class SlowServer final : public Transport {
   {
     return Error{ErrorCode::internal, "not asked"};
   }
-  void forget() override {}
+  void drop_connection() override {}
 
   std::vector<std::vector<std::string>> words;
   std::function<std::string(const std::string& cursor)> next = [](const std::string& cursor) {

@@ -165,7 +165,7 @@ class Observer final : public WaitMessage {
   void discard_job_for_first_request()
   {
     if (m_lock_set.prepared_job) {
-      m_lock_set.prepared_job->request_refused();
+      m_lock_set.prepared_job->discard_after_refusal();
     }
   }
 

@@ -82,7 +82,7 @@ void PreparedJob::prepare_for_first_request(const std::vector<HeldLock>& locks)
   m_usable_until = now + m_request.ttl / 2;
 }
 
-void PreparedJob::request_refused()
+void PreparedJob::discard_after_refusal()
 {
   if (m_usable_until != far_future) {
     discard();

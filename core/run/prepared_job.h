@@ -33,7 +33,7 @@ class PreparedJob {
   // The same before the first request for the lock, when the server will probably grant the lock at once.
   void prepare_for_first_request(const std::vector<HeldLock>& locks);
   // Kills a job that was prepared for the first request, because only the first waiter in line keeps a prepared job.
-  void request_refused();
+  void discard_after_refusal();
 
   // Starts the job with the times of the last move_deadline(). Forks the job again if it was prepared under other locks, because
   // an attempt to acquire was released since, or for another lease than the one that was granted. ErrorCode::os: the job could

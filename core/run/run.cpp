@@ -101,7 +101,7 @@ class Run {
     }
     if (const auto* acquired = std::get_if<AllAcquired>(&*result)) {
       auto shared = take_turn(*owned, acquired->waited);
-      return shared ? shared : run_job(std::move(owned));
+      return shared ? shared : run_under_locks(std::move(owned));
     }
     if (const auto* lock_busy = std::get_if<LockBusy>(&*result)) {
       return m_attempt > 0 ? RunReport{.end = m_failed} : busy(m_request, m_context, *lock_busy);
@@ -181,7 +181,7 @@ class Run {
   // Until then the server keeps the lock taken, so that no other process runs the next attempt earlier.
   std::optional<RunReport> pause_before_retry(const RunReport& report)
   {
-    const std::unique_ptr<const LockSet> over(std::exchange(m_connected_to_the_end, nullptr));
+    const std::unique_ptr<const LockSet> over(std::exchange(m_kept_open, nullptr));
     m_attempt = over->attempt;
     m_failed = report.end;
     const Millis delay = *report.retry_in;
@@ -202,19 +202,19 @@ class Run {
 
   // The set is never destroyed, so that its connections stay open until the process ends. A server that saw them close
   // earlier would handle that while the next holder waits for its answer.
-  RunReport run_job(std::unique_ptr<LockSet> owned)
+  RunReport run_under_locks(std::unique_ptr<LockSet> owned)
   {
     log_acquired(*owned);
     m_began = m_context.clock.now();
     RunReport report = supervise(m_request, m_context, *owned);
     owned->store->stop_threads();  // they use the caller's objects
-    m_connected_to_the_end = owned.release();
+    m_kept_open = owned.release();
     return report;
   }
 
   void tell(const RunReport& report) const
   {
-    notify(m_request, m_context, m_connected_to_the_end,
+    notify(m_request, m_context, m_kept_open,
            news_of(report, std::chrono::ceil<Millis>(m_context.clock.now() - m_began)), &m_context.signals,
            [&](const std::string& line) { m_context.log.error(line, {.event = "notify_failed"}); });
   }
@@ -265,7 +265,7 @@ class Run {
   int m_attempt = 0;              // the number of the last attempt of this process; 0: none
   RunEnd m_failed = ExitWith{0};  // how that attempt ended
   bool m_server_was_there = false;
-  const LockSet* m_connected_to_the_end = nullptr;  // the locks that the run had
+  const LockSet* m_kept_open = nullptr;  // the locks that the run had
 };
 
 // The error of a command that was not found. A later -- tells that an option has got two words, as in -w 10 min.

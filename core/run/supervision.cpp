@@ -47,7 +47,7 @@ class Supervision {
 
   RunReport run()
   {
-    if (auto failed = run_job()) {
+    if (auto failed = run_until_over()) {
       return *failed;
     }
     m_job_over_at = m_context.clock.now();
@@ -93,7 +93,7 @@ class Supervision {
 
   // Starts another process when the prepared one was killed before it became the job. Returns the end of rlock when the
   // job could not be forked.
-  std::optional<RunReport> run_job()
+  std::optional<RunReport> run_until_over()
   {
     m_lock_set.prepared_job->move_deadline(m_lock_set.first_to_expire().lease().budget());
     do {

@@ -421,7 +421,7 @@ void PresenceStage::do_without_commit(Round& round, const CallLimits& limit)
     return;
   }
   const bool all_unbound = remove_unbound(limit);
-  if (settle(limit) && all_unbound) {
+  if (finish_leaving(limit) && all_unbound) {
     round.answer = was_held ? reply_with(answers::Released{.untold = why.text}) : round.answer;
     round.commit.reset();
   }
@@ -437,13 +437,14 @@ Result<Done> PresenceStage::after_commit(Round& round, const CallLimits& limit)
     if (round.committed() != nullptr) {
       remove_unbound(limit);
     }
-    settle(limit);
+    finish_leaving(limit);
   }
   return Done{};
 }
 
-// False: some presences end with their lease.
-bool PresenceStage::settle(const CallLimits& limit)
+// Remembers the revocation that was committed, and removes the presences that no owner uses any more. False: some presences end
+// with their lease.
+bool PresenceStage::finish_leaving(const CallLimits& limit)
 {
   if (m_revoked) {
     auto& [what, revocation] = *m_revoked;

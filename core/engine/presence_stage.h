@@ -112,7 +112,7 @@ class PresenceStage final : public Stage {
   void note_revocation(const Round& round);
   [[nodiscard]] bool is_revocation_over(const Round& round) const;
   bool remove_unbound(const CallLimits& limit);
-  bool settle(const CallLimits& limit);
+  bool finish_leaving(const CallLimits& limit);
   void do_without_commit(Round& round, const CallLimits& limit);
 
   Presences& m_presences;

@@ -82,7 +82,7 @@ void WaiterRest::receive()
   }
 }
 
-void WaitNotifications::open(const CallLimits& limit)
+void WaitNotifications::open_and_check(const CallLimits& limit)
 {
   if (!m_listener) {
     auto listener = m_store.listen(m_specs, m_owner, limit);

@@ -28,7 +28,7 @@ class WaitNotifications {
 
   // Subscribes, and checks that the waiter is still in each queue, because the store may have handed a lock over before the
   // subscription, or told the waiter to watch a hand-over. A candidate whose check fails is due soon.
-  void open(const CallLimits& limit);
+  void open_and_check(const CallLimits& limit);
   void close();
 
   // Takes the messages that have arrived. Returns whether the waiter may now be first in one of the queues. first_of_quick: the last

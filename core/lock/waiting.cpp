@@ -361,7 +361,7 @@ class WaitLoop {
       m_notifications.close();
       m_requests.drop_connection();
     } else if (m_pauses.failures() == 0 && m_to_probe == 0 && rests) {
-      m_notifications.open(m_requests.limit());
+      m_notifications.open_and_check(m_requests.limit());
     }
   }
 

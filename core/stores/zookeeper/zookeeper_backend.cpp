@@ -378,7 +378,7 @@ class ZookeeperBackend final : public record::Backend {
     RETURN_IF_ERROR(m_log.add_to(parts.operations, name, change.log, knows_log, limit));
     parts.needed_at = parts.operations.size();
     for (const record::PresenceId& id : change.needed) {
-      parts.operations.push_back(m_presences.needed(id));
+      parts.operations.push_back(m_presences.creation_or_check(id));
     }
     for (const record::PresenceId& id : change.ended) {
       const auto proof = m_presences.absent(id);

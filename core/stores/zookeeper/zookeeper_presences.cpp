@@ -251,7 +251,7 @@ bool NodePresences::keep_leases()
   return all_lasted;
 }
 
-Operation NodePresences::needed(const PresenceId& id) const
+Operation NodePresences::creation_or_check(const PresenceId& id) const
 {
   const auto own = m_own.find(id);
   const bool is_new = own != m_own.end() && !own->second.is_in_store;

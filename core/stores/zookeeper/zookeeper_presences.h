@@ -35,7 +35,7 @@ class NodePresences final : public record::Presences {
   bool keep_leases() override;
 
   // The part of a commit that needs the presence: makes the node, or checks that it is there.
-  [[nodiscard]] Operation needed(const record::PresenceId& id) const;
+  [[nodiscard]] Operation creation_or_check(const record::PresenceId& id) const;
   void note_made(const record::PresenceId& id);
   void note_gone(const record::PresenceId& id) { m_own.erase(id); }
   // The parts of a commit that fail (Code::node_exists) where the presence exists by the tree of the leader. The server that was asked

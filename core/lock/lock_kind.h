@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of lock. Each kind is an alternative of LockKind and a row of the table. The requests to a Redis server for each kind are
-// in the table of engine/script_store.cpp.
+// The kinds of lock. Each kind is an alternative of LockKind and a row of the table. Which scripts each kind has, on every engine, is
+// in the table of engine/script_call.cpp.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enters again a lock that an ancestor process holds: adds a hold for the ancestor's owner. Does not queue and does not wait.
+// Enters a lock: again, where an ancestor process holds it, by a further hold of the ancestor's owner; else by wait_and_acquire.
 #pragma once
 
 #include "lock/waiting.h"
@@ -13,7 +13,7 @@ namespace rlock {
 // NotHeld: the ancestor's owner does not hold the lock; nothing was changed.
 using ReentryOutcome = std::variant<Taken, AlreadyDone, NotHeld, Interrupted>;
 
-// After every outcome but Taken, nothing of this hold is left on the server, as after wait_and_acquire.
+// Adds a hold for the ancestor's owner. Does not queue and does not wait. After every outcome but Taken, nothing of this hold is left on the server, as after wait_and_acquire.
 Result<ReentryOutcome> reenter_lock(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
                                     const Clock& clock, StopToken stop);
 

@@ -195,7 +195,8 @@ class LockStore {
     return Error{ErrorCode::config, "this store deletes no lock"};
   }
 
-  // What operators ask for. The defaults are for engines that do not offer it.
+  // What operators ask for, and runs for their history (keep_runs, note_skipped, past_runs). The defaults are for engines that do
+  // not offer it.
 
   // Carries out one step of `rlock force-unlock`. Each step also deletes a hold that only --min-hold keeps. May be sent again.
   virtual Result<ForceAnswer> force(ForceStep, const ForceCall&, const CallLimits&) { return not_offered(); }

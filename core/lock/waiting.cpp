@@ -391,7 +391,7 @@ class WaitLoop {
   WaiterRequests m_requests;
   LockCandidates m_candidates;
   const bool m_spares_connections;
-  std::size_t m_to_probe;  // candidates that are still to be asked for without queueing
+  std::size_t m_to_probe;  // how many candidates the waiter still asks for without queueing; 0: it queues, or gives up
   WaitNotifications m_notifications;
   WaiterRest m_rest;
   int m_stale_grants = 0;

@@ -20,8 +20,11 @@ namespace rlock {
 // Not thread-safe; may move between threads. Drop the stream after an Error.
 class ByteStream {
  public:
-  // Connects and, if the endpoint wants TLS, authenticates the server. `clock` must outlive the stream. Errors: those of
-  // Connection::open.
+  // Connects and, if the endpoint wants TLS, authenticates the server. `clock` must outlive the stream.
+  // Errors: those of dial (net/dial.h), and with TLS also
+  //   server_not_ready  an invalid certificate of the server, a handshake that failed
+  //   refused      a missing client certificate, or one that the server does not accept
+  //   config       an invalid file for TLS
   // `protocol`: Tls::open; of no account without TLS.
   static Result<ByteStream> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit,
                                  std::string_view protocol = {});

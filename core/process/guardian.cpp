@@ -107,7 +107,8 @@ bool is_gone(int socket)
   return ::poll(&peer, 1, 0) == 1 && (peer.revents & POLLHUP) != 0;
 }
 
-// Opens when the runner, which must still live, sends StartJob while the lease is still valid.
+// Opens when the runner, which must still live, sends StartJob while the lease is still valid. The process of the job reads
+// StartJob itself, from the guardian's socket.
 class StartGate final : public Gate {
  public:
   StartGate(const GuardianTask& task, LastResort& last_resort) : m_task(task), m_last_resort(last_resort) {}

@@ -146,7 +146,7 @@ class Job {
   Job(Job&& other) noexcept;
   Job& operator=(Job&&) = delete;
 
-  // Readable when next() has an event. -1 after the last event: NotExecuted, NotStarted, GateKilled, Ended or GuardianGone.
+  // Readable when next() has an event. -1 after the last event: NotExecuted, NotStarted, GateKilled, JobEnd or GuardianGone.
   [[nodiscard]] int fd() const { return m_socket.get(); }
   Result<std::optional<JobEvent>> next();  // nullopt: there is no event now
 

@@ -67,7 +67,7 @@ class Local final : public Direct {
   const LocalSpec m_spec;
 };
 
-// The directory of the private server, which no other user may access. Private to server.
+// The directory of the private server, which no other user may access. Private to redis.
 
 // The names of files in the directory. They are literals, so that they end with a zero byte.
 inline constexpr std::string_view local_socket_name = "redis.sock";
@@ -89,7 +89,7 @@ Result<bool> prepare_directory(const std::string& directory);
 
 // The name of a private server: an abstract unix socket that the server process holds until it ends. The kernel gives a name to
 // one socket only and frees the name when the process ends, whatever happens to the server's files. Each network namespace has
-// names of its own; containers and chroots with the network of their host share the names of the host. Private to server.
+// names of its own; containers and chroots with the network of their host share the names of the host. Private to redis.
 
 // Device and inode of the root directory, "fd01:2". A container or chroot has another identity, because it has other files.
 // Processes that share a root file system have the same identity, also in different mount namespaces.

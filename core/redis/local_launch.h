@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the private server, detached from the process that starts it. Private to server.
+// Starts the private server, detached from the process that starts it. Private to redis.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 
 namespace rlock {
 
-// Ends a private server that no process uses. Private to server.
+// Ends a private server that no process uses. Private to redis.
 //
 // A client holds a shared lock (flock(2)) on the directory of the server from before it looks for the server until it is
 // connected (local_entry). The watching process ends the server under the exclusive lock, after the server has said that it has

@@ -18,7 +18,7 @@
 
 namespace rlock {
 
-// Finds the master of a group by its sentinels. Private to server.
+// Finds the master of a group by its sentinels. Private to redis.
 
 // The answer of one sentinel.
 struct SentinelReply {

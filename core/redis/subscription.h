@@ -19,7 +19,7 @@
 
 namespace rlock {
 
-// A connection that listens to channels. Private to server.
+// A connection that listens to channels. Private to redis.
 
 // A sharded channel belongs to a slot of a cluster: only the master of the slot serves the channel, and tells the listeners when
 // the slot moves.
@@ -54,7 +54,7 @@ class Receiver {
 };
 
 // Receives the message of a sentinel that another server has become the master. The message may come late or never. Private to
-// server.
+// redis.
 
 // Not thread-safe except for `moved`; may move between threads.
 class MasterWatch {

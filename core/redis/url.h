@@ -13,7 +13,7 @@ namespace rlock {
 // Errors: ErrorCode::usage; the text quotes the URL without the part before its '@'.
 Result<Endpoint> parse_url(std::string_view url);
 
-// Parses the parts that several forms of a server URL have in common. Private to server.
+// Parses the parts that several forms of a server URL have in common. Private to redis.
 
 // The reason when take_credentials fails.
 constexpr std::string_view escape_percent = "a % in user or password must be written %25";

@@ -17,7 +17,7 @@ constexpr Millis release_time{500};  // for the release of what was held, when t
 constexpr int renewal_attempts = 3;  // before the job begins, each on a fresh connection
 constexpr Millis retry_pause{300};   // the longest pause_between_attempts
 
-// The locks that are held already. Renews them while another one is waited for.
+// The locks that are held already. Renews them while another one is waited for. With one lock all of this does nothing.
 class HeldLocks {
  public:
   HeldLocks(const RunRequest& request, const RunContext& context, StopToken stop)

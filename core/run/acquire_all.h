@@ -41,10 +41,10 @@ bool may_come_back(const Error& error, const WaitPolicy& policy, Instant now);
 // Before the next attempt, for a random time, because several callers may have failed at the same time.
 Wake pause_between_attempts(const RunContext& context, StopToken stop);
 
-// Logs that the lock is busy, and returns how the process must end.
 // Why the lock was not got, for people: a newer run, or the holder.
 std::string busy_line(const RunRequest& request, const LockBusy& busy);
 
+// Logs that the lock is busy, and returns how the process must end.
 RunEnd report_busy(const RunRequest& request, const LockBusy& busy, const Log& log);
 
 }  // namespace rlock

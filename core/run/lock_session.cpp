@@ -74,7 +74,7 @@ HeldLock LockSession::held() const
 
 Result<Done> LockSession::open(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
 {
-  if (!m_store) {
+  if (!m_store) {  // open_store connects to no server but local:
     ASSIGN_OR_RETURN(m_store, reach_server(policy, m_context.clock, m_context.rng, stop, observer,
                                            [&] { return open_store(m_request.server, m_context.clock, stop); }));
   }

@@ -56,7 +56,7 @@ class Supervision {
     }
     const bool keeps_locks = m_was_released || m_still_runs || m_role == Role::replaced;
     const ReleaseFindings findings = keeps_locks ? ReleaseFindings(m_lock_set.sessions.size()) : release(result());
-    const Verdict verdict = verdict_after(findings);
+    const Verdict verdict = verdict_after(findings);  // what the release found may change the one of result()
     if (m_role == Role::successor) {
       end_as_successor(verdict);
     }
@@ -126,7 +126,7 @@ class Supervision {
                        .was_cancelled = m_was_cancelled});
   }
 
-  // The end of the run, as far as it is known before the release.
+  // The end of the run, as far as it is known before the release, which writes it to the event log.
   [[nodiscard]] RunResult result()
   {
     m_leases.stop_watchdog();

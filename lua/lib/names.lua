@@ -36,7 +36,8 @@
 --                     yours FENCE TIME MS  the lock was handed over to the owner at TIME, in microseconds, for MS
 --                     next MS              the owner is the first waiter; the lock ends in MS unless it is renewed
 --                     look MS              ask again in MS
---                     claim MS             the first waiter; ask again in MS, because a hand-over may not be confirmed by then
+--                     claim MS             to the next waiter, not to the new holder: it is the first in line, and asks again in MS,
+--                                          because the hand-over may not be confirmed by then
 --                     claim MS quick       the same; holds of this lock are short at the moment
 --                     watch MS             another waiter; the same
 --                     force                a client requests the release

@@ -8,8 +8,7 @@
 
 namespace rlock::record {
 
-// The order of the stages: LinePlace, PresenceStage, LineLook, then the script; after the script and after the commit in reverse.
-// Then the places in the line need the presences, and these need what the look at the line makes of the answer.
+// After the script the places in the line need the presences, and these need what the look at the line makes of the answer.
 RecordHost::RecordHost(std::unique_ptr<Backend> backend, const Clock& clock, std::unique_ptr<Rng> rng)
     : m_backend(std::move(backend)), m_rng(std::move(rng)), m_rounds(*m_backend, clock, *m_rng)
 {

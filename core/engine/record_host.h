@@ -24,6 +24,9 @@
 
 namespace rlock::record {
 
+// Its stages, in the order in which they act before the script: LinePlace, PresenceStage, LineLook. After the script and after the
+// commit they act in reverse. LinePlace and LineLook are those of a store with native lines, PresenceStage that of one with
+// presences.
 // Threads and ownership: as ScriptHost says. `clock` must outlive it.
 class RecordHost final : public ScriptHost {
  public:

@@ -19,7 +19,7 @@
 
 namespace rlock {
 
-// core/CMakeLists.txt makes RLOCK_ENGINES, in stores/built_engines.h: a ROW for each store of the build.
+// core/CMakeLists.txt makes RLOCK_ENGINES: a ROW for each store of the build.
 #define RLOCK_ROW(name)       \
   namespace name {            \
   extern const Engine engine; \

@@ -21,7 +21,7 @@ const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts
                          scripts::string_skip};
 
 // The rows, in the order of LockKind's alternatives.
-const std::array<ScriptedKind, std::variant_size_v<LockKind>> rows{{
+const std::array<ScriptedKind, std::variant_size_v<LockKind>> scripted_kinds{{
     {plain, "", "", "redisson_lock__channel:"},
     {rw, reader_mode, "-rw", "redisson_rwlock:"},
     {rw, writer_mode, "-rw", "redisson_rwlock:"},
@@ -31,7 +31,7 @@ const std::array<ScriptedKind, std::variant_size_v<LockKind>> rows{{
 
 }  // namespace
 
-const ScriptedKind& scripted_kind(const LockKind& kind) { return rows[kind.index()]; }
+const ScriptedKind& scripted_kind(const LockKind& kind) { return scripted_kinds[kind.index()]; }
 
 std::string requested_mode(const LockKind& kind)
 {

@@ -73,6 +73,8 @@ bool Rules::is_disturbed(int client, Nanos since) const
 void Rules::fault_began(const Fault& fault)
 {
   m_note("FAULT " + show(fault));
+  m_has_hit_holder = m_has_hit_holder ||
+                     std::ranges::any_of(m_alive, [&](const VirtualJob* job) { return job->client == fault.client; });
   if (fault.kind == FaultKind::kill_runner || fault.kind == FaultKind::kill_both) {
     return;  // the run is over
   }
@@ -282,7 +284,10 @@ void Rules::check_idle()
   if (idle > idle_limit(m_schedule, m_state.is_mixed())) {
     fail("runs have waited for " + seconds(idle) + ", and no job is alive");
   }
-  const auto limit = undisturbed_wait_limit(m_schedule, m_state.is_mixed());
+  auto limit = undisturbed_wait_limit(m_schedule, m_state.is_mixed());
+  if (limit && m_schedule.stops_only_waiters && m_has_hit_holder) {
+    *limit += nanos(m_schedule.ttl);  // a waiter that had become the holder: its lock ends with its ttl
+  }
   for (const auto& [client, began] : m_waiting) {
     const Nanos waits_since = std::max(began, m_idle_since);
     if (limit && m_world.now() - waits_since > *limit && !is_disturbed(client, waits_since)) {

@@ -82,6 +82,7 @@ class Rules {
   std::vector<Nanos> m_disturbed_until;  // by the number of the client
   Nanos m_lost_at = -1;                  // when the server last lost data or ended leases early
   bool m_number_is_lost = false;         // of the last fence, and the clock that would give a greater one
+  bool m_has_hit_holder = false;         // by a fault
   bool m_is_forced = false;
   Nanos m_kept_until = 0;          // by --min-hold
   Nanos m_idle_since = 0;          // no job is alive, and a run waits
